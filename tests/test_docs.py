@@ -97,7 +97,7 @@ def check_host_command(options: argparse.Namespace) -> None:
         # Views of tasks that are not ours are in files that a command before has written.
         parent, _ = split_name(task) or (task, None)
         assert task in known_tasks() or (options.include_path and parent in known_tasks()), task
-    if options.model == "brightness":
+    if options.model in ("brightness", "motion"):
         source = (ROOT / "examples/model_plugin/brightness_model/model.py").read_text(encoding="utf-8")
     else:
         manifest = MODEL_REGISTRY_V2.get_manifest(options.model)

@@ -123,10 +123,10 @@ class TaskState(RunningTask):
         try:
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
-            table = self.evaluation.open_split(self.pointer)
+            table = self.evaluation.open_items(self.pointer)
         except InputError as error:
             raise RunStopped(str(error)) from None
-        return self.shown.select(self.kind.rows(table) if self.kind.rows else table)
+        return self.shown.select(table)
 
     def answered_files(self, doc: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to the item is kept; they may be missing."""

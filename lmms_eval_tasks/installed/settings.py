@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.installed.prompts import choose_prompt, prompt_ids, read_prompt
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings, read_evidence_settings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt
@@ -83,7 +83,7 @@ def read_task_settings(
     """
     if kind.read_settings:
         return kind.read_settings(kwargs, environment)
-    if kind.takes_losses:
+    if kind.answer_form is not AnswerForm.WORDS:
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     named = kwargs.get("prompt")
