@@ -62,4 +62,4 @@ def test_the_commands_that_read_a_run(solved: HostRun, sample_world: SampleWorld
         done = own_command(sample_world.home, *command)
         assert done.returncode == 0, done.stdout + done.stderr
     assert page.stat().st_size > 0
-    assert rewritten.read_bytes() == (random.out / FILE).read_bytes()
+    assert rewritten.read_bytes() == random.submission_file(FILE).read_bytes()
