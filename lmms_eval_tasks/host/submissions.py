@@ -30,8 +30,8 @@ def write_submissions(
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
-    item. The model's name is in the file's. What another run wrote there is kept beside it. A file that cannot be written is named in a warning, and the
-    run keeps all else.
+    item. A file has its model's name in its own, and what an earlier run of that model wrote is kept beside it. A file
+    that cannot be written is named in a warning, and the run keeps all else.
 
     Args:
         benchmark: The benchmark.

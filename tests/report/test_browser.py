@@ -65,6 +65,22 @@ def test_plots_are_drawn(page: Page) -> None:
     assert page.run("return document.querySelectorAll('#yocausal .point.people').length") == 0
 
 
+def test_a_run_has_one_hue_in_every_figure_and_badge(page: Page) -> None:
+    page.choose("#task", "causalvqa_debug_paired")
+    hues = page.run(
+        """let of = run => [
+             ['.run-badge', 'backgroundColor'], ['tr.run .dot', 'backgroundColor'], ['.point.run circle', 'fill'],
+             ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
+           ].map(([one, where]) => [...document.querySelectorAll(one)].map(e => [e, e.closest('[data-run]')])
+             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]));
+           return [of('1'), of('2')]"""
+    )
+    for found in hues:
+        assert all(found), [len(one) for one in found]
+    (one,), (two,) = ({hue for kind in found for hue in kind} for found in hues)
+    assert one != two
+
+
 def test_filters_narrow_the_list(page: Page, sample_runs: tuple[Path, Path]) -> None:
     records = read_run(sample_runs[0]).records["causalvqa_debug_paired"]
     page.choose("#task", "causalvqa_debug_paired")
@@ -77,7 +93,7 @@ def test_filters_narrow_the_list(page: Page, sample_runs: tuple[Path, Path]) -> 
     assert page.counted == f"{len(narrowed)} of {len(records)} items"
     ids = page.run("return [...document.querySelectorAll('.row .id')].map(row => row.textContent)")
     assert ids == [record.item_id for record in narrowed]
-    page.choose("#run", "B hasty-2b")
+    page.choose("#run", "2 hasty-2b")
     other = {record.item_id: record for record in read_run(sample_runs[1]).records["causalvqa_debug_paired"]}
     again = [r for r in other.values() if r.outcome is Outcome.WRONG and r.stratum["type"] == wrong[0].stratum["type"]]
     assert page.counted == f"{len(again)} of {len(records)} items"

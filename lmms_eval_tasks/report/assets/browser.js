@@ -79,8 +79,8 @@ function makeRow(place) {
   const entry = found[place];
   const marks = make("span", "marks", ...entry.block.runs.map((run) => {
     const answer = answerOf(entry, run);
-    const mark = make("span", answer ? `mark ${about.outcomes[answer[OUTCOME]]}` : "mark absent", answer ? about.runs[run][0] : "");
-    if (answer) mark.title = `${about.runs[run][1]}: ${about.outcomes[answer[OUTCOME]]}`;
+    const mark = ofRun(run, make("span", answer ? `mark ${about.outcomes[answer[OUTCOME]]}` : "mark absent", answer ? about.runs[run][0] : ""));
+    if (answer) mark.title = `${about.runs[run][0]} ${about.runs[run][1]}: ${about.outcomes[answer[OUTCOME]]}`;
     mark.setAttribute("aria-label", mark.title);
     return mark;
   }));

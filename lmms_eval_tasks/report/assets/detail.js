@@ -51,9 +51,7 @@ function makeQuestion(entry) {
       for (const run of block.runs) {
         const answer = answerOf(entry, run);
         if (answer && answer[ANSWERED] === letter) {
-          const mark = chip(run);
-          mark.classList.add(about.outcomes[answer[OUTCOME]]);
-          who.append(mark);
+          who.append(badge(run));
         }
       }
       return make("li", item[KEY] === letter ? "key" : "", make("span", "letter", letter), make("span", "", block.strings[place]), who);
@@ -66,8 +64,8 @@ function makeQuestion(entry) {
 
 function makeAnswer(entry, run, focus) {
   const answer = answerOf(entry, run);
-  const said = make("div", "said", chip(run), make("strong", "", about.runs[run][1]));
-  const box = make("section", `answer${focus ? " focus" : ""}`, said);
+  const said = make("div", "said", badge(run), make("strong", "", about.runs[run][1]));
+  const box = ofRun(run, make("section", `answer${focus ? " focus" : ""}`, said));
   if (!answer) {
     said.append(make("span", "muted", "has no such item"));
     return box;

@@ -1,5 +1,7 @@
 """Figures of a report page, as HTML and SVG without colours of their own: the page's style sheet gives them.
 
+What belongs to a run carries its number as ``data-run``, and so its hue (`palette`).
+
 Numbers stand in tables that a screen reader can read, with bars and dots beside them placed in percent of the axis, so
 that figures fit any width. Every text is escaped. Every figure has a caption, for those who do not see it.
 `assets/figures.html` has the markup, a macro per figure.
@@ -36,7 +38,7 @@ class Dot:
         low: Lower end of its interval, None without one.
         high: Upper end of its interval.
         kind: ``run``, ``people``, ``chance`` or ``published``: how it is drawn.
-        tag: A run's letter, shown before the label.
+        tag: A run's number, shown before the label in the run's hue.
     """
 
     label: str
@@ -61,6 +63,11 @@ class Point:
     y: float
     kind: str = "run"
     tag: str = ""
+
+
+def run_badge(tag: str) -> Markup:
+    """A run's number in the run's hue; nothing without one."""
+    return _draw("badge", tag)
 
 
 def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | None = None) -> Markup:
@@ -88,7 +95,7 @@ def heat_map(
         cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
             the score stands on. One that is missing or None is empty.
         bounds: The values of the faintest and of the fullest colour, in the score's unit.
-        run: The run that it is of, whose letter and name stand above; None where it is of several.
+        run: The run that it is of, whose number and name stand above; None where it is of several.
 
     Returns:
         HTML, the body of a `Panel`.
