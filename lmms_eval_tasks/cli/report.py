@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
 from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.runs import columns_of
@@ -26,6 +26,7 @@ class Pairing(str, Enum):
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
+    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     card: Annotated[
@@ -49,11 +50,11 @@ def report(
     from lmms_eval_tasks.report.view_tables import view_tables
 
     console = make_console()
-    opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
+    opened = open_runs(console, runs, allow_incomplete, allow_predictions=True, names=names or ())
     for run in opened:
         if run.only_predicted:
             items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-            console.print(f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
+            console.print(f"{run.title}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
     read = [run for run in opened if not run.only_predicted]
     if not read:
         if html:

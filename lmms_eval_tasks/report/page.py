@@ -59,7 +59,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     embed = shelf.embeds(clips)
     script = "\n".join(_read(name) for name in SCRIPTS)
     about = {
-        "runs": [[str(number), run.name] for number, run in enumerate(runs, start=1)],
+        "runs": [[str(number), run.title] for number, run in enumerate(runs, start=1)],
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
@@ -71,7 +71,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
             runs=[
                 {
                     "tag": str(number),
-                    "name": run.name,
+                    "name": run.title,
                     "file": run.path.name.removesuffix(RESULTS),
                     "apart": run.apart(run.records),
                     "incomplete": run.incomplete,

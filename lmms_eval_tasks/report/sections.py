@@ -63,7 +63,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     """The section of a task or group, from the runs that hold it, each with its number on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
-        RunRecords(str(number), run.name, [run.records[task] for task in of], run.apart(of), run.path)
+        RunRecords(str(number), run.title, [run.records[task] for task in of], run.apart(of), run.path)
         for number, run, of in entries
     ]
     columns = columns_of(tasks[0])

@@ -140,9 +140,17 @@ def results_files(source: Path) -> list[Path]:
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:
-    """One line that lists the runs in a folder by their results files, below the folder."""
-    names = (path.relative_to(source) if path.is_relative_to(source) else path for path in files)
+    """One line that lists the runs in a folder by their results files, below the folder, each with its model."""
+    names = (f"{path.relative_to(source) if path.is_relative_to(source) else path}{_of_model(path)}" for path in files)
     return f"{source} holds {len(files):,} runs: {summarize_names(names, LISTED)}"
+
+
+def _of_model(results: Path) -> str:
+    """Of which model a results file is, in parentheses; empty where it does not say."""
+    try:
+        return f" ({read_results(results).model_name})"
+    except (InputError, OSError):
+        return ""
 
 
 def sample_log(results: Path, task: str) -> Path:

@@ -33,6 +33,7 @@ class Run:
             was cut short.
         notes: What else lies in the folder, as sentences.
         forms: Task to the form of its logged lines, for tasks that have one of their own.
+        label: What a report calls it, where that is not its model alone.
     """
 
     path: Path
@@ -47,6 +48,12 @@ class Run:
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a report calls it."""
+        return self.label or self.name
 
     def set_of(self, task: str) -> DataSet:
         """What the set of a task is."""
