@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
@@ -77,7 +78,9 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         own = usual_panels(runs, "members")
     card = task.benchmark.card if task else None
     strata = _Strata(runs, _stated_order(card) if card else {})
-    figures = (*_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
+    along = [(run.series, one) for one, (_, run, _) in zip(runs, entries, strict=True) if run.series]
+    series = series_panels(along, references)
+    figures = (*series, *_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
     in_figures = {panel.note for panel in figures}
     return Section(
         name=name,
