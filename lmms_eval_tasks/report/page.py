@@ -28,7 +28,7 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css")
-SCRIPTS = ("store.js", "clips.js", "detail.js", "browser.js")
+SCRIPTS = ("store.js", "address.js", "clips.js", "detail.js", "browser.js")
 
 
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
