@@ -174,8 +174,8 @@ def test_members_of_a_pair_stand_side_by_side_with_their_clips(page: Page) -> No
     assert clips[0] == clips[1] != clips[2] and len(clips) == 3, "the item's clip, and both side by side"
     tops = page.run("return [...document.querySelectorAll('.member')].map(e => e.getBoundingClientRect().top)")
     assert tops[0] == tops[1]
-    other = page.run("return document.querySelectorAll('.member button')[1].title")
-    page.run("document.querySelectorAll('.member button')[1].click()")
+    other = page.run("return document.querySelectorAll('.member > button')[1].title")
+    page.run("document.querySelectorAll('.member > button')[1].click()")
     assert page.item == other and page.run("return location.hash").startswith(f"#task=mvp_mini&item={other}&")
     page.choose("#task", "causalvqa_debug_paired")
     # Both versions ask about one clip: it stands there once.
