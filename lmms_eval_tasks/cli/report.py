@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,8 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
+from lmms_eval_tasks.cli.series import SERIES, gather_series
 from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.runs import columns_of
@@ -25,7 +27,11 @@ class Pairing(str, Enum):
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Output folders of runs; of each its latest run.", show_default=False)
+    ] = None,
+    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
+    series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     card: Annotated[
@@ -46,15 +52,23 @@ def report(
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
+    from lmms_eval_tasks.report.series import seed_tables
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
 
     console = make_console()
-    opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
+    sources, places = gather_series(series or [], runs or [])
+    if not sources:
+        raise InputError("Expected the output folder of a run, or --series, but got neither.")
+    opened = open_runs(console, sources, allow_incomplete, allow_predictions=True, names=names or ())
+    opened = [
+        replace(run, series=place, label=run.label if names else place.title) if (place := places.get(source)) else run
+        for run, source in zip(opened, sources, strict=True)
+    ]
     for run in opened:
         if run.only_predicted:
             items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-            console.print(f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
+            console.print(f"{run.title}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
     read = [run for run in opened if not run.only_predicted]
     if not read:
         if html:
@@ -71,6 +85,7 @@ def report(
         else (
             *score_tables(read, task),
             *best_tables(read, task),
+            *seed_tables(read, task),
             *view_tables(read, task),
             *reference_tables(read, task),
         )

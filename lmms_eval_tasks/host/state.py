@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET, name_model
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
@@ -203,4 +203,5 @@ class TaskState(RunningTask):
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits:
             return None
-        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path))
+        model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
+        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)

@@ -106,7 +106,7 @@ def test_the_commands_that_read_a_run(
     assert "runs 1 and 2 share 24 items in 6 groups" in compared
     assert "scores equal" in ran(sample_world, "rescore", guessed.out)
     ran(sample_world, "submit", "intphys2", guessed.out, "--out", rewritten, "--allow-unofficial")
-    assert rewritten.read_bytes() == (guessed.out / FILE).read_bytes()
+    assert rewritten.read_bytes() == guessed.submission_file(FILE).read_bytes()
 
 
 def test_the_words_give_nothing_away(sample_world: SampleWorld) -> None:

@@ -36,7 +36,12 @@ def all_scores(run: HostRun) -> dict[str, dict[str, Any]]:
 
 
 def submissions(run: HostRun) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in run.out.rglob("*.jsonl") if "_samples_" not in path.name}
+    """The files for leaderboards by their names without the model's."""
+    return {
+        path.name.partition(".")[0]: path.read_bytes()
+        for path in run.out.rglob("*.jsonl")
+        if "_samples_" not in path.name
+    }
 
 
 def test_two_ranks_score_as_one(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_a_constant_answer_scores_its_known_chance(constant_run: HostRun) -> Non
 
 
 def test_a_submission_that_cannot_be_written_loses_nothing_else(constant_run: HostRun) -> None:
-    assert f"{constant_run.out}/submissions/causalvqa_debug.jsonl was not written (FileExistsError" in (
+    assert f"{constant_run.out}/submissions/causalvqa_debug.constant_answer.jsonl was not written (FileExistsError" in (
         constant_run.output
     )
     assert constant_run.score("causalvqa_debug_paired", "submission_rows") is None

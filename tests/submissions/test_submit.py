@@ -112,7 +112,17 @@ def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pyt
     assert (status, printed.splitlines()[0]) == (0, told)
 
 
-def test_two_models_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
+def test_two_models_with_one_output_path_have_files_of_their_own(world_home: Path, tmp_path: Path) -> None:
+    for letter, model in (("B", "one of/mine"), ("C", "other")):
+        write_hook_run(tmp_path, {"causalvqa_paired": choose(letter)}, date=f"2026112{letter}", model=model)
+    names = {"causalvqa_test.one_of_mine.jsonl": "B", "causalvqa_test.other.jsonl": "C"}
+    assert {path.name for path in (tmp_path / "submissions").iterdir()} == set(names)
+    for name, letter in names.items():
+        rows = (tmp_path / "submissions" / name).read_text("utf-8").splitlines()
+        assert {json.loads(row)["model_answer"] for row in rows} == {letter}
+
+
+def test_runs_of_one_model_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
     out, logged = tmp_path / "out", []
     handler = logger.add(logged.append, format="{message}")
     try:
