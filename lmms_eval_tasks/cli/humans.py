@@ -68,7 +68,12 @@ def humans(
         typer.Option(help="Where to write which items people can tell, for `prepare … --labels`; of a study only."),
     ] = None,
 ) -> None:
-    """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
+    """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty.
+
+    Examples:
+        lmms-eval-tasks humans people.csv --items causalvqa:debug
+        lmms-eval-tasks humans people.csv --items keys.csv --by type --out questions.csv
+    """
     if mode not in (ANSWER, LAST_FRAME):
         if drop_disputed or out or labels_out:
             raise InputError(f"Expected no --drop-disputed, --out or --labels-out in the mode {mode}.")

@@ -24,10 +24,11 @@ class Block:
         """Its commands as words; continued lines are one command, comments and leading variables are left out."""
         lines = self.text.replace("\\\n", " ").splitlines()
         found = [shlex.split(line, comments=True) for line in lines]
-        return [_without_variables(words) for words in found if words]
+        return [without_variables(words) for words in found if words]
 
 
-def _without_variables(words: list[str]) -> list[str]:
+def without_variables(words: list[str]) -> list[str]:
+    """A command's words without the variables that are set before it."""
     first = next((index for index, word in enumerate(words) if not re.match(r"[A-Z_]+=", word)), len(words))
     return words[first:]
 
