@@ -15,7 +15,7 @@ from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
 BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-ELSEWHERE = {"aws", "export", "make", "pip", "python", "swift"}
+ELSEWHERE = {"aws", "export", "make", "pip", "python", "set", "swift"}
 
 
 def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:
