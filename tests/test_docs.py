@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from command_lines import check_command
-from docs import ROOT, Block, blocks, pages
+from commands_page import commands_page
+from docs import ROOT, Block, blocks, blocks_of, pages
 from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.cli.rescore import DIFFERENT
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.core.variables import KNOWN, PREFIX
 
 BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
+BLOCKS += blocks_of("commands.md", commands_page())
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
+PACKAGE, DOCS = ROOT / "lmms_eval_tasks", ROOT / "docs"
 ELSEWHERE = {"aws", "export", "make", "pip", "python", "set", "swift"}
 
 
@@ -35,6 +45,25 @@ def test_there_are_pages_with_commands() -> None:
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: value[0] if isinstance(value, list) else value)
 def test_every_command_is_one_that_the_tools_take(page: str, words: list[str]) -> None:
     assert check_command(words) or words[0] in ELSEWHERE, f"{page}: {words}"
+
+
+def test_the_readme_is_short_and_has_a_run_of_each_benchmark() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150 and sum("![" in line for line in lines) == 1
+    own = [name for name, benchmark in registry().benchmarks.items() if benchmark.folder.is_relative_to(PACKAGE)]
+    for name in own:
+        (row,) = (line for line in lines if line.startswith("| [") and f"](lmms_eval_tasks/{name}/README.md) |" in line)
+        prepared, run = (shlex.split(command) for command in re.findall("`(lmms-eval[^`]+)`", row))
+        assert prepared[:3] == ["lmms-eval-tasks", "prepare", name] and run[0] == "lmms-eval"
+        assert check_command(prepared) and check_command(run)
+
+
+def test_the_pages_list_every_variable_and_every_exit_status() -> None:
+    known = {*KNOWN, *registry().variables}
+    assert set(re.findall(rf"`({PREFIX}\w+)`", (DOCS / "variables.md").read_text(encoding="utf-8"))) == known
+    statuses = re.findall(r"^\| (\d) \|", (DOCS / "exit_codes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    ended = [CliRunner().invoke(app, words).exit_code for words in (["path"], ["validate", "mvp", "none"], ["nothing"])]
+    assert list(map(int, statuses)) == [*ended, DIFFERENT]
 
 
 def test_tables_on_the_pages_are_the_published_numbers() -> None:

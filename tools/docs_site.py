@@ -1,8 +1,8 @@
 """Build the documentation site, of the pages that the repository has.
 
-`make docs` runs it. Pages stay where people find them in the repository, and none is written twice: they are copied into a
-folder in which the site's generator finds them, with their links changed accordingly. The reference of the commands and
-the published tables are made on the way.
+`make docs` runs it. Pages stay where people find them in the repository, and none is written twice: they are copied
+into a folder in which the site's generator finds them, with their links changed accordingly. The reference of the
+commands and the published tables are made on the way.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ PAGES = {
 }
 """Place of a page in the site to the page."""
 PLACES = {path: place for place, path in PAGES.items()}
+FILES = re.compile(r"^## Where to begin\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+"""The section of a benchmark's page that leads through its modules."""
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 
@@ -43,8 +45,8 @@ def write_pages(folder: Path) -> None:
     pages = folder / "docs"
     for place, path in PAGES.items():
         text = relink(path.read_text(encoding="utf-8"), path)
-        if path.parent.parent.name == "lmms_eval_tasks":
-            text += published_tables(path.parent)
+        if place.startswith("benchmarks/"):
+            text = FILES.sub("", text).replace("\n## Changelog\n", f"{published_tables(path.parent)}\n## Changelog\n")
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text(text, encoding="utf-8")
     (pages / "commands.md").write_text(commands_page(), encoding="utf-8")
@@ -59,7 +61,7 @@ def write_pages(folder: Path) -> None:
 def relink(text: str, page: Path) -> str:
     """A page's text with links that hold in the site; its code stays as it is.
 
-    Links to files that are no pages, such as modules, are left out and their texts stay: the site is not the repository.
+    Of links to files that are no pages, such as modules, only the text stays: the site is not the repository.
 
     Args:
         text: Markdown.

@@ -41,8 +41,12 @@ def pages() -> list[Path]:
 
 def blocks(page: Path) -> list[Block]:
     """The page's shell blocks, in order."""
-    name = page.relative_to(ROOT).as_posix()
+    return blocks_of(page.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8"))
+
+
+def blocks_of(name: str, text: str) -> list[Block]:
+    """The shell blocks of a page's Markdown, in order."""
     return [
         Block(name, match["text"], match["run"] is not None, match["example"] is not None)
-        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        for match in BLOCK.finditer(text)
     ]

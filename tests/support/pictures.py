@@ -57,7 +57,9 @@ def draw_pictures(report: Path, folder: Path, profile: Path) -> None:
         page.run("[...document.querySelectorAll('#list *')].find(e => e.textContent === arguments[0]).click()", ITEM)
         page.wait("return document.querySelector('#detail video')?.readyState > 1")
         page.run("const v = document.querySelector('#detail video'); v.pause(); v.currentTime = arguments[0]", SECOND)
-        page.wait("const video = document.querySelector('#detail video'); return !video.seeking && video.readyState > 1")
+        page.wait(
+            "const video = document.querySelector('#detail video'); return !video.seeking && video.readyState > 1"
+        )
         page.run("document.activeElement.blur(); document.querySelector('#items').scrollIntoView(); scrollBy(0, 50)")
         page.wait("requestAnimationFrame(() => requestAnimationFrame(() => window.drawn = true)); return window.drawn")
         _save(driver, folder / NAMES[1])
