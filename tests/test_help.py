@@ -54,9 +54,7 @@ def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference(pa
     _, examples = split_examples(COMMANDS[path].epilog or "")
     own = [line for line in examples if f"{NAME} {' '.join(path)}" in line]
     assert len(set(examples)) >= 2 and own == examples
-    assert f"### `{NAME} {' '.join(path)}`\n" in COMMANDS_PAGE and all(
-        f"\n{line}\n" in COMMANDS_PAGE for line in examples
-    )
+    assert f"# `{' '.join(path)}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples)
     printed = shown_help(*path)
     assert all(f" {line} " in printed for line in examples), printed
 

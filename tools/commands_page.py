@@ -29,7 +29,7 @@ def commands_page() -> str:
     for panel in dict.fromkeys(command.rich_help_panel or "Other" for command in _commands(group).values()):
         lines += [f"## {panel}", ""]
         for name, command in panels[panel]:
-            lines += _command_lines(f"{NAME} {name}", command)
+            lines += _command_lines((name,), command)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -38,17 +38,17 @@ def _commands(group: Any) -> dict[str, Any]:
     return {name: command for name, command in group.commands.items() if not command.hidden}
 
 
-def _command_lines(called: str, command: Any) -> Iterator[str]:
-    yield f"### `{called}`"
+def _command_lines(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    yield f"{'#' * min(len(path) + 2, 4)} `{' '.join(path)}`"
     yield ""
     text, _ = split_examples(command.help or "")
     yield text
     yield ""
     if hasattr(command, "commands"):
         for name, below in sorted(_commands(command).items()):
-            yield from _command_lines(f"{called} {name}", below)
+            yield from _command_lines((*path, name), below)
         return
-    context = typer.Context(command, info_name=called)
+    context = typer.Context(command, info_name=" ".join((NAME, *path)))
     rows = [row for parameter in command.get_params(context) if (row := _parameter_row(parameter, context))]
     yield from ("| argument or option | meaning |", "| --- | --- |", *rows, "")
     yield from ("```bash", *split_examples(command.epilog or "")[1], "```", "")

@@ -13,7 +13,7 @@ Record = Mapping[str, Any]
 
 
 def published_tables(folder: Path) -> str:
-    """A section with a table for each source and metric; a figure without one is a dash.
+    """A section with a table for each source and metric, of what is printed there; a figure without one is a dash.
 
     Args:
         folder: The benchmark's.
@@ -21,6 +21,8 @@ def published_tables(folder: Path) -> str:
     records = json.loads((folder / "published.json").read_text(encoding="utf-8"))["records"]
     tables: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
+        if record.get("derived"):
+            continue
         tables.setdefault((record["source"], record["metric"], record["unit"]), []).append(record)
     lines = ["", "## Published figures", "", "As the sources print them; a report shows those that are comparable."]
     for title, rows in tables.items():
