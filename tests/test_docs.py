@@ -15,16 +15,17 @@ from docs import ROOT, Block, blocks, blocks_of, pages
 from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
 from typer.testing import CliRunner
 
+import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.cli.rescore import DIFFERENT
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.variables import KNOWN, PREFIX
 
-BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
-BLOCKS += blocks_of("commands.md", commands_page())
+WRITTEN = [block for page in pages() for block in blocks(page)]
+BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page())) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-PACKAGE, DOCS = ROOT / "lmms_eval_tasks", ROOT / "docs"
+PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
 ELSEWHERE = {"aws", "export", "make", "pip", "python", "set", "swift"}
 
 
@@ -51,6 +52,7 @@ def test_the_readme_is_short_and_has_a_run_of_each_benchmark() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 150 and sum("![" in line for line in lines) == 1
     own = [name for name, benchmark in registry().benchmarks.items() if benchmark.folder.is_relative_to(PACKAGE)]
+    assert own
     for name in own:
         (row,) = (line for line in lines if line.startswith("| [") and f"](lmms_eval_tasks/{name}/README.md) |" in line)
         prepared, run = (shlex.split(command) for command in re.findall("`(lmms-eval[^`]+)`", row))
