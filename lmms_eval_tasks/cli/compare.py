@@ -40,7 +40,12 @@ def compare(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show whether one run beats another on the groups of items that both answered."""
+    """Show whether one run beats another on the groups of items that both answered.
+
+    Examples:
+        lmms-eval-tasks compare out/first out/second
+        lmms-eval-tasks compare out/first out/second out/third --task causalvqa_debug_paired
+    """
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
     console = make_console()

@@ -28,7 +28,12 @@ def import_prompt(
         bool, typer.Option("--accept-other", help="Keep a text that is not the official one, under another name.")
     ] = False,
 ) -> None:
-    """Take the official prompt from a checkout into the data home, so that runs can choose it."""
+    """Take the official prompt from a checkout into the data home, so that runs can choose it.
+
+    Examples:
+        lmms-eval-tasks prompts import causalvqa --from CausalVQA
+        lmms-eval-tasks prompts import intphys2 --from IntPhys2 --accept-other
+    """
     source = find_benchmark(benchmark).official_prompt
     if source is None:
         raise InputError(
@@ -46,7 +51,12 @@ def import_prompt(
 
 @prompts_app.command("list")
 def list_prompts() -> None:
-    """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
+    """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official.
+
+    Examples:
+        lmms-eval-tasks prompts list
+        LMMS_EVAL_TASKS_HOME=own lmms-eval-tasks prompts list
+    """
     console = make_console()
     for benchmark in registry().benchmarks:
         table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")

@@ -49,7 +49,12 @@ def report(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show what runs scored, with 95% intervals and how many are behind each score."""
+    """Show what runs scored, with 95% intervals and how many are behind each score.
+
+    Examples:
+        lmms-eval-tasks report out/qwen out/internvl
+        lmms-eval-tasks report out/qwen --html report.html
+    """
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.series import seed_tables

@@ -53,6 +53,10 @@ def prepare(
 
     Raises:
         InputError: the source is not an IntPhys 2 release, or its metadata has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare intphys2
+        lmms-eval-tasks prepare intphys2 --source IntPhys2.zip
     """
     path, revision = Path(source), None
     if source == CARD.hub_id and not path.exists():
