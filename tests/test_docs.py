@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.benchmark.views import split_name
 BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-ELSEWHERE = {"aws", "export", "make", "pip", "python", "swift"}
+ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "swift"}
 
 
 def host_arguments(words: list[str]) -> list[str] | None:
@@ -194,7 +194,10 @@ def test_the_first_table_of_a_benchmarks_page_says_where_to_begin(page: Path) ->
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)
 def test_runnable_blocks_need_nothing_but_this_package(block: Block) -> None:
-    assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks"}
+    """But for a script of ours, which may be started beside them."""
+    scripts = [words[1] for words in block.commands() if words[0] == "python"]
+    assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks", "export", "python", "kill"}
+    assert all(script.startswith("examples/") and (ROOT / script).is_file() for script in scripts)
 
 
 CONSTRUCTIONS = {
