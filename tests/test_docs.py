@@ -26,7 +26,7 @@ BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page(
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
 PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
-ELSEWHERE = {"aws", "export", "make", "pip", "python", "set", "swift"}
+ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "swift"}
 
 
 def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:
@@ -134,7 +134,10 @@ def test_the_first_table_of_a_benchmarks_page_says_where_to_begin(page: Path) ->
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)
 def test_runnable_blocks_need_nothing_but_this_package(block: Block) -> None:
-    assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks"}
+    """But for a script of ours, which may be started beside them."""
+    scripts = [words[1] for words in block.commands() if words[0] == "python"]
+    assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks", "export", "python", "kill"}
+    assert all(script.startswith("examples/") and (ROOT / script).is_file() for script in scripts)
 
 
 CONSTRUCTIONS = {

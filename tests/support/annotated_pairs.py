@@ -10,80 +10,29 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet
 from judge_server import Action, Drop, Fail, Hold, Say
-from role_player import material_of
+from stub_server import MvpPlayer, material_of
 
-from lmms_eval_tasks.build.curation.embedding import as_parquet
 from lmms_eval_tasks.build.mvp.frames import SIDE, frame_numbers
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.sample.writers.mvp import ASKED, TruePair, pairs_of, truth_of, write_sources
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-
-ASKED = "intuitive_physics"
-"""The category whose clips come with a question of their source."""
-ROLES = {
-    "You choose contrasts": "contrast",
-    "You write a question": "question",
-    "You check the candidates": "exclusion",
-    "You see one frame": "single_frame",
-}
-
-
-@dataclass(frozen=True)
-class TruePair:
-    """A pair of the sample: its number, its question, and clip to answer."""
-
-    number: int
-    category: str
-    source: str
-    question: str
-    answers: Mapping[str, str]
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """Clip to what a source would note of it, where it has no question."""
-        about = self.question.removesuffix("?")
-        return {clip: f"{answer}. Asked for, of take {self.number}: {about}" for clip, answer in self.answers.items()}
 
 
 def true_pairs(snapshot: Path) -> list[TruePair]:
     """The pairs of the sample's release, category by category."""
-    pairs = []
+    subsets = {}
     for category in SUBSETS:
         (file,) = (snapshot / category).glob("mini-*.parquet")
-        members: dict[str, list[dict[str, Any]]] = {}
-        for row in pyarrow.parquet.read_table(file).to_pylist():
-            members.setdefault(row["video_id"].rpartition("_")[0], []).append(row)
-        for rows in members.values():
-            answers = {row["video_path"]: row["answer"] for row in rows}
-            pairs.append(TruePair(len(pairs), category, rows[0]["source"], rows[0]["question"], answers))
-    return pairs
+        subsets[category] = pyarrow.parquet.read_table(file).to_pylist()
+    return pairs_of(subsets)
 
 
-def write_sources(folder: Path, pairs: Sequence[TruePair], videos: Path, **options: Any) -> Path:
-    """Annotations, vectors and the config of a build; clips of a pair look alike. Returns the config.
-
-    Physics comes with the source's own questions, every other one with options; the rest has labels or captions.
-    """
-    lines = []
-    for number, pair in enumerate(pairs):
-        for place, (clip, answer) in enumerate(pair.answers.items()):
-            line: dict[str, Any] = {"clip": clip, "source": pair.source, "category": pair.category}
-            if pair.category == ASKED:
-                line |= {"question": pair.question, "answer": answer}
-                line |= {"options": sorted(pair.answers.values())} if number % 2 else {}
-            else:
-                line["caption" if number % 2 else "label"] = pair.notes[clip]
-            lines.append({"id": f"{number:02}{'ab'[place]}", **line})
-    (folder / "annotations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    chance = np.random.default_rng(0)
-    vectors = {}
-    for pair in pairs:
-        centre = chance.normal(size=16)
-        vectors |= {clip: (centre + 0.01 * chance.normal(size=16)).astype(np.float32) for clip in pair.answers}
-    (folder / "clips.parquet").write_bytes(as_parquet(vectors))
+def write_config(folder: Path, pairs: Sequence[TruePair], videos: Path, **options: Any) -> Path:
+    """Annotations, vectors and the config of a build; clips of a pair look alike. Returns the config."""
+    write_sources(folder, pairs)
     config = {"annotations": ["annotations.jsonl"], "videos": str(videos), "embeddings": "clips.parquet", **options}
     # JSON is YAML.
     (folder / "build.yaml").write_text(json.dumps(config, indent=1), encoding="utf-8")
@@ -107,6 +56,7 @@ class PairPlayer:
     hiccups: bool = False
 
     def __post_init__(self) -> None:
+        self._honest = MvpPlayer({"notes": truth_of(self.pairs)})
         self._noted = {
             note: (pair, clip) for pair in self.pairs if pair.category != ASKED for clip, note in pair.notes.items()
         }
@@ -118,8 +68,7 @@ class PairPlayer:
                 self._seen[sha256(as_jpeg(picture, SIDE)).hexdigest()] = (fault, answer)
 
     def __call__(self, prompt: str, images: tuple[bytes, ...], before: int) -> Action:
-        role = next(role for start, role in ROLES.items() if prompt.startswith(start))
-        given = material_of(prompt)
+        role, given = self._honest.role_of(prompt), material_of(prompt)
         if self.hiccups and before == 0:
             draw = int(sha256(prompt.encode()).hexdigest(), 16) % 4
             return (Fail(500), Drop(), Say("I cannot help with that."), Say('{"cut off'))[draw]
@@ -145,13 +94,11 @@ class PairPlayer:
         for fault, action in planted.items():
             if self._has(fault, pair) and clip == min(pair.answers):
                 return action
-        right = [other["id"] for other in given["others"] if self._noted[other["text"]][0] is pair]
-        return Say(json.dumps({"contrasts": right}))
+        return Say(json.dumps(self._honest.contrast(given)))
 
     def _question(self, given: dict[str, Any]) -> Action:
-        pair, first = self._noted[given["first"]]
-        _, second = self._noted[given["second"]]
-        reply = {"question": pair.question, "first": pair.answers[first], "second": pair.answers[second]}
+        pair, _ = self._noted[given["first"]]
+        reply = self._honest.question(given)
         if self._has("equal", pair):
             reply["second"] = f"{reply['first'].upper()}."
         if self._has("equal at first", pair) and not given["refused"]:
@@ -167,15 +114,15 @@ class PairPlayer:
     def _exclude(self, given: dict[str, Any]) -> Action:
         assert given.keys() == {"question", "first", "second"}, "which is right is not shown"
         same = "In other words" in given["first"] + given["second"]
-        return Say(json.dumps({"same_meaning": same, "both_can_hold": False, "gives_away": False}))
+        return Say(json.dumps({**self._honest.exclusion(given), "same_meaning": same}))
 
     def _frame(self, given: dict[str, Any], images: Sequence[bytes]) -> Action:
         (image,) = images
         fault, right = self._seen.get(sha256(image).hexdigest(), ("", ""))
         if fault == "missing END":
             return Say("A")
-        # Who cannot tell guesses the same of both clips, which have other answers.
-        return Say(next((f"{letter} END" for letter, text in given["options"].items() if text == right), "A END"))
+        told = (f"{letter} END" for letter, text in given["options"].items() if text == right)
+        return Say(next(told, self._honest.single_frame(given)))
 
 
 def released_items(release: Path, split: str = "mini") -> dict[str, tuple[str, str, tuple[str, ...]]]:

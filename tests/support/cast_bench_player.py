@@ -4,64 +4,43 @@ from __future__ import annotations
 
 import colorsys
 import io
-import json
 import re
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+import stub_server
 from cast_bench_world import CUE, GHOSTS, BuildWorld
 from judge_server import Action, Hold, Say
 from numpy.typing import NDArray
 from PIL import Image
-from role_player import material_of
+from stub_server import as_text, material_of
 
 from lmms_eval_tasks.build.cast_bench.clock import clock
 from lmms_eval_tasks.build.cast_bench.pictures import picture_at
-from lmms_eval_tasks.cast_bench.masked import UNABLE
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 
-ROLES = {
-    "You choose clips": "selection",
-    "You describe how": "static",
-    "You describe what": "dynamic",
-    "You write questions": "questions",
-    "You write a wrong answer from the words": "text",
-    "You write a wrong answer from what": "video",
-    "You compare answers": "exclusivity",
-    "You change an answer": "near_miss",
-    "You compare an answer with": "comparison",
-    "You answer a question about a clip that": "blind",
-    "You answer a question about a clip of": "masked",
-}
 SYNONYMS = {
     "crimson": "red", "golden": "yellow", "emerald": "green", "turquoise": "cyan", "azure": "blue", "rose": "pink",
     "sphere": "ball", "cube": "block",
 }  # fmt: skip
 OTHERS = {known: synonym for synonym, known in SYNONYMS.items()}
-TEXT = "It comes in from the right."
 NOBODY = "sav_000002.mp4"
 """The clip whose true questions name neither a subject nor a time."""
 _FAULT = re.compile(r"\((\w+)\)\?$")
 
 
-def role_of(prompt: str) -> str:
-    """Which role a prompt is for."""
-    return next(role for start, role in ROLES.items() if prompt.startswith(start))
+role_of = stub_server.CastBenchPlayer.role_of
 
 
-def swap_shape(text: str) -> str:
-    """A text with the shape of its object changed, or its side."""
-    table = {"ball": "block", "block": "ball", "right": "left", "left": "right"}
-    return re.sub(r"\b(ball|block|right|left)\b", lambda match: table[match[1]], text, count=1)
+class WithSynonyms(stub_server.CastBenchPlayer):
+    """The stand-in of the examples, which sees through synonyms too."""
 
-
-def meaning(text: str) -> list[str]:
-    """A text's words, synonyms replaced."""
-    return [SYNONYMS.get(word, word) for word in re.findall(r"\w+", text.lower())]
+    def meaning(self, text: str) -> list[str]:
+        return [SYNONYMS.get(word, word) for word in super().meaning(text)]
 
 
 def pixels_of(picture: bytes) -> NDArray[np.uint8]:
@@ -80,19 +59,24 @@ class CastBenchPlayer:
             picture = picture_at(world.folder / "clips" / f"{stem}.mp4", 0)
             self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
         self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
+        seen = {
+            stem: {key: name for key, name in names.items() if name.split()[0] not in GHOSTS}
+            for stem, names in world.names.items()
+        }
+        self.honest = WithSynonyms({"names": seen, "rows": world.truth})
 
     def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
         role, given = role_of(prompt), material_of(prompt)
         fault = _FAULT.search(given.get("question", ""))
-        reply = getattr(self, role)(given, pictures, fault[1] if fault else "", before)
-        if isinstance(reply, Action):
-            return reply
-        return Say(reply if isinstance(reply, str) else json.dumps(reply))
+        if spoil := getattr(self, role, None):
+            reply = spoil(given, pictures, fault[1] if fault else "", before)
+        else:
+            reply = self.honest.reply(prompt)
+        return reply if isinstance(reply, Action) else Say(as_text(reply))
 
     def selection(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         stem = self.clips[sha256(pictures[0]).hexdigest()] if self.clips else ""
-        faults = dict.fromkeys(("shaken", "whip_pans", "tilted", "badly_lit", "cut", "blurred"), False)
-        return {"several_people_act_apart": stem != "idle", **faults}
+        return {**self.honest.selection(given), "several_people_act_apart": stem != "idle"}
 
     def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         outlined, blurred = map(pixels_of, pictures)
@@ -108,53 +92,21 @@ class CastBenchPlayer:
             return '{"category": "thing", "descr'
         if name == "red ball" and not before:
             return '{"category": "ball"'
-        # Balls and blocks play the people of this world.
-        return {"category": name.split()[-1], "person": ghost not in GHOSTS, "description": f"A {name}."}
+        return {**self.honest.static(given), "person": ghost not in GHOSTS}
 
     def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
         untimely = "untimely" in given["description"] or ("pink" in given["description"] and not given["refused"])
-        last = "99:59" if untimely else given["last"]
-        text = f"[00:00]-[{last}] It is on the table."
-        return text if "endless" in given["description"] else f"{text}\nEND"
+        text = self.honest.dynamic({**given, "last": "99:59"} if untimely else given)
+        return text.removesuffix("\nEND") if "endless" in given["description"] else text
 
     def questions(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert set(given["wanted"]) <= set(given["types"]) and len(given["types"]) == 16
-        described = {one["id"]: one["description"] for one in given["instances"]}
-        for stem, names in self.world.names.items():
-            if stem in self.world.truth and set(described.items()) >= {
-                (key, f"A {name}.") for key, name in names.items() if name.split()[0] not in GHOSTS
-            }:
-                written = [self._true(row) for row in self.world.truth[stem]]
-                return {"questions": [*written, *(self._planted(stem, one) for one in self.world.faults[stem])]}
-        raise AssertionError(f"an unknown clip: {described}")
-
-    def _true(self, row: dict[str, Any]) -> dict[str, Any]:
-        evidence = json.loads(row["evidence"])
-        answer = row["options"][row["answer"]]
-        named = read_objects(row["question"]) + read_objects(answer)
-        names = self.world.names[row["video"].removesuffix(".mp4")].values()
-        other = next(name for name in names if name not in named and name.split()[0] in COLOURS)
-        named_in_it = row["video"] != NOBODY
-        return {
-            "question": row["question"],
-            "subject": evidence[0]["SAV_instance_id"] if named_in_it else None,
-            "start": evidence[0]["evidence_start_time"] if named_in_it else None,
-            "end": evidence[0]["evidence_end_time"] if named_in_it else None,
-            "type": row["question_type"],
-            "scene": row["scene_category"],
-            "answer": answer,
-            "evidence": [
-                {
-                    "instance": one["SAV_instance_id"],
-                    "start": one["evidence_start_time"],
-                    "end": one["evidence_end_time"],
-                    "rationale": one["evidence_rationale"],
-                }
-                for one in evidence
-            ],
-            "video_distractor": answer.replace(read_objects(answer)[0], other),
-        }
+        stem = self.honest.clip_of(given)
+        written = self.honest.questions(given)["questions"]
+        if f"{stem}.mp4" == NOBODY:
+            written = [{**one, "subject": None, "start": None, "end": None} for one in written]
+        return {"questions": [*written, *(self._planted(stem, one) for one in self.world.faults[stem])]}
 
     def _planted(self, stem: str, fault: str) -> dict[str, Any]:
         """A question with a fault, about the first instance and what it has to do with the second and third."""
@@ -209,22 +161,18 @@ class CastBenchPlayer:
         }
         if not fault and not given["refused"]:
             fault = "lengthy"
-        return spoilt.get(fault, {"distractor": TEXT})
+        return spoilt.get(fault, self.honest.text(given))
 
     def video(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert given["refused"]
         return {"distractor": given["answer"].upper()}
 
     def exclusivity(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        answers = given["answers"]
-        names = list(answers)
-        pairs = [(one, other) for place, one in enumerate(names) for other in names[:place]]
-        clashes = [list(pair) for pair in pairs if meaning(answers[pair[0]]) == meaning(answers[pair[1]])]
-        return {"clashes": clashes, "unnamed": ["a hand"] if "hand" in answers["text"] else []}
+        return {**self.honest.exclusivity(given), "unnamed": ["a hand"] if "hand" in given["answers"]["text"] else []}
 
     def near_miss(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         original = given["original"]
-        changed = swap_shape(original)
+        changed = self.honest.near_miss(given)["near_miss"]
         objects = read_objects(original)
         colour = objects[0].split()[0] if objects else ""
         new = next((one for one in COLOURS if one != colour and abs(len(one) - len(colour)) < 2), "")
@@ -240,17 +188,11 @@ class CastBenchPlayer:
             fault = "longer"
         return {"near_miss": spoilt.get(fault, changed)}
 
-    def comparison(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        one, other = meaning(given["original"]), meaning(given["changed"])
-        differing = [first for first, second in zip(one, other, strict=False) if first != second]
-        kinds = ["colour" if word in COLOURS else "shape" for word in differing]
-        same = [name for name, text in given["others"].items() if meaning(text) == other]
-        return {"attributes": kinds, "same_as": [*same, *(["original"] if one == other else [])]}
-
     def blind(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert not pictures and set(given) == {"question", "options"}
-        wanted = self._answer(given) if fault == "guessable" else TEXT
-        return {"choice": next(letter for letter, text in given["options"].items() if text == wanted)}
+        if fault != "guessable":
+            return self.honest.blind(given)
+        return {"choice": next(letter for letter, text in given["options"].items() if text == self._answer(given))}
 
     def masked(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         """Goes by the colour of the picture's corner, where it has one, and by nothing else."""
@@ -265,7 +207,7 @@ class CastBenchPlayer:
             for letter, text in options.items():
                 if any(name == self._seen(colour, given) for name in read_objects(text)):
                     return {"choice": letter}
-        return {"choice": next(letter for letter, text in options.items() if text == UNABLE)}
+        return self.honest.masked(given)
 
     def _seen(self, colour: str, given: dict[str, Any]) -> str:
         return next((name for name in self.world.names.get("cued", {}).values() if name.startswith(colour)), "")

@@ -16,34 +16,17 @@ from typing import Any
 import numpy as np
 import yaml
 from judge_server import Action, Drop, Fail, Hold, Say
-from role_player import material_of
+from stub_server import CausalVqaPlayer, as_text, material_of
 
-from lmms_eval_tasks.sample.scenes.options import DIRECTIONS, read_direction, read_object, word_object
+from lmms_eval_tasks.sample.scenes.options import reworded
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.sample.writers.causalvqa import draw_split
+from lmms_eval_tasks.sample.writers.causalvqa import careless, draw_split, wordings_of
 from lmms_eval_tasks.utils.data.parts import part_pictures
 
 FRAMES = 3
-LETTERS = "ABCDE"
-ROLES = {
-    "You describe a clip": "describe",
-    "You describe what follows": "afterwards",
-    "You answer a question about a clip that you see": "first answer",
-    "You think of wrong answers": "seeds",
-    "You put a question and its answer into plain English": "wording",
-    "You compare two wordings": "meaning",
-    "You make the wrong options": "distractors",
-    "You look for options that say the same": "synonyms",
-    "You put the wrong options of a question into other words": "paraphrase",
-    "You check paraphrases": "paraphrased",
-    "You answer a multiple-choice question without the clip": "blind",
-    "You repair": "repair",
-}
-
-
 PLANTED = {
     "malformed": ("description", "no usable reply: malformed JSON"),
     "refusal": ("first answer", "no usable reply: refusal"),
@@ -84,18 +67,9 @@ class Truth:
 
     @property
     def annotated(self) -> dict[str, Any]:
-        """The annotator's row: careless English with a word that hints at something."""
-        question = f"so obviously {self.question[0].lower()}{self.question[1:-1]}"
+        """The annotator's row."""
         where = {"qid": self.qid, "clip": self.clip, "start": self.start, "end": self.end, "type": self.kind}
-        return {**where, "question": question, "answer": f"its {self.answer.lower()}"}
-
-
-def other_wording(text: str) -> str:
-    """An option of the sample world in its other wording; any other text as it is."""
-    if (direction := read_direction(text)) is not None:
-        return DIRECTIONS[direction][text == DIRECTIONS[direction][0]]
-    name = read_object(text)
-    return word_object(name, 1 if text == word_object(name, 0) else 0) if name else text
+        return {**where, **careless(self.question, self.answer)}
 
 
 def draw_truths(folder: Path, per_type: int, seed: int) -> list[Truth]:
@@ -175,7 +149,17 @@ class ClipWorldPlayer:
 
     def __post_init__(self) -> None:
         self._by_question = {one.question: one for one in self.truths}
-        self._by_question |= {one.annotated["question"]: one for one in self.truths}
+        questions = [
+            {
+                "annotated": one.annotated["question"],
+                "question": one.question,
+                "answer": one.answer,
+                "distractors": one.distractors,
+                "guessed": self.faults.get(one.qid) == "guessed",
+            }
+            for one in self.truths
+        ]
+        self._honest = CausalVqaPlayer({"questions": questions, "wordings": wordings_of(questions)})
         self._by_picture = {}
         for one in self.truths:
             images = part_pictures(self.folder / one.clip, one.start, one.end, FRAMES)
@@ -184,13 +168,12 @@ class ClipWorldPlayer:
                 self._by_picture[sha256(b"".join(shown)).hexdigest()] = one
 
     def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        role = next(role for start, role in ROLES.items() if prompt.startswith(start))
-        given = material_of(prompt)
+        role, given = self._honest.role_of(prompt), material_of(prompt)
         truth = self._truth(given, pictures)
         fault = self.faults.get(truth.qid, "")
         if fault == "malformed" and role == "describe":
             return Say('{"description": "cut off')
-        if fault == "refusal" and role == "first answer":
+        if fault == "refusal" and role == "first_answer":
             return Say("I'm sorry, but I cannot help with that.")
         if fault == "time-out" and role == "seeds":
             return Hold()
@@ -199,86 +182,66 @@ class ClipWorldPlayer:
         draw = int(sha256(prompt.encode()).hexdigest(), 16)
         if draw % 100 < self.passing and before == 0:
             return (Say("{}"), Fail(500), Drop(), Say("I am unable to do so."))[draw // 100 % 4]
-        if role == "blind":
-            return Say(self._blind(given, truth, fault, before))
-        return Say(json.dumps(self._reply(role, given, truth, fault)))
+        reply = self._honest.reply(prompt)
+        spoil = {
+            "wording": self._wording,
+            "distractors": self._distractors,
+            "paraphrase": self._paraphrase,
+            "paraphrased": self._paraphrased,
+            "blind": lambda *_: self._blind(reply, fault, before),
+            "repair": lambda *_: {**reply, **self.repairs[truth.qid]},
+        }.get(role)
+        return Say(as_text(spoil(reply, given, truth, fault) if spoil else reply))
 
     def _truth(self, given: Mapping[str, Any], pictures: tuple[bytes, ...]) -> Truth:
         if pictures:
             return self._by_picture[sha256(b"".join(pictures)).hexdigest()]
-        question = given["first"]["question"] if "first" in given else given["question"]
-        return next(one for text, one in self._by_question.items() if text == question or text in question)
-
-    def _reply(self, role: str, given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
-        wrong, answer = list(truth.distractors), truth.answer
-        again = bool(given.get("refused"))
-        if role in ("describe", "afterwards"):
-            return {"description": f"A table from above, {given['seconds']} seconds."}
-        if role == "first answer":
-            return {"answer": wrong[0]}
-        if role == "seeds":
-            return {"distractors": wrong[::-1]}
-        if role == "wording":
-            assert given["model_answer"] == wrong[0], "the first answer shows which words hint at one"
-            return self._wording(truth, fault)
-        if role == "meaning":
-            same = truth.question in given["second"]["question"]
-            return {"same": same, "difference": "" if same else "It asks something else."}
-        if role == "distractors":
-            first = {
-                "synonym": other_wording(answer),
-                "synonym at first": wrong[0] if again else other_wording(answer),
-                "answer": f" {answer.upper()}!",
-                "equal": f"{wrong[1].lower()}.",
-                "synonyms": other_wording(wrong[1]),
-                "marked": f"{wrong[0]} (wrong)",
-                "late leak": other_wording(wrong[0]),
-            }.get(fault, wrong[0])
-            return {"distractors": [first, *wrong[1:]]}
-        if role == "synonyms":
-            options = list(given["options"].items())
-            return {
-                "same": [
-                    [int(one), int(other)]
-                    for place, (one, text) in enumerate(options)
-                    for other, later in options[place + 1 :]
-                    if later in (text, other_wording(text))
-                ]
-            }
-        if role == "paraphrase":
-            texts = [other_wording(text) for text in given["options"]]
-            spoilt = {
-                "lazy": given["options"][0].upper(),
-                "other meaning": other_wording(given["options"][1]),
-                "other meaning, odd": f"{texts[0]} or so",
-            }
-            return {"paraphrases": [spoilt.get(fault, texts[0]), *texts[1:]]}
-        if role == "paraphrased":
-            pairs = given["options"].items()
-            return {"changed": [int(number) for number, pair in pairs if pair["paraphrase"].endswith("or so")]}
-        assert role == "repair"
-        texts = {name: given[name] for name in ("question", "answer", "distractors", "paraphrases")}
-        return {**texts, **self.repairs[truth.qid]}
+        return self._by_question[self._honest.question_of(given)["question"]]
 
     @staticmethod
-    def _wording(truth: Truth, fault: str) -> dict[str, Any]:
+    def _wording(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
+        assert given["model_answer"] == truth.distractors[0], "the first answer shows which words hint at one"
         question = {
             "leak": f"{truth.answer} is near: {truth.question}",
             "late leak": f"{truth.answer} or {truth.distractors[0].lower()}: {truth.question}",
             "other question": "Is something else asked here?",
-        }.get(fault, truth.question)
-        answer = f"{truth.answer} (correct)" if fault == "marked answer" else truth.answer
+        }.get(fault, reply["question"])
+        answer = f"{truth.answer} (correct)" if fault == "marked answer" else reply["answer"]
         return {"question": question, "answer": answer}
 
     @staticmethod
-    def _blind(given: Mapping[str, Any], truth: Truth, fault: str, before: int) -> str:
-        """Right in the first version at most, but where the fault is that it guesses."""
-        key = next(letter for letter, text in given["options"].items() if text == truth.answer)
-        second = not any(text in truth.distractors for text in given["options"].values())
-        letter = LETTERS[(LETTERS.index(key) + 1) % 5] if second and fault != "guessed" else key
-        if fault == "no END" or (fault == "no END at first" and before == 0):
-            return f"It is usual. Answer: {letter}"
-        return f"It is usual, unlike B. Answer: {letter} END"
+    def _distractors(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
+        wrong, answer = reply["distractors"], truth.answer
+        first = {
+            "synonym": reworded(answer),
+            "synonym at first": wrong[0] if given.get("refused") else reworded(answer),
+            "answer": f" {answer.upper()}!",
+            "equal": f"{wrong[1].lower()}.",
+            "synonyms": reworded(wrong[1]),
+            "marked": f"{wrong[0]} (wrong)",
+            "late leak": reworded(wrong[0]),
+        }.get(fault, wrong[0])
+        return {"distractors": [first, *wrong[1:]]}
+
+    @staticmethod
+    def _paraphrase(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
+        texts = reply["paraphrases"]
+        first = {
+            "lazy": given["options"][0].upper(),
+            "other meaning": reworded(given["options"][1]),
+            "other meaning, odd": f"{texts[0]} or so",
+        }.get(fault, texts[0])
+        return {"paraphrases": [first, *texts[1:]]}
+
+    @staticmethod
+    def _paraphrased(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
+        pairs = given["options"].items()
+        return {"changed": [int(number) for number, pair in pairs if pair["paraphrase"].endswith("or so")]}
+
+    @staticmethod
+    def _blind(reply: str, fault: str, before: int) -> str:
+        cut_off = fault == "no END" or (fault == "no END at first" and before == 0)
+        return reply.removesuffix(" END") if cut_off else reply
 
 
 @dataclass(frozen=True)

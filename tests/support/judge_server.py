@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import socket
 import ssl
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
+
+from stub_server import Server, completion, read_request
 
 MODEL = "judge-on-loopback-2026"
 
@@ -82,20 +82,6 @@ def in_turn(actions: Iterable[Action]) -> Script:
     return lambda prompt, before: listed[min(before, len(listed) - 1)]
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    # Of more that come at once, the system lets some wait for a second.
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print what a handler raised, but for what a client's death does.
-
-        A process that forks while this writes has a child that waits for ever to write.
-        """
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
-
-
 class JudgeServer:
     """The server; `script` may be changed while it runs.
 
@@ -129,7 +115,7 @@ class JudgeServer:
         self._stopping = threading.Event()
         self.connections = 0
         self._scheme = "https" if context else "http"
-        self._http = _Http(("127.0.0.1", port), self._handler())
+        self._http = Server(("127.0.0.1", port), self._handler())
         if context:
             self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -153,10 +139,7 @@ class JudgeServer:
 
     def _begin(self, body: dict[str, Any], connection: socket.socket) -> tuple[str, Action] | None:
         """The key of a request and what to do about it; None where its client was killed before it was looked at."""
-        # A request for an embedding has a text and no messages.
-        content = body["input"] if "input" in body else body["messages"][-1]["content"]
-        prompt = content if isinstance(content, str) else content[0]["text"]
-        pictures = () if isinstance(content, str) else tuple(_picture(part) for part in content[1:])
+        prompt, pictures = read_request(body)
         key = prompt
         if self.picture_script and pictures:
             key = f"{prompt} {sha256(b''.join(pictures)).hexdigest()}"
@@ -214,10 +197,7 @@ class JudgeServer:
 
             def _act(self, action: Action) -> bool:
                 if isinstance(action, Say):
-                    choice = {"index": 0, "finish_reason": "stop"}
-                    message = {"role": "assistant", "content": action.text}
-                    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL}
-                    self._write(200, json.dumps({**whole, "choices": [{**choice, "message": message}]}), {})
+                    self._write(200, completion(action.text, MODEL), {})
                     return True
                 if isinstance(action, Fail):
                     error = {"message": action.message, "type": "scripted", "code": action.code}
@@ -260,11 +240,6 @@ def _is_gone(connection: socket.socket) -> bool:
         return False
     except OSError:
         return True
-
-
-def _picture(part: dict[str, Any]) -> bytes:
-    """The JPEG file of a part of a message."""
-    return base64.b64decode(part["image_url"]["url"].partition(",")[2])
 
 
 @contextmanager

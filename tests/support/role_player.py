@@ -4,56 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from judge_server import Action, Drop, Fail, JudgeServer, Say
+from judge_server import Action, Drop, Fail, JudgeServer, Say, Script
+from stub_server import CounterVqaPlayer, Given
 
-ROLES = {
-    "You look for causes": "observer",
-    "You test whether": "verifier",
-    "You criticise": "critic",
-    "You decide": "synthesizer",
-    "You think of actions": "absent",
-    "You put a question": "rephrase",
-    "You answer a question": "verification",
-    "You write questions": "naive",
-    "You see frames": "solving",
-}
+role_of = CounterVqaPlayer.role_of
 
 
-def role_of(prompt: str) -> str:
-    """Which role a prompt is for."""
-    return next(role for start, role in ROLES.items() if prompt.startswith(start))
-
-
-def material_of(prompt: str) -> dict[str, Any]:
-    """The JSON object that a prompt holds; it stands alone on its line."""
-    line = next(line for line in prompt.splitlines() if line.startswith('{"'))
-    material: dict[str, Any] = json.loads(line)
-    return material
-
-
-@dataclass
-class RolePlayer:
+class RolePlayer(CounterVqaPlayer):
     """Answers prompts as a test's server script.
 
-    Attributes:
-        links: Texts of a take's actions, joined, to the pairs of ids that are linked.
+    Args:
+        truth: The takes' actions and links.
         faults: Of a thousand prompts, how many never get a usable reply, and how many get one at the third try.
         wrong: Of a thousand questions, how many are answered wrongly.
         reached: Whether the clips reach their goal.
         sees: What is answered to every question about frames: yes, or no.
     """
 
-    links: Mapping[str, set[tuple[str, str]]]
-    faults: int = 0
-    wrong: int = 0
-    reached: bool = True
-    sees: bool = True
+    def __init__(
+        self, truth: Mapping[str, Any], faults: int = 0, wrong: int = 0, reached: bool = True, sees: bool = True
+    ) -> None:
+        super().__init__(truth)
+        self.faults, self.wrong, self.reached, self.sees = faults, wrong, reached, sees
 
-    def __call__(self, prompt: str, before: int) -> Action:
+    def script(self, prompt: str, before: int) -> Action:
+        """What to do about a prompt."""
         draw = int(sha256(prompt.encode()).hexdigest(), 16)
         kind = draw % 1000
         if kind < self.faults:
@@ -65,103 +43,54 @@ class RolePlayer:
             )[draw // 1000 % 4]
         if kind < 2 * self.faults and before < 2:
             return (Say("{}"), Fail(500), Drop(), Say(""))[draw // 1000 % 4]
-        return Say(json.dumps(self._reply(role_of(prompt), material_of(prompt), draw)))
+        reply = self.reply(prompt)
+        if role_of(prompt) == "verification" and kind >= 1000 - self.wrong:
+            reply["answer"] = {"yes": "no", "no": "yes"}[reply["answer"]]
+        return Say(json.dumps(reply))
 
-    def _reply(self, role: str, given: dict[str, Any], draw: int) -> dict[str, Any]:
-        linked = self.links.get("|".join(action["text"] for action in given.get("actions", ())), set())
-        causal = (given.get("cause"), given.get("effect")) in linked
-        if role == "observer":
-            sure = {entry["pair"]: (entry["first"], entry["second"]) in linked for entry in given["pairs"]}
-            return {"confidences": [{"pair": pair, "confidence": 0.9 if one else 0.1} for pair, one in sure.items()]}
-        if role == "verifier":
-            return {
-                "conditions": "as listed",
-                "effect_without_cause": not causal,
-                "common_cause": "",
-                "explained_by_common_cause": False,
-                "confidence": 0.8,
-            }
-        if role == "critic":
-            return {"objections": "", "sound": True, "confidence": 0.6}
-        if role == "synthesizer":
-            assert (given["test"]["confidence"], given["criticism"]["confidence"]) == (0.8, 0.6)
-            return {"reason": "so it is", "causal": causal}
-        if role == "absent":
-            ids = [action["id"] for action in given["actions"]]
-            texts = [
-                "C sings a song.",
-                given["actions"][0]["text"].upper(),
-                "C sings, a song",
-                "C dances.",
-                "",
-                "C hums.",
-            ]
-            proposed = [
-                {"text": text, "outcome": None if number == 3 else ids[number % 3]} for number, text in enumerate(texts)
-            ]
-            goal = given["goal"] or f"{given['task']}, done"
-            return {"goal": goal, "reached": self.reached, "actions": proposed}
-        if role == "rephrase":
-            return {"question": f"Say: {given['question']}"}
-        if role == "naive":
-            return {"questions": self._naive(given)}
-        if role == "solving":
-            return {"reason": "as seen", "answer": "yes" if self.sees else "no"}
-        return {"reason": "it follows", "answer": self._answer(given, linked, draw)}
+    def synthesizer(self, given: Given) -> Any:
+        assert (given["test"]["confidence"], given["criticism"]["confidence"]) == (0.8, 0.6)
+        return super().synthesizer(given)
 
-    @staticmethod
-    def _naive(given: dict[str, Any]) -> list[dict[str, Any]]:
-        """One question a level that can be used, and some that cannot."""
-        first, second, third = (action["id"] for action in given["actions"][:3])
-        asked = {"question": "Would it?", "answer": "yes", "explanation": "Yes. So it is."}
-        return [
-            {**asked, "level": 1, "action": first, "outcome": second},
-            {**asked, "level": 2, "answer": "no", "action": first, "outcome": third},
-            {**asked, "level": 3, "absent_action": "C sings.", "goal": "a meal"},
-            {**asked, "level": 1, "action": first, "outcome": "A99"},
-            {**asked, "level": 3, "absent_action": "C sings."},
-            {**asked, "level": 2, "action": first, "outcome": third, "question": "\a?"},
-            {**asked, "level": 1, "action": second, "outcome": third},
+    def absent(self, given: Given) -> Any:
+        """Some that can be used, and some that cannot."""
+        ids = [action["id"] for action in given["actions"]]
+        texts = ["C sings a song.", given["actions"][0]["text"].upper(), "C sings, a song", "C dances.", "", "C hums."]
+        proposed = [
+            {"text": text, "outcome": None if number == 3 else ids[number % 3]} for number, text in enumerate(texts)
         ]
+        return {**super().absent(given), "reached": self.reached, "actions": proposed}
 
-    def _answer(self, given: dict[str, Any], linked: set[tuple[str, str]], draw: int) -> str:
-        """Yes unless there is a way along the links from the action that the question names first to the other."""
-        parts = given["question"].split(" had not happened, would ")
-        first, second = (self._named(part, given["actions"]) for part in parts)
-        reached, ahead = set(), [first]
-        while ahead:
-            node = ahead.pop()
-            new = {effect for cause, effect in linked if cause == node} - reached
-            reached |= new
-            ahead += new
-        right = "no" if second in reached else "yes"
-        return {"yes": "no", "no": "yes"}[right] if draw % 1000 >= 1000 - self.wrong else right
+    def solving(self, given: Given) -> Any:
+        return {"reason": "as seen", "answer": "yes" if self.sees else "no"}
 
-    @staticmethod
-    def _named(part: str, actions: list[dict[str, Any]]) -> str | None:
-        words = part.replace("the camera wearer", "C").replace("another person", "O")
-        for action in actions:
-            seconds = int(action["seconds"])
-            if f"“{action['text'].rstrip('.')}”" in words:
-                timed = f"(at {seconds // 60}:{seconds % 60:02d})"
-                if "(at " not in words or timed in words:
-                    return str(action["id"])
-        return None
+    def naive(self, given: Given) -> Any:
+        """Questions that can be used, and some that cannot."""
+        questions = super().naive(given)["questions"]
+        one, two, three = questions
+        unusable = [
+            {**one, "outcome": "A99"},
+            {name: value for name, value in three.items() if name != "goal"},
+            {**two, "answer": "yes", "question": "\a?"},
+            {**one, "action": one["outcome"], "outcome": two["outcome"]},
+        ]
+        return {"questions": [*questions, *unusable]}
 
 
 Drawn = dict[str, dict[str, Any]]
 """Takes with known links, as `draw_takes` gives them."""
 
 
-def player(drawn: Drawn, **faults: Any) -> RolePlayer:
-    """What knows the links of takes."""
-    links = {
-        "|".join(entry["text"] for entry in take["descriptions"]): {
-            (f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]
+def player(drawn: Drawn, **faults: Any) -> Script:
+    """What knows the links of takes, as a test's server script."""
+    takes = [
+        {
+            "actions": [entry["text"] for entry in take["descriptions"]],
+            "links": [(f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]],
         }
         for take in drawn.values()
-    }
-    return RolePlayer(links, **faults)
+    ]
+    return RolePlayer({"takes": takes}, **faults).script
 
 
 def named(server: JudgeServer, model: str = "m", **more: object) -> str:

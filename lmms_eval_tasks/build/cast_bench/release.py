@@ -22,7 +22,7 @@ from lmms_eval_tasks.cast_bench.released import FILE
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, QuestionRoles
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.placing import link_or_copy
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
 
@@ -51,9 +51,7 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
     clips = {row.asked.clip.id: row.asked.about for row in rows}
     write_file(folder / DESCRIPTIONS / FILE, as_lines(map(described_row, clips.values())))
     write_file(folder / ROLES, as_lines(roles_of(row).model_dump() for row in rows))
-    for mark in (config.clips / SAMPLE_MARK, config.clips.parent / SAMPLE_MARK):
-        if mark.is_file():
-            write_file(folder / SAMPLE_MARK, mark.read_bytes())
+    carry_sample_mark(config.clips, folder)
     unmatched = sum(_has_short_instance(row.asked) for row in rows)
     if not unmatched:
         return []

@@ -16,6 +16,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.clips import in_parallel
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.parts import cut_part
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -49,6 +50,7 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
         video = parts[row.clip, row.start, row.end]
         writer.writerow([row.qid, row.type, row.question, *cells, row.difficulty, video])
     write_file(folder / metadata_name(SPLIT), text.getvalue())
+    carry_sample_mark(config.clips, folder)
     return _warnings(rows, config)
 
 

@@ -11,7 +11,7 @@ from lmms_eval_tasks.build.mvp.rows import MinimalPair
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.placing import link
 
 
@@ -55,10 +55,6 @@ def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildCo
     form = f"Minimal pairs in the form of `{CARD.hub_id}`, made with lmms-eval-tasks; not the benchmark."
     card += ["---", "", form, ""]
     write_file(folder / "README.md", "\n".join(card))
-    videos = config.videos.absolute()
-    # The mark of the sample lies at its root, two folders above its videos.
-    for mark in (place / SAMPLE_MARK for place in (videos, *videos.parents[:2])):
-        if mark.is_file():
-            write_file(folder / SAMPLE_MARK, mark.read_bytes())
+    carry_sample_mark(config.videos, folder)
     missing = [name for name in SUBSETS if name not in tables]
     return [f"There are no pairs of {' and '.join(missing)}: their tasks have no items."] if missing else []

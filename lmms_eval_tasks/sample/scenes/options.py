@@ -72,6 +72,14 @@ def other_objects(rng: random.Random, scene: Scene, exclude: Sequence[str], opti
     return (*wrong, *absent[: max(2, options - 1 - len(wrong))])
 
 
+def reworded(text: str) -> str:
+    """An option in its other wording; any other text as it is."""
+    if (direction := read_direction(text)) is not None:
+        return DIRECTIONS[direction][text == DIRECTIONS[direction][0]]
+    name = read_object(text)
+    return word_object(name, 1 if text == word_object(name, 0) else 0) if name else text
+
+
 def word_object(name: str, version: int) -> str:
     """An option that names an object such as `red ball`."""
     colour, shape = name.split()

@@ -1,4 +1,7 @@
-"""The sample in CaST-Bench's release format: one file of questions, clips beside it."""
+"""The sample in CaST-Bench's release format: one file of questions, clips beside it.
+
+Beside it lies what a set can be built from: the tracks of the objects in the clips.
+"""
 
 import json
 import random
@@ -19,7 +22,15 @@ from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
 
-FILE, VIDEOS = "castbench_hf.jsonl", "videos"
+FILE, VIDEOS, BUILD = "castbench_hf.jsonl", "videos", "build"
+_CONFIG = f"""\
+clips: ../{VIDEOS}
+tracks: tracks
+frames: 4
+# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, plays all roles.
+roles:
+  default: {{model: stub, provider: local}}
+"""
 PLACE = "Simulated table"
 MOST_CLIPS = 4
 """Two families ask why something starts to move, and there are twelve colours of balls and blocks."""
@@ -75,11 +86,48 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     rows, scenes = draw_release(seed, sizes["clips_per_family"])
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / FILE).write_text(text, encoding="utf-8")
+    write_build(folder / BUILD, rows, scenes)
     film_scenes({folder / VIDEOS / name: scene for name, scene in scenes.items()}, progress)
 
 
+def tracks_of(scene: Scene) -> dict[str, dict[str, Any]]:
+    """Instance to its name and its box in each second, as text and pixels."""
+    frames, labels = render(scene)
+    seen = boxes(labels, len(scene.skins))
+    seconds = range((len(frames) - 1) // FPS + 1)
+    return {
+        instance_id(number): {
+            "name": scene.called(body.name),
+            "boxes": {str(second): seen[second * FPS, number].astype(int).tolist() for second in seconds},
+        }
+        for number, body in enumerate(scene.world.bodies)
+    }
+
+
+def instance_id(number: int) -> str:
+    """The name that SA-V would give to the object of a place."""
+    return f"simulated_instance_{number:03d}"
+
+
+def write_build(folder: Path, rows: Sequence[Mapping[str, Any]], scenes: Mapping[str, Scene]) -> None:
+    """Write tracks, a configuration, and the truth by which a stand-in for models can answer."""
+    (folder / "tracks").mkdir(parents=True)
+    names: dict[str, dict[str, str]] = {}
+    questions: dict[str, list[Mapping[str, Any]]] = {}
+    for video, scene in scenes.items():
+        stem = Path(video).stem
+        tracks = tracks_of(scene)
+        names[stem] = {key: track["name"] for key, track in tracks.items()}
+        questions[stem] = [row for row in rows if row["video"] == video]
+        instances = {"instances": [{"id": key, **track} for key, track in tracks.items()]}
+        (folder / "tracks" / f"{stem}.json").write_text(json.dumps(instances) + "\n", encoding="utf-8")
+    (folder / "build.yaml").write_text(_CONFIG, encoding="utf-8")
+    truth = {"benchmark": "cast_bench", "names": names, "rows": questions}
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+
+
 WRITER = SampleWriter(
-    contents=f"`{FILE}` and `{VIDEOS}/`",
+    contents=f"`{FILE}`, `{VIDEOS}/`, and `{BUILD}/`, from which a set can be built",
     # One of the five families has two questions to a clip.
     sizes={"clips_per_family": 2},
     write=write,
@@ -116,6 +164,6 @@ def _evidence(scene: Scene, span: EvidenceSpan, seen: NDArray[np.float64]) -> di
         "evidence_end_time": clock(span.end),
         "evidence_instance_id": scene.called(span.name).replace(" ", "_"),
         "evidence_rationale": span.rationale,
-        "SAV_instance_id": f"simulated_instance_{number:03d}",
+        "SAV_instance_id": instance_id(number),
         "bboxes_in_range": {str(second): str(seen[FPS * second, number].astype(int).tolist()) for second in seconds},
     }

@@ -1,24 +1,39 @@
-"""The sample in CausalVQA's release format: one CSV per split, clips beside it, the test truth kept apart."""
+"""The sample in CausalVQA's release format: one CSV per split, clips beside it, the test truth kept apart.
+
+Beside it lies what a set can be built from: the debug split's questions as an annotator might have put them.
+"""
 
 import csv
+import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options
+from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options, reworded
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
+from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
 
-RELEASE, ARCHIVE, TRUTH = "CausalVQA", "CausalVQA.zip", "test_truth.csv"
+RELEASE, ARCHIVE, TRUTH, BUILD = "CausalVQA", "CausalVQA.zip", "test_truth.csv", "build"
 COLUMNS = (
     "qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video",
 )  # fmt: skip
 WITHHELD = ("correct1", "correct2")
 _FIRST_QID = {"debug": 1, "test": 1001}
+_CONFIG = f"""\
+annotations: annotations.csv
+clips: ../{RELEASE}/debug/videos
+difficulty: easy
+frames: 3
+# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, plays all roles.
+roles:
+  default: {{model: stub, provider: local}}
+"""
 
 
 def draw_split(
@@ -70,12 +85,65 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         if withheld:
             _write_csv(folder / TRUTH, ["qid", *withheld], rows)
         clips |= {release / name / "videos" / video: scene for video, scene in scenes.items()}
+        if not withheld:
+            write_build(folder / BUILD, rows, scenes)
     film_scenes(clips, progress)
     _write_archive(release, folder / ARCHIVE)
 
 
+def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, Scene]) -> None:
+    """Write annotations, a configuration, and the truth by which a stand-in for models can answer.
+
+    Of questions in the same words the first is taken. Clips are not copied.
+    """
+    annotations, questions = [], []
+    first: dict[str, Mapping[str, str]] = {}
+    for row in rows:
+        first.setdefault(row["question"], row)
+    for row in first.values():
+        options = [option.partition(". ")[2] for option in row["choices1"].split("|")]
+        answer = options.pop(int(row["correct1"]) - 1)
+        annotated = {
+            "clip": row["renamed_video"],
+            "start": 0,
+            "end": round(scenes[row["renamed_video"]].duration * FPS) / FPS,
+            "type": row["type"],
+            **careless(row["question"], answer),
+        }
+        annotations.append(annotated)
+        questions.append(
+            {
+                "annotated": annotated["question"],
+                "question": row["question"],
+                "answer": answer,
+                "distractors": options,
+                # Common sense is enough for one of them.
+                "guessed": not questions,
+            }
+        )
+    _write_csv(folder / "annotations.csv", ("clip", "start", "end", "type", "question", "answer"), annotations)
+    (folder / "build.yaml").write_text(_CONFIG, encoding="utf-8")
+    truth = {"benchmark": "causalvqa", "questions": questions, "wordings": wordings_of(questions)}
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+
+
+def careless(question: str, answer: str) -> dict[str, str]:
+    """A question and its answer as an annotator in a hurry puts them, with a word that hints at something."""
+    return {
+        "question": f"so obviously {question[0].lower()}{question[1:-1]}",
+        "answer": f"its {answer.lower()}",
+    }
+
+
+def wordings_of(questions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Each option of questions to its other wording, both ways."""
+    texts = {text for one in questions for text in (one["answer"], *one["distractors"])}
+    return {text: reworded(text) for text in sorted(texts | set(map(reworded, texts)))}
+
+
 WRITER = SampleWriter(
-    contents=f"`{RELEASE}/`, the same as `{ARCHIVE}`, and `{TRUTH}`, the withheld answers, which no command reads",
+    contents=f"`{RELEASE}/`, the same as `{ARCHIVE}`, `{TRUTH}`, the withheld answers, which no command reads, and "
+    f"`{BUILD}/`, from which a set can be built",
     sizes={"debug_per_type": 4, "test_per_stratum": 2},
     write=write,
     prepare=(("--source", f"{{folder}}/{RELEASE}"),),
@@ -93,7 +161,7 @@ def _write_archive(folder: Path, path: Path) -> None:
                 archive.writestr(info, file.read_bytes())
 
 
-def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")

@@ -1,10 +1,13 @@
 """The sample as a CounterVQA set: chains of collisions, their graphs, and questions at all three levels.
 
 Two balls stand for two people (H2H), a ball and a block for a person and an object (H2O).
+
+Beside the set lies what one can be built from: the actions of the clips, without their links.
 """
 
+import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,17 @@ from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.progress import Progress
 
-CLIPS = "clips"
+CLIPS, BUILD = "clips", "build"
+_CONFIG = f"""\
+annotations: [annotations.json]
+clips: ../{CLIPS}
+# The longest chain of these clips has two links, and there are so few pairs of actions that all are judged.
+min_depth: 2
+pair_share: 1.0
+# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, is asked for links and answers.
+model: {{model: stub, provider: local}}
+verify_with: [{{model: stub, provider: local}}]
+"""
 LEVELS = {"adjacent_unlinked": 1, "adjacent_linked": 1, "path": 2, "disconnected": 2, "absent": 3}
 PARTNERS = (("adjacent_linked", "adjacent_unlinked"), ("path", "disconnected"))
 """Rules whose questions have opposite verdicts: no, then yes."""
@@ -115,11 +128,42 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         questions += asked
     (folder / "graphs.jsonl").write_text(as_lines(graphs), encoding="utf-8")
     (folder / "questions.jsonl").write_text(as_lines(questions), encoding="utf-8")
+    write_build(folder / BUILD, graphs, {one["clip"]: one["interaction"] for one in questions})
     film_scenes(scenes, progress)
 
 
+def write_build(folder: Path, graphs: Sequence[Mapping[str, Any]], interactions: Mapping[str, str]) -> None:
+    """Write annotations, a configuration, and the truth by which a stand-in for models can answer."""
+    folder.mkdir()
+    takes = [
+        {
+            "take_uid": graph["clip"].removesuffix(".mp4"),
+            "task": graph["task"],
+            "interaction": interactions[graph["clip"]],
+            "atomic_descriptions": [
+                {"id": action["id"], "timestamp": action["start"], "text": action["text"], "subject": action["subject"]}
+                for action in graph["actions"]
+            ],
+        }
+        for graph in graphs
+    ]
+    truth = {
+        "benchmark": "countervqa",
+        "takes": [
+            {
+                "actions": [action["text"] for action in graph["actions"]],
+                "links": [[link["cause"], link["effect"]] for link in graph["links"]],
+            }
+            for graph in graphs
+        ],
+    }
+    (folder / "annotations.json").write_text(json.dumps(takes, indent=1) + "\n", encoding="utf-8")
+    (folder / "build.yaml").write_text(_CONFIG, encoding="utf-8")
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+
+
 WRITER = SampleWriter(
-    contents=f"`questions.jsonl`, `graphs.jsonl` and `{CLIPS}/`",
+    contents=f"`questions.jsonl`, `graphs.jsonl`, `{CLIPS}/`, and `{BUILD}/`, from which a set can be built",
     sizes={"clips": 6},
     write=write,
 )

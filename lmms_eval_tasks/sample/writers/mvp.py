@@ -1,9 +1,17 @@
-"""The sample in MVP's release format: a local snapshot of the hub dataset, and a folder of videos per source."""
+"""The sample in MVP's release format: a local snapshot of the hub dataset, and a folder of videos per source.
 
+Beside it lies what a set can be built from: the mini split's pairs taken apart into annotated clips.
+"""
+
+import json
 import random
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 
@@ -11,9 +19,10 @@ from lmms_eval_tasks.sample.scenes import minimal_pairs
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.progress import Progress
 
-SNAPSHOT, VIDEOS = "snapshot", "videos"
+SNAPSHOT, VIDEOS, BUILD = "snapshot", "videos", "build"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
@@ -39,8 +48,37 @@ FAMILIES: Mapping[str, tuple[tuple[str, minimal_pairs.PairFamily], ...]] = {
     ),
 }
 
+ASKED = "intuitive_physics"
+"""The subset whose clips are annotated with a question of their source."""
+_DIMENSIONS = 16
+_CONFIG = f"""\
+annotations: [annotations.jsonl]
+videos: ../{VIDEOS}
+# Drawn, so that the clips of a pair lie near each other; `mine embed` makes them from what is seen.
+embeddings: clips.parquet
+# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, plays all roles.
+roles:
+  default: {{model: stub, provider: local}}
+"""
 
 Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TruePair:
+    """A minimal pair: its number, its question, and clip to answer."""
+
+    number: int
+    category: str
+    source: str
+    question: str
+    answers: Mapping[str, str]
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Clip to what a source would note of it, where it has no question."""
+        about = self.question.removesuffix("?")
+        return {clip: f"{answer}. Asked for, of take {self.number}: {about}" for clip, answer in self.answers.items()}
 
 
 def draw_subset(
@@ -79,11 +117,65 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     drawn = {name: draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES}
     _write_snapshot({name: rows for name, (rows, _) in drawn.items()}, folder / SNAPSHOT)
     scenes = {folder / VIDEOS / path: scene for _, scenes in drawn.values() for path, scene in scenes.items()}
+    pairs = pairs_of({name: rows["mini"] for name, (rows, _) in drawn.items()})
+    (folder / BUILD).mkdir()
+    write_sources(folder / BUILD, pairs)
+    (folder / BUILD / "build.yaml").write_text(_CONFIG, encoding="utf-8")
+    truth = {"benchmark": "mvp", "notes": truth_of(pairs)}
+    (folder / BUILD / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     film_scenes(scenes, progress)
 
 
+def pairs_of(subsets: Mapping[str, Sequence[Row]]) -> list[TruePair]:
+    """The pairs of a split, subset by subset."""
+    pairs: list[TruePair] = []
+    for category, rows in subsets.items():
+        members = defaultdict[str, list[Row]](list)
+        for row in rows:
+            members[row["video_id"].rpartition("_")[0]].append(row)
+        for both in members.values():
+            answers = {row["video_path"]: row["answer"] for row in both}
+            pairs.append(TruePair(len(pairs), category, both[0]["source"], both[0]["question"], answers))
+    return pairs
+
+
+def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
+    """Write what sources say of each clip, and a vector for it.
+
+    Physics comes with the source's own questions, every other one with options; the rest has labels or captions.
+    """
+    lines: list[dict[str, Any]] = []
+    for number, pair in enumerate(pairs):
+        for place, (clip, answer) in enumerate(pair.answers.items()):
+            line: dict[str, Any] = {"clip": clip, "source": pair.source, "category": pair.category}
+            if pair.category == ASKED:
+                line |= {"question": pair.question, "answer": answer}
+                line |= {"options": sorted(pair.answers.values())} if number % 2 else {}
+            else:
+                line["caption" if number % 2 else "label"] = pair.notes[clip]
+            lines.append({"id": f"{number:02}{'ab'[place]}", **line})
+    (folder / "annotations.jsonl").write_text(as_lines(lines), encoding="utf-8")
+    chance = np.random.default_rng(0)
+    vectors: dict[str, list[float]] = {}
+    for pair in pairs:
+        centre = chance.normal(size=_DIMENSIONS)
+        vectors |= {clip: (centre + 0.01 * chance.normal(size=_DIMENSIONS)).tolist() for clip in pair.answers}
+    columns = {"clip": list(vectors), "embedding": list(vectors.values())}
+    schema = pyarrow.schema({"clip": pyarrow.string(), "embedding": pyarrow.list_(pyarrow.float32())})
+    pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), folder / "clips.parquet")
+
+
+def truth_of(pairs: Sequence[TruePair]) -> dict[str, dict[str, Any]]:
+    """What is noted of a clip to its pair's number and question, and the answer for it."""
+    return {
+        note: {"pair": pair.number, "question": pair.question, "answer": pair.answers[clip]}
+        for pair in pairs
+        for clip, note in pair.notes.items()
+    }
+
+
 WRITER = SampleWriter(
-    contents=f"`{SNAPSHOT}/` (annotations) and `{VIDEOS}/`",
+    contents=f"`{SNAPSHOT}/` (annotations), `{VIDEOS}/`, and `{BUILD}/`, from which a set can be built",
     # All four families of intuitive physics occur from four mini pairs on.
     sizes={"mini_pairs": 6, "full_pairs": 9},
     write=write,

@@ -31,6 +31,17 @@ def mark_as_built(folder: Path) -> None:
     write_file(folder / BUILT_MARK, '{"built": true}\n')
 
 
+def carry_sample_mark(clips: Path, folder: Path) -> None:
+    """Mark the folder of a set as sample data if the clips that it was made from are.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    above = (place / SAMPLE_MARK for place in (clips.absolute(), *clips.absolute().parents))
+    if mark := next((path for path in above if path.is_file()), None):
+        write_file(folder / SAMPLE_MARK, mark.read_bytes())
+
+
 def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
     """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders.
 

@@ -16,9 +16,9 @@ import pytest
 from cast_bench_player import NOBODY, CastBenchPlayer, pixels_of, role_of
 from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
 from judge_server import Action, JudgeServer
-from role_player import material_of
 from scipy import ndimage
 from shared import made_once
+from stub_server import material_of
 
 from lmms_eval_tasks.build.cast_bench.command import build
 from lmms_eval_tasks.build.cast_bench.pictures import picture_at

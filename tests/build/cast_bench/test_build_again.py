@@ -12,8 +12,8 @@ from cast_bench_player import CastBenchPlayer, role_of
 from cast_bench_world import BuildWorld, planted_world
 from judge_server import Action, JudgeServer, Say
 from killed_builds import check_killed_builds, check_two_builds_at_once
-from role_player import material_of
 from shared import made_once
+from stub_server import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.build.annotate.forms import EditedEntry, plan_digest

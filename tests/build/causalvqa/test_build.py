@@ -16,7 +16,6 @@ from causalvqa_world import (
     ClipWorld,
     ClipWorldPlayer,
     Truth,
-    other_wording,
     write_annotations,
     write_build_config,
 )
@@ -35,6 +34,7 @@ from lmms_eval_tasks.build.engine.models import Models
 from lmms_eval_tasks.build.engine.steps import Removed
 from lmms_eval_tasks.build.engine.texts import bare_words
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
+from lmms_eval_tasks.sample.scenes.options import reworded
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.data.parts import part_pictures
@@ -124,7 +124,7 @@ def test_the_right_option_keeps_its_text_and_no_distractor_does(faulty: Built) -
         assert first.pop(row["correct1"]) == second.pop(row["correct2"])
         assert len(first) == len(second) == 4
         assert {bare_words(text) for text in first.values()}.isdisjoint(bare_words(text) for text in second.values())
-        assert sorted(map(other_wording, first.values())) == sorted(second.values())
+        assert sorted(map(reworded, first.values())) == sorted(second.values())
         orders |= {(1, row["correct1"]), (2, row["correct2"])}
     assert len(orders) > 5
 
@@ -139,7 +139,7 @@ def test_what_was_refused_and_why_is_in_what_is_asked_next(clip_world: ClipWorld
         for text in texts
         if text.startswith("You make the wrong options") and truth.question in text and '"refused": [{' in text
     ]
-    first = other_wording(truth.answer)
+    first = reworded(truth.answer)
     assert material[0]["refused"] == [
         {
             "distractors": [first, *truth.distractors[1:]],

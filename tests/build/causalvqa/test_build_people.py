@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from causalvqa_world import ClipWorld, ClipWorldPlayer, Truth, write_annotations, write_build_config
 from judge_server import JudgeServer
-from role_player import material_of
+from stub_server import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.build.annotate.forms import plan_digest

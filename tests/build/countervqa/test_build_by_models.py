@@ -13,7 +13,8 @@ import pytest
 from annotated_takes import draw_takes, write_takes
 from judge_server import Action, Fail, Hold, JudgeServer, PictureScript
 from killed_builds import Build, check_killed_builds, check_two_builds_at_once
-from role_player import Drawn, material_of, named, player, role_of
+from role_player import Drawn, named, player, role_of
+from stub_server import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.build.countervqa.command import build

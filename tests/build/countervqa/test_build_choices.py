@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
-from judge_server import Action, JudgeServer, Say
+from judge_server import Action, JudgeServer, Say, Script
 from releases import write_clip
-from role_player import Drawn, RolePlayer, material_of, named, player, role_of
+from role_player import Drawn, named, player, role_of
+from stub_server import material_of
 
 from lmms_eval_tasks.build.countervqa.command import build
 from lmms_eval_tasks.build.countervqa.rederive import check_set
@@ -42,7 +43,7 @@ def sources(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     return annotations, tasks
 
 
-def even(play: RolePlayer) -> Any:
+def even(play: Script) -> Any:
     """A player whose observer is as sure of every pair."""
 
     def script(prompt: str, before: int) -> Action:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from judge_server import JudgeServer, Say
-from role_player import material_of, named, role_of
+from role_player import named, role_of
+from stub_server import material_of
 
 from lmms_eval_tasks.build.countervqa.annotations import Take, TimedAction
 from lmms_eval_tasks.build.countervqa.given_links import TakeLinks

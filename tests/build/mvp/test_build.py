@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from annotated_pairs import PairPlayer, TruePair, released_items, write_sources
+from annotated_pairs import PairPlayer, TruePair, released_items, write_config
 from host_run import own_command, run_host
 from judge_server import JudgeServer, PictureScript
 from killed_builds import check_killed_builds, check_two_builds_at_once
@@ -63,7 +63,7 @@ def run(
     """Build a set; what it warns of, and the server that was asked."""
     with JudgeServer(picture_script=script) as server:
         named = {name: model(server, **changes) for name, changes in roles.items()}
-        config = write_sources(folder, pairs, sources / "videos", roles=named, **options)
+        config = write_config(folder, pairs, sources / "videos", roles=named, **options)
         built = build(config, folder / "out")
     return list(built.warnings), server
 
@@ -141,7 +141,7 @@ def test_skills_are_balanced_and_rules_of_ones_own_are_kept(
 def test_problems_come_before_the_first_request(
     pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path
 ) -> None:
-    config = write_sources(tmp_path, sample_pairs, pair_sources / "videos", roles={"contrast": model("http://x/v1")})
+    config = write_config(tmp_path, sample_pairs, pair_sources / "videos", roles={"contrast": model("http://x/v1")})
     with pytest.raises(InputError, match="roles: Expected question, exclusion, single_frame, but got none"):
         build(config, tmp_path / "out")
     values = json.loads(config.read_text(encoding="utf-8"))
@@ -154,7 +154,7 @@ def killed_world(pair_sources: Path, pairs: list[TruePair]) -> tuple[Any, Pictur
     def run_build(url: str, out: Path) -> None:
         folder = out.parent / f"config {out.name}"
         folder.mkdir(exist_ok=True)
-        config = write_sources(folder, pairs, pair_sources / "videos", roles={"default": model(url)})
+        config = write_config(folder, pairs, pair_sources / "videos", roles={"default": model(url)})
         build(config, out)
 
     return run_build, PairPlayer(pairs, pair_sources / "videos", {"equal at first": 0, "refusal": 1}, hiccups=True)

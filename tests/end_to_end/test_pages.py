@@ -1,0 +1,82 @@
+"""Pages with runnable blocks, followed by a newcomer: the blocks of a page, in order, in a folder of a checkout.
+
+The README has a test of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sysconfig
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+from docs import ROOT, blocks, pages
+from host_run import environment
+
+pytestmark = pytest.mark.host
+
+RUNNABLE = {
+    page: text
+    for page in pages()
+    if page != ROOT / "README.md"
+    if (text := "".join(block.text for block in blocks(page) if block.run and not block.example))
+}
+LONGEST = 600
+"""Seconds."""
+SOLVED = ("accuracy,none", "pair_accuracy,none")
+"""Scores that a solver of the sample has in full."""
+
+
+def free_address() -> str:
+    """Where a page's server can listen; no port that the system gives to others by itself."""
+    for port in count(20_000 + os.getpid() % 5_000):
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)):
+                return f"http://127.0.0.1:{port}/v1"
+    raise AssertionError("no port is free")
+
+
+def run_script(text: str, folder: Path) -> str:
+    """Run a shell script to its end, in a folder that holds the examples; what it prints. Nothing of it goes on."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    env = environment(folder / "home", {"LLM_JUDGE_URL": free_address()})
+    env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
+    with (folder / "printed").open("w") as printed:
+        shell = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", text],
+            cwd=folder, env=env, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = shell.wait(LONGEST)
+            with pytest.raises(ProcessLookupError):  # what a script starts it ends
+                os.killpg(shell.pid, 0)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    output = (folder / "printed").read_text(encoding="utf-8", errors="replace")
+    assert status == 0, output
+    return output
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    printed = run_script(RUNNABLE[page], tmp_path)
+    assert "Error during evaluation" not in printed and "Traceback" not in printed
+    assert "nothing was asked" in printed and "SAMPLE DATA, not the benchmark" in printed
+    assert "no usable reply" not in printed and "server gave no reply" not in printed
+    (results,) = (path for path in (tmp_path / "out").rglob("*_results.json") if path.parent.name != "submissions")
+    facts = json.loads(results.read_text(encoding="utf-8"))
+    scores = [(name, value) for task in facts["results"].values() for name, value in task.items()]
+    assert {value for name, value in scores if name == "sample_data,none"} == {100}
+    reached = {value for name, value in scores if name in SOLVED}
+    assert reached == {100} or (reached and facts["config"]["model"] == "random_answer")
+
+
+def test_sets_are_built_on_four_pages() -> None:
+    assert sum("stub_server.py" in text for text in RUNNABLE.values()) == 4
