@@ -11,7 +11,7 @@ from pathlib import Path
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.submit import SubmissionFile, check_file, find_form, make_file
-from lmms_eval_tasks.utils.benchmark.leaderboards import Place
+from lmms_eval_tasks.utils.benchmark.leaderboards import LeaderboardPlace
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.runs.run import Run
@@ -35,7 +35,7 @@ class Slot:
         outdated: Whether there is none, and one of other runs lies in its place.
     """
 
-    place: Place
+    place: LeaderboardPlace
     path: Path
     tasks: str
     lacking: tuple[str, ...] = ()
@@ -113,7 +113,12 @@ def submit_to_leaderboard(
 
 
 def _fill(
-    place: Place, runs: Sequence[Run], out: Path, allow_unofficial: bool, allow_incomplete: bool, problems: Problems
+    place: LeaderboardPlace,
+    runs: Sequence[Run],
+    out: Path,
+    allow_unofficial: bool,
+    allow_incomplete: bool,
+    problems: Problems,
 ) -> Slot:
     """The file of a place, where runs hold its tasks; what is wrong with them is noted."""
     card, form = place.benchmark.card, find_form(place.benchmark.name)

@@ -16,7 +16,7 @@ from pathlib import Path
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.leaderboards import Place, check_leaderboards, places_by_leaderboard
+from lmms_eval_tasks.utils.benchmark.leaderboards import LeaderboardPlace, check_leaderboards, places_by_leaderboard
 from lmms_eval_tasks.utils.benchmark.tasks import Groups, Task, read_tasks
 from lmms_eval_tasks.utils.benchmark.views import split_name
 from lmms_eval_tasks.utils.core.announced import announced, begin_fault, describe_fault
@@ -55,7 +55,7 @@ class Registry:
         return tuple(dict.fromkeys(name for benchmark in self.benchmarks.values() for name in benchmark.variables))
 
     @property
-    def leaderboards(self) -> dict[str, tuple[Place, ...]]:
+    def leaderboards(self) -> dict[str, tuple[LeaderboardPlace, ...]]:
         """Each leaderboard of several benchmarks, with what it takes."""
         return places_by_leaderboard(self.benchmarks.values())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Page, browser
+from browser import Asked, browser
 from sample_runs import at, prepared_sample, write_sample_run
 from typer.testing import CliRunner
 
@@ -186,12 +186,10 @@ def test_pages_of_every_mode_are_answered_by_keys(tmp_path: Path) -> None:
             plan, pages = tmp_path / f"{mode}.csv", tmp_path / mode
             checks = ("--attention", 0, "--responses", 1)
             run("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, "--sample", 2, *checks, *about)
-            run("annotate", "page", plan, "--out", pages, "--clips", "link", *about)
-            page = Page(driver, pages / "a001.html", "item-shown")
-            from selenium.webdriver import ActionChains
-
-            ActionChains(driver).send_keys(*pressed).perform()
-            (first,) = json.loads(page.run("return answersText()"))["answers"]
+            run("annotate", "page", plan, "--out", pages, "--clips", "link", "--no-practice", *about)
+            page = Asked(driver, pages / "a001.html")
+            page.press(*pressed)
+            (first,) = page.file["answers"]
             assert {name: first[name] for name in given[mode]} == given[mode]
             assert page.run("return document.documentElement.scrollWidth <= innerWidth")
             assert page.complaints == []

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from browser import Page, browser
+from browser import Asked, browser
 from host_run import environment
 from open_benchmark import install_open_benchmark, write_open_release
 
@@ -65,7 +65,7 @@ def test_people_write_a_number_under_three_clips(root: Path) -> None:
     with browser(root / "profile", (1366, 768)) as driver:
         from selenium.webdriver import ActionChains
 
-        page = Page(driver, root / "pages" / "a001.html", "item-shown")
+        page = Asked(driver, root / "pages" / "a001.html")
         shown = page.run("return [...document.querySelectorAll('figcaption')].map(one => one.textContent)")
         assert shown == ["Clip 1", "Clip 2", "Clip 3"]
         for row in rows:
@@ -86,9 +86,20 @@ def test_people_write_a_number_under_three_clips(root: Path) -> None:
 @pytest.mark.parametrize("mode", ["last-frame", "review"])
 def test_the_other_modes_have_pages_too(root: Path, mode: str) -> None:
     run(root, "lmms-eval-tasks", "annotate", "plan", "lamp_count", "--out", f"{mode}.csv", "--mode", mode)
-    run(root, "lmms-eval-tasks", "annotate", "page", f"{mode}.csv", "--out", f"{mode} pages", "--annotator", "a001")
+    run(
+        root,
+        "lmms-eval-tasks",
+        "annotate",
+        "page",
+        f"{mode}.csv",
+        "--out",
+        f"{mode} pages",
+        "--annotator",
+        "a001",
+        "--no-practice",
+    )
     with browser(root / f"{mode} profile", (1366, 768)) as driver:
-        page = Page(driver, root / f"{mode} pages" / "a001.html", "item-shown")
+        page = Asked(driver, root / f"{mode} pages" / "a001.html")
         assert page.run("return document.querySelectorAll('#clips figure').length") == 3
         page.run("document.querySelector('.written').focus()")
         from selenium.webdriver import ActionChains

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,3 +94,39 @@ class Page:
     def complaints(self) -> list[Any]:
         """What the browser's console holds."""
         return list(self.driver.get_log("browser"))
+
+
+class Asked(Page):
+    """An annotator's page, at its first question unless it is not to be `begun`."""
+
+    def __init__(self, driver: Any, path: Path, begun: bool = True) -> None:
+        super().__init__(driver, path, "item-shown")
+        if begun:
+            self.run("if (!document.getElementById('opening').hidden) document.getElementById('begin').click()")
+
+    def press(self, *keys: str) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def press_together(self, held: str, key: str) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).key_down(held).send_keys(key).key_up(held).perform()
+
+    @property
+    def question(self) -> str:
+        return str(self.run("return document.querySelector('legend').textContent"))
+
+    @property
+    def screen(self) -> str:
+        """Which part of the page is in sight."""
+        parts = "return ['opening', 'closing', 'form'].filter(id => document.getElementById(id).checkVisibility())"
+        [shown] = self.run(parts)
+        return str(shown)
+
+    @property
+    def file(self) -> dict[str, Any]:
+        """What the answer file has."""
+        read: dict[str, Any] = json.loads(self.run("return answersText()"))
+        return read

@@ -12,7 +12,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
-class Place:
+class LeaderboardPlace:
     """What a leaderboard takes of a benchmark: the answers to a split.
 
     Attributes:
@@ -28,12 +28,14 @@ class Place:
     needed: bool
 
 
-def places_by_leaderboard(benchmarks: Iterable[Benchmark]) -> dict[str, tuple[Place, ...]]:
+def places_by_leaderboard(benchmarks: Iterable[Benchmark]) -> dict[str, tuple[LeaderboardPlace, ...]]:
     """Each leaderboard that a benchmark's card names, with what it takes, in the order of the benchmarks."""
-    found: dict[str, tuple[Place, ...]] = {}
+    found: dict[str, tuple[LeaderboardPlace, ...]] = {}
     for benchmark in benchmarks:
         for leaderboard, keys in benchmark.card.leaderboards.items():
-            places = (Place(key, benchmark, split, not place) for place, (split, key) in enumerate(keys.items()))
+            places = (
+                LeaderboardPlace(key, benchmark, split, not place) for place, (split, key) in enumerate(keys.items())
+            )
             found[leaderboard] = (*found.get(leaderboard, ()), *places)
     return found
 

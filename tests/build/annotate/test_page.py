@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Page, browser
+from browser import Asked, Page, browser
 from prepared_change import change_column, copied_home
 from sample_runs import at
 from typer.testing import CliRunner
@@ -40,42 +40,6 @@ FAKE_FILE = """window.written = []; window.showSaveFilePicker = async () => ({
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with browser(tmp_path_factory.mktemp("profile"), (1366, 768)) as opened:
         yield opened
-
-
-class Asked(Page):
-    """An annotator's page."""
-
-    def __init__(self, driver: Any, path: Path, begun: bool = True) -> None:
-        super().__init__(driver, path, "item-shown")
-        if begun:
-            self.run("if (!document.getElementById('opening').hidden) document.getElementById('begin').click()")
-
-    def press(self, *keys: str) -> None:
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.driver).send_keys(*keys).perform()
-
-    def press_together(self, held: str, key: str) -> None:
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.driver).key_down(held).send_keys(key).key_up(held).perform()
-
-    @property
-    def question(self) -> str:
-        return str(self.run("return document.querySelector('legend').textContent"))
-
-    @property
-    def screen(self) -> str:
-        """Which part of the page is in sight."""
-        parts = "return ['opening', 'closing', 'form'].filter(id => document.getElementById(id).checkVisibility())"
-        [shown] = self.run(parts)
-        return str(shown)
-
-    @property
-    def file(self) -> dict[str, Any]:
-        """What the answer file has."""
-        read: dict[str, Any] = json.loads(self.run("return answersText()"))
-        return read
 
 
 def questions_of(benchmark: str, split: str, mode: str = "answer", run: Path | None = None) -> list[PlannedQuestion]:
