@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples api-page install train-env test-training wheel clean
+.PHONY: demo test quick lint versions version-examples api-page docs pictures install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -37,6 +37,14 @@ versions: install
 # docs/api.md, from the docstrings.
 api-page: install
 	$(BIN)/python tools/api_page.py
+
+# The documentation site, into site/html.
+docs: install
+	$(BIN)/python tools/docs_site.py
+
+# The pictures of the report page in docs, which need Chromium.
+pictures: install
+	$(BIN)/python tests/support/pictures.py
 
 version-examples: install
 	$(BIN)/python tools/add_examples.py
@@ -69,4 +77,4 @@ $(VENV)/.dependencies: setup.cfg
 	touch $@
 
 clean:
-	rm -rf build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist demo site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

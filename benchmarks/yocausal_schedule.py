@@ -120,13 +120,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Time one schedule over all pairs but the first, which warms up."""
     import torch
 
-    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
+    from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
 
     ours = arguments.schedule == "ours"
     engine = build_engine(arguments, (None if arguments.batch == "auto" else int(arguments.batch)) if ours else 1)
     files = sorted(Path(arguments.folder).glob("*_forward.mp4"))
     pairs = [
-        ClipPair(file.name, file, file.with_name(file.name.replace("forward", "backward")), "a square falls")
+        AskedClips.pair(file.name, file, file.with_name(file.name.replace("forward", "backward")), "a square falls")
         for file in files
     ]
     losses, spent = [], []

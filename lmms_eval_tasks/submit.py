@@ -25,15 +25,16 @@ UNKNOWN = "Prepare the release again and score the run again (`rescore`), so tha
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """What `submit` has written.
+class SubmissionFile:
+    """A leaderboard's file, made from finished runs.
 
     Attributes:
-        built: The file.
+        built: Its contents.
         split: Of the benchmark.
         part: Which of the benchmark's files it is.
         items: How many items that file would have of a complete run.
         apart: Why no leaderboard should be sent it; empty of the official release.
+        runs: What it was made from.
     """
 
     built: Built
@@ -41,7 +42,7 @@ class Submitted:
     part: str
     items: int
     apart: str
-    run: Run
+    runs: tuple[Run, ...]
 
 
 def submit(
@@ -52,7 +53,7 @@ def submit(
     part: str = "",
     allow_unofficial: bool = False,
     allow_incomplete: bool = False,
-) -> Submitted:
+) -> SubmissionFile:
     """Write the official file of a run's answers, the same bytes as the run itself wrote.
 
     Args:
@@ -75,33 +76,68 @@ def submit(
     # What a run that was cut short lacks is noted with all else that is wrong.
     run = read_run(source, allow_incomplete=True, allow_predictions=True)
     split = _choose_split(card, run, part, split)
+    issues = GroupedIssues()
+    made = make_file(card, split, part, (run,), allow_unofficial, allow_incomplete, issues)
+    issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
+    if made is None:
+        raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
+    write_file(out, made.built.text)
+    return made
+
+
+def make_file(
+    card: Card,
+    split: str,
+    part: str,
+    runs: Sequence[Run],
+    allow_unofficial: bool,
+    allow_incomplete: bool,
+    issues: GroupedIssues,
+) -> SubmissionFile | None:
+    """A file from the runs that hold its tasks, each task in one of them; None where there are issues.
+
+    Args:
+        card: The benchmark's.
+        split: One of its splits.
+        part: One of the parts of its form.
+        runs: The runs.
+        allow_unofficial: As for `submit`.
+        allow_incomplete: As for `submit`.
+        issues: Takes every reason why the file cannot be made. It is left empty, and there is no file, where no item
+            has what the file needs.
+
+    Raises:
+        InputError: the split is not prepared.
+    """
+    form = find_form(card.name)
     tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
     table = read_prepared(card, split).rows_of(tasks.values())
-    issues = GroupedIssues()
     gaps = GroupedIssues() if allow_incomplete else issues
-    held = [run.set_of(task) for task in tasks if task in run.records]
-    others = {one: one.apart for one in (*held, table.data_set) if not one.is_official}
+    held = {task: run for task in tasks for run in runs if task in run.records}
+    sets = [run.set_of(task) for task, run in held.items()]
+    others = {one: one.apart for one in (*sets, table.data_set) if not one.is_official}
     for one in () if allow_unofficial else others:
         remedy = f"{UNKNOWN} {UNOFFICIAL}" if one.kind is SetKind.UNKNOWN else UNOFFICIAL
         issues.add("data", "Expected the official release, but got", one.text, remedy)
-    entries = _read_entries(run, [task for task in tasks if task in run.records])
+    if len(models := {run.name: run for run in held.values()}) > 1:
+        for name, run in models.items():
+            issues.add("runs", "Expected a file's answers to be of one model, but got", f"{name} ({run.path})")
+    entries = [entry for run in runs for entry in _read_entries(run, [task for task in tasks if task in run.records])]
     for task in tasks:
-        if task not in run.records:
-            gaps.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+        if task not in held:
+            lacking = "the run lacks" if len(runs) == 1 else "the runs lack"
+            gaps.add("tasks", f"Expected every task of the split, but {lacking}", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
     complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
-    for task in tasks:
-        if task in run.logged:
+    for run in runs:
+        for task in (task for task in tasks if task in run.logged):
             gaps.add("run", "Expected it to be whole, but it was cut short with", run.part_of(task), INCOMPLETE)
-    if run.limited and not complete:
-        gaps.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+        if run.limited and not complete:
+            gaps.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
     form.examine(entries, rows, allow_incomplete, issues)
-    issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
-    built = form.build(entries, table, part) if entries else None
-    if built is None:
-        raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
-    write_file(out, built.text)
-    return Submitted(built, split, part, len(rows), ", ".join(dict.fromkeys(others.values())), run)
+    built = form.build(entries, table, part) if entries and not issues else None
+    apart = ", ".join(dict.fromkeys(others.values()))
+    return SubmissionFile(built, split, part, len(rows), apart, tuple(runs)) if built else None
 
 
 def find_form(name: str) -> OfficialForm:
@@ -131,12 +167,22 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
         got = "a folder" if path.is_dir() else "something that is no file" if path.exists() else "nothing"
         raise InputError(f"{path} is no valid submission to {card.title}: Expected a file, but got {got}.")
     issues = GroupedIssues()
-    prepared = {}
-    if (benchmark_dir(benchmark) / "manifest.json").is_file():
-        prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}
-    checked = form.check(path, prepared, allow_incomplete, issues)
+    checked = check_file(form, card, path, allow_incomplete, issues)
     issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
+
+
+def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+    """What a file of a benchmark's form holds, checked against what is prepared of it; every issue is noted.
+
+    Raises:
+        InputError: the prepared data cannot be used.
+        OSError: where the file cannot be read.
+    """
+    prepared = {}
+    if (benchmark_dir(card.name) / "manifest.json").is_file():
+        prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}
+    return form.check(path, prepared, allow_incomplete, issues)
 
 
 def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:

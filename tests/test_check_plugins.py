@@ -148,6 +148,11 @@ SPOILT = {
         aggregate_by_itself,
         ["numbers of lamp_side: Expected one everywhere, but got this: Expected (", "in report, but got ("],
     ),
+    "a leaderboard that takes a split of no task": (
+        swap(BENCHMARK, '    splits={"test":', '    leaderboards={"joint": {"more": "lamps"}},\n    splits={"more": '
+             'SplitFacts(items=12), "test":'),
+        ["card, leaderboards, joint: Expected a task of split more that a leaderboard takes, but there is none."],
+    ),
     "an unknown view": (
         swap(BENCHMARK, '"single_frame", "shuffled"', '"singleframe", "shuffled"'),
         ["lamp_side/benchmark.py, line ", "Expected views, any of blind, ", ", but got singleframe."],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -87,12 +88,12 @@ def test_a_run_given_twice_is_refused(tmp_path: Path) -> None:
     assert run(out, out) == (
         1,
         "",
-        f"Expected different runs to compare, but {out} and {out} are one run, {results}.\n",
+        f"Expected different runs, but {out} and {out} are one run, {results}.\n",
     )
     status, _, err = run(out, write_run(tmp_path / "two", strong()), tmp_path / "link")
     assert (status, err) == (
         1,
-        f"Expected different runs to compare, but {out} and {tmp_path / 'link'} are one run, {results}.\n",
+        f"Expected different runs, but {out} and {tmp_path / 'link'} are one run, {results}.\n",
     )
 
 
@@ -182,3 +183,17 @@ def test_a_group_over_two_kinds_of_task_is_compared_task_by_task(tmp_path: Path)
         (runs[-1] / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
     status, out, _ = run(*runs)
     assert (status, [line for line in out.splitlines() if line in (*tasks, "both")]) == (0, list(tasks))
+
+
+def test_runs_of_one_model_are_told_apart_or_named(tmp_path: Path) -> None:
+    one, two = (write_run(tmp_path / folder / "model", strong()) for folder in ("seed0", "seed1"))
+    for command in ("report", "compare"):
+        shown = CliRunner().invoke(app, [command, str(one), str(two)])
+        assert shown.exit_code == 0 and {"(seed0)", "(seed1)"} <= set(re.split(r"[\s,:]+", shown.output)), shown.output
+        named = CliRunner().invoke(app, [command, str(one), str(two), "--name", "base", "--name", "tuned"])
+        assert named.exit_code == 0 and {"base", "tuned"} <= set(re.split(r"[\s,:]+", named.output)), named.output
+    short = CliRunner().invoke(app, ["report", str(one), str(two), "--name", "base"])
+    assert short.exit_code == 1
+    assert "Expected --name once for each of the 2 runs, all different, but got 'base'." in " ".join(
+        short.output.split()
+    )

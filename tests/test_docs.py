@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import json
 import os
 import re
-from functools import cache
+import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
-from docs import ROOT, Block, blocks, pages
+from command_lines import check_command
+from commands_page import commands_page
+from docs import ROOT, Block, blocks, blocks_of, pages
 from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
+from typer.testing import CliRunner
 
-from lmms_eval_tasks.utils.benchmark.views import split_name
+import lmms_eval_tasks
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.cli.rescore import DIFFERENT
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.core.variables import KNOWN, PREFIX
 
-BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
+WRITTEN = [block for page in pages() for block in blocks(page)]
+BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page())) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "swift"}
-
-
-def host_arguments(words: list[str]) -> list[str] | None:
-    """The arguments of a command that runs lmms-eval, however it is launched."""
-    if words[0] == "lmms-eval":
-        return words[1:]
-    if words[:2] == ["accelerate", "launch"]:
-        return words[words.index("lmms_eval") + 1 :]
-    return None
-
-
-@pytest.fixture(scope="module")
-def host_parser() -> argparse.ArgumentParser:
-    """The host's own parser, caught as it is about to parse."""
-    from lmms_eval import __main__ as host
-
-    class Caught(Exception):
-        pass
-
-    def stop(parser: argparse.ArgumentParser, *_: Any) -> None:
-        raise Caught(parser)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(argparse.ArgumentParser, "parse_args", stop)
-        with pytest.raises(Caught) as caught:
-            host.parse_eval_args()
-    parser = caught.value.args[0]
-    assert isinstance(parser, argparse.ArgumentParser)
-    return parser
+PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
+ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "swift"}
 
 
 def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:
@@ -67,65 +44,28 @@ def test_there_are_pages_with_commands() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: value[0] if isinstance(value, list) else value)
-def test_every_command_is_one_that_the_tools_take(
-    page: str, words: list[str], host_parser: argparse.ArgumentParser
-) -> None:
-    arguments = host_arguments(words)
-    if arguments is not None:
-        check_host_command(host_parser.parse_args(arguments))
-    elif words[0] == "lmms-eval-tasks":
-        check_own_command(words[1:])
-    else:
-        assert words[0] in ELSEWHERE, f"{page}: {words}"
+def test_every_command_is_one_that_the_tools_take(page: str, words: list[str]) -> None:
+    assert check_command(words) or words[0] in ELSEWHERE, f"{page}: {words}"
 
 
-@cache
-def known_tasks() -> frozenset[str]:
-    """Every task that lmms-eval has with ours."""
-    import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
-    from lmms_eval.tasks import TaskManager
-
-    return frozenset(TaskManager().all_tasks)
-
-
-def check_host_command(options: argparse.Namespace) -> None:
-    from lmms_eval.models import MODEL_REGISTRY_V2
-
-    if options.tasks == "list":
-        return
-    for task in options.tasks.split(","):
-        # Views of tasks that are not ours are in files that a command before has written.
-        parent, _ = split_name(task) or (task, None)
-        assert task in known_tasks() or (options.include_path and parent in known_tasks()), task
-    if options.model == "brightness":
-        source = (ROOT / "examples/model_plugin/brightness_model/model.py").read_text(encoding="utf-8")
-    else:
-        manifest = MODEL_REGISTRY_V2.get_manifest(options.model)
-        classes = [path for path in (manifest.chat_class_path, manifest.simple_class_path) if path]
-        source = "".join(module_source(path.rpartition(".")[0]) for path in classes)
-    for argument in filter(None, options.model_args.split(",")):
-        name = argument.partition("=")[0]
-        assert re.search(rf"\b{name}: ", source), f"{options.model} takes no {name}"
+def test_the_readme_is_short_and_has_a_run_of_each_benchmark() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 150 and sum("![" in line for line in lines) == 1
+    own = [name for name, benchmark in registry().benchmarks.items() if benchmark.folder.is_relative_to(PACKAGE)]
+    assert own
+    for name in own:
+        (row,) = (line for line in lines if line.startswith("| [") and f"](lmms_eval_tasks/{name}/README.md) |" in line)
+        prepared, run = (shlex.split(command) for command in re.findall("`(lmms-eval[^`]+)`", row))
+        assert prepared[:3] == ["lmms-eval-tasks", "prepare", name] and run[0] == "lmms-eval"
+        assert check_command(prepared) and check_command(run)
 
 
-def module_source(module: str) -> str:
-    spec = importlib.util.find_spec(module)
-    assert spec is not None and spec.origin is not None
-    file = Path(spec.origin)
-    files = sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
-    return "".join(path.read_text(encoding="utf-8") for path in files)
-
-
-def check_own_command(words: list[str]) -> None:
-    """The command exists and its words parse; nothing is run."""
-    import typer
-
-    from lmms_eval_tasks.cli.app import app
-
-    command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        command = command.commands[words.pop(0)]
-    command.make_context(command.name, words, resilient_parsing=False)
+def test_the_pages_list_every_variable_and_every_exit_status() -> None:
+    known = {*KNOWN, *registry().variables}
+    assert set(re.findall(rf"`({PREFIX}\w+)`", (DOCS / "variables.md").read_text(encoding="utf-8"))) == known
+    statuses = re.findall(r"^\| (\d) \|", (DOCS / "exit_codes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    ended = [CliRunner().invoke(app, words).exit_code for words in (["path"], ["validate", "mvp", "none"], ["nothing"])]
+    assert list(map(int, statuses)) == [*ended, DIFFERENT]
 
 
 def test_tables_on_the_pages_are_the_published_numbers() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from beside_people import EXAMPLE, FIRST, SECOND, make_record, write_example_run
+from logged_runs import TASK, write_records
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-
-EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -79,3 +79,73 @@ def test_what_cannot_be_used(tmp_path: Path, arguments: list[str], expected: str
     path = tmp_path / "responses.csv"
     path.write_text("item,version,annotator,choice,correct\nq,0,p,A,1\n", encoding="utf-8")
     assert run(path, *arguments) == (1, "", expected)
+
+
+def test_runs_beside_people(tmp_path: Path) -> None:
+    """The worked example; its figures are worked out in tests/test_statistics_page.py."""
+    runs = [write_example_run(tmp_path / name, answers) for name, answers in (("one", FIRST), ("two", SECOND))]
+    people = (EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
+    out = tmp_path / "questions.csv"
+    arguments = (*people, "--run", runs[0], "--run", runs[1])
+    status, printed, err = run(*arguments, "--out", out)
+    assert (status, err) == (0, "")
+    assert run(*people)[1] in printed and run(*arguments)[1] in printed
+    assert max(len(line) for line in printed.splitlines() if str(tmp_path) not in line) <= 100
+    assert f"{TASK}: 12 items in 6 groups, 3 people each" in printed
+    rows = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "run 1, people 12 58.3 69.4 66.7 53.2 0.29 [0.02, 0.64] [-0.54, 0.76]" in rows
+    assert "people, people 12 69.4 69.4 61.1 57.6 0.08 [-0.24, 0.54] [-0.44, 1.00]" in rows
+    assert any(row.startswith("run 1, run 2 12 58.3 83.3 58.3 55.6 0.06 [") for row in rows)
+    assert "run 1 12 0.43 [-0.20, 0.80] 2 75.0% 25.0% +50.0 [0.0, 100.0]" in rows
+    assert any(row.startswith("all runs 12 0.08 [") for row in rows)
+    assert "every run wrong, every person right: 1 of 12 items, 8.3% [0.0, 33.3] (q2_0)" in printed
+    assert "every run right, no person right: 0 of 12 items, 0.0% [0.0, 39.0]" in printed
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert lines[0].endswith(f',"run 1, {TASK}","run 2, {TASK}"')
+    assert [line.split(",")[-2:] for line in lines[9:11]] == [["unparsed", "correct"], ["correct", "correct"]]
+    # Question q4 is disputed.
+    assert f"{TASK}: 10 items in 5 groups" in run(*arguments, "--drop-disputed")[1]
+
+
+def test_what_only_one_side_has_is_named(tmp_path: Path) -> None:
+    records = [
+        make_record("q1_0", "q1", "A", "A"),
+        make_record("q2_0", "q2", "C", "C"),
+        make_record("x", "x", "A", "A"),
+    ]
+    folder = write_records(tmp_path / "one", {TASK: records})
+    status, printed, _ = run(EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv", "--run", folder)
+    assert status == 0
+    assert "run 1, left out, with another key: 1 (q2_0)" in printed
+    assert "run 1, left out, no person answered: 1 (x)" in printed
+    assert "run 1, left out, only people answered: 10 (q1_1, q2_1, q3_0, q3_1, q4_0, … and 5 more)" in printed
+    # One item that everybody gets right has no kappa.
+    assert "run 1, people 1 100.0 100.0 100.0 100.0 – – –" in [" ".join(line.split()) for line in printed.splitlines()]
+
+
+def test_runs_that_cannot_be_set_beside_people(tmp_path: Path) -> None:
+    other = write_records(tmp_path / "other", {TASK: [make_record("x", "x", "A", "A")]})
+    people = (EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
+    status, _, err = run(*people, "--run", other)
+    assert (status, err.splitlines()) == (
+        1,
+        [
+            "Expected runs with scores on items that people answered, but there are none.",
+            f"  {TASK}, run 1, no person answered: 1 (x)",
+            f"  {TASK}, run 1, only people answered: 12 (q1_0, q1_1, … and 10 more)",
+        ],
+    )
+    assert run(*people, "--run", other, "--task", "mvp")[2].startswith("Expected a task or group of these runs, any of")
+    assert run(*people, "--task", TASK) == (1, "", "Expected --task only with --run.\n")
+    marked = tmp_path / "responses.csv"
+    marked.write_text("item,version,annotator,choice,correct\nq,0,p,A,1\n", encoding="utf-8")
+    expected = "Expected --items with --run, so that responses can be matched to the run's items.\n"
+    assert run(marked, "--run", other) == (1, "", expected)
+    items = tmp_path / "items.csv"
+    items.write_text("item,version,answer\nq,0,A\n", encoding="utf-8")
+    assert run(marked, "--items", items, "--run", other)[2].startswith(
+        "Expected --items with a column item_id, which has the ids of the run's items, but 1 lack one: q 0."
+    )
+    items.write_text("item,version,answer,item_id\nq,0,A,x\nq,1,B,x\n", encoding="utf-8")
+    assert "line 3: Expected each item_id once, but `x` is there twice." in run(marked, "--items", items)[2]
+    assert "--run in the mode links" in run(marked, "--items", "x:y", "--mode", "links", "--run", other)[2]

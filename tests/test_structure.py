@@ -37,6 +37,7 @@ ABOVE = (
     (*OWN, "models", "report"),
     ("thorough",),
     ("check", "submit", "rescore"),
+    ("leaderboard",),
     ("cli",),
     ("build", "train"),
     ("plugin",),

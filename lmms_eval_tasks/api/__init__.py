@@ -321,9 +321,9 @@ Examples:
     ...     counts = [Counter(record.outcome.value for record in records) for records in in_hall]
     ...     figure = share_plot("Items in the hall by outcome", runs, counts, [outcome.value for outcome in Outcome])
     ...     return [Panel("The hall", figure, "Its lamp goes on slowly. Right: at most half a second off.")]
-    >>> [panel] = panels("lamp_time", [RunRecords("A", "a model", [records])])
+    >>> [panel] = panels("lamp_time", [RunRecords("1", "a model", [records])])
     >>> panel.body.striptags()
-    '...A a model1 wrong · 1 unscored'
+    '...1 a model1 wrong · 1 unscored'
 
     Where rows have options, people are asked these without a word. Here they are offered two times. `AskedItem.keys`
     makes the items of a group versions of one, so that nobody answers for two of them.

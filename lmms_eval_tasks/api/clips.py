@@ -9,6 +9,7 @@ Examples:
     >>> import av
     >>> import numpy as np
     >>> from lmms_eval_tasks.api.clips import FrameCoder, FrameStream, PyavFrames, as_jpeg, videos_below
+    >>> from lmms_eval_tasks.api.clips import ClipMotion, measure_motion, most_symmetric, symmetry
     >>> from lmms_eval_tasks.api.release import UnreadableClip
     >>> class PictureTiming:
     ...     rate, aspect = Fraction(4), Fraction(1)
@@ -62,6 +63,17 @@ Examples:
     >>> Image.open(io.BytesIO(jpeg)).size
     (32, 24)
 
+    How much moves in a clip, in grey levels per second or by another measure, and how like its mirror image that is:
+
+    >>> motion = measure_motion(forward)
+    >>> isinstance(motion, ClipMotion), motion.frames, round(motion.magnitude), motion.symmetry > 0.9
+    (True, 8, 120, True)
+
+    The same measure says how equal the motion of two clips is, and which of some are the most equal:
+
+    >>> symmetry([120.0, 100.0]), most_symmetric({"a": 0.7, "b": 0.9, "c": None}, share=0.5)
+    (0.909091, {'b'})
+
     A folder of a user's own videos is taken by their suffixes, and only opening one shows whether it is a video:
 
     >>> _ = (Path("clips") / "notes.MOV").write_text("no video")
@@ -89,11 +101,16 @@ from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
+from lmms_eval_tasks.utils.data.motion import ClipMotion, measure_motion, most_symmetric, symmetry
 
 __all__ = [
+    "ClipMotion",
     "FrameCoder",
     "FrameStream",
     "PyavFrames",
     "as_jpeg",
+    "measure_motion",
+    "most_symmetric",
+    "symmetry",
     "videos_below",
 ]

@@ -10,7 +10,7 @@ Examples:
     ...         Record.graded(f"q{n}", f"clip{n}", {"scene": scene}, key, answer, asked=True, fields={})
     ...         for n, (scene, key, answer) in enumerate(zip(scenes, "ABABABAB", answers))
     ...     ]])
-    >>> large, small = run_of("A", "Large", "ABABABBB"), run_of("B", "Small", "ABBAAAAA")
+    >>> large, small = run_of("1", "Large", "ABABABBB"), run_of("2", "Small", "ABBAAAAA")
     >>> accuracy = Metric("accuracy", "accuracy", lambda r: None if r.correct is None else 100.0 * r.correct)
     >>> day, night = accuracy.by("scene", ("day", "night"))
 
@@ -59,7 +59,7 @@ Examples:
     ...     }
     ...     table = heat_map("Accuracy by scene", [run.name for run in runs], ("day", "night"), cells, accuracy.bounds)
     ...     return [
-    ...         scatter_panel("Overall and at night", runs, *references(task, 8), note="Letters are the runs."),
+    ...         scatter_panel("Overall and at night", runs, *references(task, 8), note="Numbers are the runs."),
     ...         Panel("Accuracy by scene", table, "In percent; the small number is how many clips there are."),
     ...         *usual_panels(runs),
     ...     ]

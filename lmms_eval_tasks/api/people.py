@@ -58,7 +58,7 @@ Examples:
     ... )
     >>> asked = study.questions(rows)
     >>> asked["d1", "reversed_first"]
-    AskedQuestion(answer='FIRST', choices=('FIRST', 'SECOND'), strata={'room': 'hall'}, written=False)
+    AskedQuestion(answer='FIRST', choices=('FIRST', 'SECOND'), strata={'room': 'hall'}, written=False, item_id='d1')
 
     The mode `answer` asks it, with a way to show each item for each version of the study. A benchmark declares all of
     this as ``Benchmark(…, inquiries={"answer": answer, "ratings": ratings, "edit": edit}, human_study=study)``. Then

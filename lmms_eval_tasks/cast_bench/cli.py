@@ -24,7 +24,12 @@ def show(
         int | None, typer.Option(help="Second to show; by default one with the most boxes.", show_default=False)
     ] = None,
 ) -> None:
-    """Draw a model's answer to one item: its boxes in a frame and its evidence over time, beside the true ones."""
+    """Draw a model's answer to one item: its boxes in a frame and its evidence over time, beside the true ones.
+
+    Examples:
+        lmms-eval-tasks cast-bench show sav_000003_1 --run out/qwen
+        lmms-eval-tasks cast-bench show sav_000003_1 --run out/qwen --at 4 --out evidence.pdf
+    """
     from lmms_eval_tasks.cast_bench.draw import draw_item
     from lmms_eval_tasks.cast_bench.item import read_item
 

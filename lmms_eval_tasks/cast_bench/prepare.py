@@ -55,6 +55,10 @@ def prepare(
     Raises:
         InputError: there is no such source or folder, the folder holds none of the clips, or the questions have
             problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare cast_bench
+        lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos videos
     """
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")

@@ -57,4 +57,5 @@ CARD = Card(
     prompt_sha256={"post_prompt": "aea8943677956a94454951750b33ec1f7b3602afddad5ea390e214801f44eca6"},
     archive_sha256={"CausalVQA.zip": "a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5"},
     prepare_command="lmms-eval-tasks prepare causalvqa --source CausalVQA.zip",
+    leaderboards={"physical-reasoning": {"test": "causalvqa"}},
 )

@@ -28,6 +28,10 @@ def prepare(
 
     Raises:
         InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare causalvqa --source CausalVQA.zip
+        lmms-eval-tasks prepare causalvqa --source built/release --replace
     """
     files = {split: metadata_name(split) for split in CARD.splits}
     with open_release(source, CARD.title, files.values(), ROOTS) as release:

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """Its scores beside what is known of them: paper, Tables 6 (pairs) and 12 (single questions).
+    """Its scores beside what is known of them: paper, Tables 6 (pairs) and 12 (single questions); and the leaderboard.
 
     People answered one version of each question, so their score stands beside single accuracy alone.
     """
@@ -29,7 +29,10 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
         ReferencedMetric(
             PAIR_ACCURACY,
             pair,
-            published=models(source="CausalVQA paper Table 6", metric="paired_accuracy"),
+            published=(
+                *models(source="CausalVQA paper Table 6", metric="paired_accuracy"),
+                *models(source="leaderboard", metric="paired_accuracy"),
+            ),
             note="No paired score of people is published: nobody answered both versions of a question.",
         ),
         ReferencedMetric(

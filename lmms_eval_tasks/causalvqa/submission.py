@@ -1,7 +1,8 @@
 """CausalVQA's submission file: one row per item, written at the end of a run and by `submit` alike.
 
-Source: no page or script states the form. The field names are those of the leaderboard's other benchmarks, `task` is
-the stratum as the task files of facebookresearch/CausalVQA@3f65605 name it; the rest is our inference.
+Source: the code of the leaderboard, the Space facebook/physical_reasoning_leaderboard, knows the benchmark by the key
+`causalvqa`. The other field names are those of its other benchmarks, and `task` is the stratum as the task files of
+facebookresearch/CausalVQA@3f65605 name it: what these fields have to hold is our inference.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
 
 OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 MOST_OPTIONS = 5
+UNKNOWN_FORM = (
+    "Only data_name is known from the leaderboard's code; what task, row_id and model_answer have to hold is our "
+    "inference. Test files of users were refused in September 2025 (issues 4 and 5 of facebookresearch/CausalVQA)."
+)
 
 
 class SubmittedLetter(RowForm):
@@ -64,4 +69,5 @@ FORM = ChoiceForm(
     compare=_compare,
     siblings=_versions,
     path=lambda split, part: f"submissions/causalvqa_{split}.jsonl",
+    notes=(UNKNOWN_FORM,),
 )

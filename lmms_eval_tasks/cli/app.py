@@ -13,6 +13,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.cli.bias import bias
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.help import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, show_examples
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.options import print_warnings
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
@@ -42,39 +43,42 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from error
 
 
-app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.add_typer(prepare_app, name="prepare")
-app.command()(bias)
-app.command()(check)
-app.command()(compare)
-app.command()(humans)
-app.command()(sample)
-app.command()(report)
-app.command()(rescore)
-app.add_typer(prompts_app, name="prompts")
-app.command()(submit)
-app.command()(validate)
-app.command()(views)
-app.command("tiny-vlm")(tiny_vlm)
+NAME = "lmms-eval-tasks"
+EPILOG = f"""Each command shows examples: {NAME} report --help
+To complete commands and options with Tab: {NAME} --install-completion"""
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, epilog=EPILOG)
+app.command(rich_help_panel=DATA)(sample)
+app.add_typer(prepare_app, name="prepare", rich_help_panel=DATA)
+app.command(rich_help_panel=DATA)(check)
+app.command(rich_help_panel=DATA)(bias)
+app.add_typer(prompts_app, name="prompts", rich_help_panel=RUN)
+app.command(rich_help_panel=RUN)(views)
+app.command("tiny-vlm", rich_help_panel=RUN)(tiny_vlm)
+app.command(rich_help_panel=LOOK)(report)
+app.command(rich_help_panel=LOOK)(rescore)
+app.command(rich_help_panel=COMPARE)(compare)
+app.command(rich_help_panel=COMPARE)(submit)
+app.command(rich_help_panel=COMPARE)(validate)
+app.command(rich_help_panel=PEOPLE)(humans)
 _own = {name.replace("_", "-"): benchmark.cli for name, benchmark in registry().benchmarks.items() if benchmark.cli}
-for _name, _commands in _own.items():
-    app.add_typer(_commands, name=_name)
 _announced = load_announced("lmms_eval_tasks.commands", "command")
 for _name, _command in _announced.found.items():
     _benchmark, _, _last = _name.rpartition(".")
     if _benchmark and _benchmark not in _own:
         _own[_benchmark] = typer.Typer(no_args_is_help=True, help=f"Commands of {_benchmark} alone.")
-        app.add_typer(_own[_benchmark], name=_benchmark)
     _parent = _own.get(_benchmark, app)
     if isinstance(_command, typer.Typer):
-        _parent.add_typer(_command, name=_last)
+        # Typer itself does not look at the group that a sub-app names.
+        _parent.add_typer(_command, name=_last, rich_help_panel=_command.rich_help_panel)
     else:
         _parent.command(_last)(_command)
+for _name, _commands in _own.items():
+    app.add_typer(_commands, name=_name, rich_help_panel=ONE_BENCHMARK)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"lmms-eval-tasks {lmms_eval_tasks.__version__}")
+        typer.echo(f"{NAME} {lmms_eval_tasks.__version__}")
         raise typer.Exit
 
 
@@ -89,7 +93,15 @@ def main(
     print_warnings([*registry().faults, *_announced.faults, *unknown])
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def path() -> None:
-    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`."""
+    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`.
+
+    Examples:
+        {command}
+        lmms-eval tasks list --include-path "$({command})"
+    """
     typer.echo(Path(lmms_eval_tasks.__file__).parent)
+
+
+show_examples(app, NAME)

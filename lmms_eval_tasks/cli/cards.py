@@ -32,9 +32,9 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
     shared = [line for line in texts[0][2:] if len(runs) > 1 and all(line in lines for lines in texts)]
     for number, (run, lines) in enumerate(zip(runs, texts, strict=True), start=1):
-        name = f"run {number}" if len(runs) > 1 else "run card"
+        name = f"run {number}, {run.title}" if len(runs) > 1 else "run card"
         if not run.card:
-            console.print(f"{name}: {run.name}: {NO_CARD}")
+            console.print(f"{name}{f': {run.title}' if len(runs) == 1 else ''}: {NO_CARD}")
         elif whole:
             _print_whole(console, run, f"{name}: {run.path}")
         else:

@@ -52,7 +52,12 @@ def check(
         bool, typer.Option("--keep", help="Keep what the versions stand for beside the YAML; with --thorough.")
     ] = False,
 ) -> None:
-    """Show what is prepared and installed; exit with status 1 if something would stop a run."""
+    """Show what is prepared and installed; exit with status 1 if something would stop a run.
+
+    Examples:
+        lmms-eval-tasks check causalvqa --decode
+        lmms-eval-tasks check --model qwen2_5_vl --model_args max_num_frames=32
+    """
     if keep and not (thorough and benchmark):
         raise InputError("Expected --keep with --thorough and the names of benchmarks, but got it without them.")
     skip_missing()

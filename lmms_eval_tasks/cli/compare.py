@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
 from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -36,19 +36,24 @@ Pair = tuple[int, int]
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of two runs or more; of each its latest run.")],
+    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show whether one run beats another on the groups of items that both answered."""
+    """Show whether one run beats another on the groups of items that both answered.
+
+    Examples:
+        lmms-eval-tasks compare out/first out/second
+        lmms-eval-tasks compare out/first out/second out/third --task causalvqa_debug_paired
+    """
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
     console = make_console()
-    read = open_runs(console, runs, allow_incomplete)
-    _refuse_doubled(read, runs)
+    read = open_runs(console, runs, allow_incomplete, names=names or ())
     parts = [comparable_parts(run) for run in read]
     shared = _shared_names(read, parts, task)
     for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
-        console.print(f"run {number}: {run.name}, {source}", soft_wrap=True)
+        console.print(f"run {number}: {run.title}, {source}", soft_wrap=True)
     for name in shared:
         holders = [index for index, part in enumerate(parts) if name in part]
         pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
@@ -68,20 +73,6 @@ def compare(
         "1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, Holm the "
         "same adjusted for the table's comparisons. Formulas: docs/statistics.md."
     )
-
-
-def _refuse_doubled(runs: Sequence[Run], sources: Sequence[Path]) -> None:
-    """Refuse a run that is given twice.
-
-    Raises:
-        InputError: where one is.
-    """
-    named: dict[Path, list[str]] = {}
-    for run, source in zip(runs, sources, strict=True):
-        named.setdefault(run.path.resolve(), []).append(str(source))
-    doubled = [f"{' and '.join(given)} are one run, {path}" for path, given in named.items() if len(given) > 1]
-    if doubled:
-        raise InputError(f"Expected different runs to compare, but {'; '.join(doubled)}.")
 
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:

@@ -13,6 +13,8 @@ import typer
 
 from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
 from lmms_eval_tasks.cli.people import print_mode
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.cli.shared import outcomes_by_question, print_shared, require_item_ids
 from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.core.console import make_console, text_table
@@ -67,17 +69,33 @@ def humans(
         Path | None,
         typer.Option(help="Where to write which items people can tell, for `prepare … --labels`; of a study only."),
     ] = None,
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(help="Output folder of a run: what it and people share, item by item; may be given again."),
+    ] = None,
+    task: Annotated[str, typer.Option(help="Only this task or group of the runs.")] = "",
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
+    """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people.
+
+    Examples:
+        lmms-eval-tasks humans people.csv --items causalvqa:debug
+        lmms-eval-tasks humans people.csv --items mvp:mini --run out/qwen
+    """
     if mode not in (ANSWER, LAST_FRAME):
-        if drop_disputed or out or labels_out:
-            raise InputError(f"Expected no --drop-disputed, --out or --labels-out in the mode {mode}.")
+        if drop_disputed or out or labels_out or run:
+            raise InputError(f"Expected no --drop-disputed, --out, --labels-out or --run in the mode {mode}.")
         print_mode(responses, items, mode, [name for name in by.split(",") if name])
         return
+    if task and not run:
+        raise InputError("Expected --task only with --run.")
     study, rows = _study_of(items)
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
     asked = study.questions(rows) if study else _asked(items) if items else None
+    console = make_console()
+    of_runs = require_item_ids(asked) if run else None
+    opened = open_runs(console, run or [], allow_incomplete)
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -86,7 +104,6 @@ def humans(
     if unknown := [name for name in columns if name not in possible]:
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
-    console = make_console()
     annotators = len({response.annotator for response in answers})
     console.print(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
@@ -132,8 +149,13 @@ def humans(
             labels = label_items(answers)
             write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
             console.print(f"Written: {labels_out}", soft_wrap=True)
+    outcomes: Mapping[str, Mapping[Key, str]] = {}
+    if of_runs is not None:
+        kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
+        print_shared(console, kept, of_runs, opened, task)
+        outcomes = outcomes_by_question(opened, of_runs, task)
     if out is not None:
-        _write(out, summaries, disputed)
+        _write(out, summaries, disputed, outcomes)
         console.print(f"Written: {out}", soft_wrap=True)
 
 
@@ -182,14 +204,21 @@ def _print_study(
     )
 
 
-def _write(out: Path, summaries: Sequence[QuestionSummary], disputed: Sequence[str]) -> None:
+def _write(
+    out: Path,
+    summaries: Sequence[QuestionSummary],
+    disputed: Sequence[str],
+    outcomes: Mapping[str, Mapping[Key, str]],
+) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty", "disputed"])
+    columns = ("item", "version", "modal", "agreement", "responses", "percent_right", "difficulty", "disputed")
+    writer.writerow([*columns, *outcomes])
     for one in summaries:
         for version, answers in one.versions.items():
             modal = "|".join(answers.modal)
             question = [f"{one.percent_right:.2f}", one.difficulty, int(one.item in disputed)]
             cells = [f"{answers.agreement:.2f}", answers.responses, *question]
-            writer.writerow([one.item, version, modal, *cells])
+            of_runs = [outcome.get((one.item, version), "") for outcome in outcomes.values()]
+            writer.writerow([one.item, version, modal, *cells, *of_runs])
     write_file(out, text.getvalue())

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from lmms_eval_tasks.cli.help import join_examples, split_examples
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import printable_lines
 from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
@@ -23,7 +24,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 def command_of(
     function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, Any] | None = None
 ) -> Callable[..., None]:
-    """Give a command the options and the help of a function.
+    """Give a command the options of a function, and of its docstring the first line and the examples.
 
     Args:
         function: Its parameters are typer options, but for ``progress``.
@@ -43,7 +44,8 @@ def command_of(
     ]
     run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
-    run.__doc__ = (inspect.getdoc(function) or "").partition("\n")[0]
+    text, examples = split_examples(inspect.getdoc(function) or "")
+    run.__doc__ = join_examples(text.partition("\n")[0], examples)
     return run
 
 

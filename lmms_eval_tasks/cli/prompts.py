@@ -28,7 +28,12 @@ def import_prompt(
         bool, typer.Option("--accept-other", help="Keep a text that is not the official one, under another name.")
     ] = False,
 ) -> None:
-    """Take the official prompt from a checkout into the data home, so that runs can choose it."""
+    """Take the official prompt from a checkout into the data home, so that runs can choose it.
+
+    Examples:
+        lmms-eval-tasks prompts import causalvqa --from CausalVQA
+        lmms-eval-tasks prompts import intphys2 --from IntPhys2 --accept-other
+    """
     source = find_benchmark(benchmark).official_prompt
     if source is None:
         raise InputError(
@@ -46,7 +51,12 @@ def import_prompt(
 
 @prompts_app.command("list")
 def list_prompts() -> None:
-    """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
+    """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official.
+
+    Examples:
+        lmms-eval-tasks prompts list
+        LMMS_EVAL_TASKS_HOME=own lmms-eval-tasks prompts list
+    """
     console = make_console()
     for benchmark in registry().benchmarks:
         table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")
@@ -65,8 +75,9 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     source = find_benchmark(benchmark).official_prompt
     if source is not None and source.replaces not in users:
         users[source.replaces] = [f"{benchmark} label"]
+    absent = _name_imported(benchmark, users)
     official = installed_official(benchmark)
-    asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
+    asked = [official if name == OFFICIAL else read_prompt(name) for name in users if name in (OFFICIAL, *prompt_ids())]
     fields = {prompt.fields for prompt in asked if prompt is not None}
     tasks = {name: summarize_names(of_name, 2) for name, of_name in users.items()}
     rows = [
@@ -81,7 +92,21 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     for name in imported(benchmark):
         if source is not None and name != OFFICIAL:
             try:
-                rows.append((name, "", source.find(name).sha256[:SHOWN], "no, another text"))
+                rows.append((name, tasks.get(name, ""), source.find(name).sha256[:SHOWN], "no, another text"))
             except InputError:
                 rows.append((name, "", "", "altered since"))
-    return rows
+    return rows + [(name, tasks[name], "", "not on this machine") for name in absent]
+
+
+def _name_imported(benchmark: str, users: dict[str, list[str]]) -> list[str]:
+    """Give what tasks ask with, where it is to be imported, the name that it has here; those that are not here."""
+    source, absent = find_benchmark(benchmark).official_prompt, []
+    for name in [name for name in users if source and name not in (OFFICIAL, *prompt_ids())]:
+        assert source is not None
+        try:
+            here = source.find(name).prompt_id
+        except InputError:
+            absent.append(name)
+        else:
+            users[here] = users.pop(name)
+    return absent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,8 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
+from lmms_eval_tasks.cli.series import SERIES, gather_series
 from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.runs import columns_of
@@ -25,7 +27,11 @@ class Pairing(str, Enum):
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Output folders of runs; of each its latest run.", show_default=False)
+    ] = None,
+    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
+    series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     card: Annotated[
@@ -43,17 +49,31 @@ def report(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show what runs scored, with 95% intervals and how many are behind each score."""
+    """Show what runs scored, with 95% intervals and how many are behind each score.
+
+    Examples:
+        lmms-eval-tasks report out/qwen out/internvl
+        lmms-eval-tasks report out/qwen --html report.html
+    """
+    from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
+    from lmms_eval_tasks.report.series import seed_tables
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
 
     console = make_console()
-    opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
+    sources, places = gather_series(series or [], runs or [])
+    if not sources:
+        raise InputError("Expected the output folder of a run, or --series, but got neither.")
+    opened = open_runs(console, sources, allow_incomplete, allow_predictions=True, names=names or ())
+    opened = [
+        replace(run, series=place, label=run.label if names else place.title) if (place := places.get(source)) else run
+        for run, source in zip(opened, sources, strict=True)
+    ]
     for run in opened:
         if run.only_predicted:
             items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-            console.print(f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
+            console.print(f"{run.title}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
     read = [run for run in opened if not run.only_predicted]
     if not read:
         if html:
@@ -64,22 +84,24 @@ def report(
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in (
+    for shown in (
         ()
         if by
         else (
             *score_tables(read, task),
+            *best_tables(read, task),
+            *seed_tables(read, task),
             *view_tables(read, task),
             *reference_tables(read, task),
         )
     ):
-        console.print(table)
+        console.print(shown)
     for table in pairing_tables(read, task, seed) if pairing else ():
         console.print(table)
     tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
-    shown = tasks or [name for run in read for name in run.records]
+    names = tasks or [name for run in read for name in run.records]
     console.print(
-        f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are 95%, "
+        f"Scores in percent{other_units(column for name in names for column in columns_of(name))}. Intervals are 95%, "
         "over groups of items, such as pairs, or over clips where items stand alone. above/below: the 95% interval "
         "excludes the reference; open: it contains it."
     )

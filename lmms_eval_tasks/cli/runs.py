@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.naming import name_runs
 from lmms_eval_tasks.utils.runs.run import Run
 
 if TYPE_CHECKING:
@@ -15,14 +17,40 @@ if TYPE_CHECKING:
 ALLOW_INCOMPLETE = "Also the part that is there of a run that was cut short."
 
 
+NAMES = "What to call a run; once for each, in their order."
+
+
 def open_runs(
-    console: Console, sources: Sequence[Path], allow_incomplete: bool = False, allow_predictions: bool = False
+    console: Console,
+    sources: Sequence[Path],
+    allow_incomplete: bool = False,
+    allow_predictions: bool = False,
+    names: Sequence[str] = (),
 ) -> list[Run]:
-    """Read runs, and print what their readers have to know; arguments and errors as for `read_run`."""
+    """Read runs, name them, and print what their readers have to know; errors also as for `read_run`.
+
+    Raises:
+        InputError: where a run is given twice, or the names do not fit; see `name_runs`.
+    """
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
+    _refuse_doubled(runs, sources)
     for run in runs:
         print_notes(console, run)
-    return runs
+    return name_runs(runs, names)
+
+
+def _refuse_doubled(runs: Sequence[Run], sources: Sequence[Path]) -> None:
+    """Refuse a run that is given twice.
+
+    Raises:
+        InputError: where one is.
+    """
+    named: dict[Path, list[str]] = {}
+    for run, source in zip(runs, sources, strict=True):
+        named.setdefault(run.path.resolve(), []).append(str(source))
+    doubled = [f"{' and '.join(given)} are one run, {path}" for path, given in named.items() if len(given) > 1]
+    if doubled:
+        raise InputError(f"Expected different runs, but {'; '.join(doubled)}.")
 
 
 def print_notes(console: Console, run: Run) -> None:

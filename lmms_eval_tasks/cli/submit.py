@@ -8,15 +8,30 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.runs import print_notes
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.core.problems import InputError
 
-BENCHMARK = typer.Argument(help="Its name.", show_default=False)
+LEADERBOARDS = ", ".join(registry().leaderboards)
 
 
 def submit(
-    benchmark: Annotated[str, BENCHMARK],
-    run: Annotated[Path, typer.Argument(help="Output folder of a run: its latest run.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="File to write.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help=f"A benchmark, or a leaderboard that takes several benchmarks: {LEADERBOARDS}.", show_default=False
+        ),
+    ],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Output folder of a run: its latest run. Of a leaderboard as many as hold its tasks.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="File to write, or the folder for a leaderboard's files.", show_default=False)
+    ],
     split: Annotated[str, typer.Option(help="Split, where the run has several.")] = "",
     part: Annotated[
         str,
@@ -30,18 +45,33 @@ def submit(
     ] = False,
     allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
-    """Write the file that a leaderboard takes from a finished run, without its model."""
+    """Write the file that a leaderboard takes from a finished run, without its model; or all files that it takes.
+
+    Examples:
+        lmms-eval-tasks submit mvp out/qwen-mvp --out mvp_mini.jsonl
+        lmms-eval-tasks submit physical-reasoning out/qwen-mvp out/qwen-causalvqa --out files
+    """
     from lmms_eval_tasks.submit import submit as write
 
     console = make_console()
     if allow_sample:
         console.print("warning: --allow-sample is called --allow-unofficial now.", style="yellow")
-    done = write(benchmark, run, out, split, part, allow_unofficial or allow_sample, allow_incomplete)
-    print_notes(console, done.run)
+    if name in registry().leaderboards:
+        from lmms_eval_tasks.cli.leaderboard import submit_all
+
+        if split or part:
+            raise InputError(f"Expected neither --split nor --part for {name}, which takes certain splits whole.")
+        submit_all(name, runs, out, allow_unofficial or allow_sample, allow_incomplete)
+        return
+    if len(runs) > 1:
+        told = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
+        raise InputError(told)
+    done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
+    print_notes(console, done.runs[0])
     if done.apart:
         console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
-    console.print(f"{benchmark}, split {done.split}, {done.part}: {counts}")
+    console.print(f"{name}, split {done.split}, {done.part}: {counts}")
     if done.built.rows < done.items:
         console.print("warning: It is incomplete: a leaderboard should refuse it.", style="yellow")
     for note in done.built.notes:
@@ -50,13 +80,18 @@ def submit(
 
 
 def validate(
-    benchmark: Annotated[str, BENCHMARK],
+    benchmark: Annotated[str, typer.Argument(help="Its name.", show_default=False)],
     file: Annotated[Path, typer.Argument(help="Submission file.", show_default=False)],
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
     ] = False,
 ) -> None:
-    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
+    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1.
+
+    Examples:
+        lmms-eval-tasks validate mvp mvp_mini.jsonl
+        lmms-eval-tasks validate causalvqa causalvqa.jsonl --allow-incomplete
+    """
     from lmms_eval_tasks.submit import validate as check
 
     checked = check(benchmark, file, allow_incomplete)

@@ -23,6 +23,10 @@ def views(
     """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question.
 
     Ours have their views by name, such as mvp_mini_blind.
+
+    Examples:
+        lmms-eval-tasks views mvbench --out views
+        lmms-eval-tasks views mvbench --out views --views blind,single_frame,video_only
     """
     from lmms_eval_tasks.host.foreign_view_files import write_views
     from lmms_eval_tasks.host.loading import quiet_host

@@ -39,6 +39,10 @@ def prepare(
 
     Raises:
         InputError: a file or folder is missing, or the questions or graphs have problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare countervqa --source set
+        lmms-eval-tasks prepare countervqa --source set/questions.jsonl --videos clips
     """
     questions_file = source / QUESTIONS if source.is_dir() else source
     graphs_file = questions_file.parent / GRAPHS

@@ -127,7 +127,7 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     if not analysed:
         return []
     counts = [{kind.replace("_", " "): n for kind, n in kind_counts(items).items()} for _, items in analysed]
-    readability = ", ".join(f"{run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
+    readability = ", ".join(f"run {run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
     return [
         Panel(
             "How answers were reached",

@@ -111,6 +111,15 @@ class Evaluation:
             table = table.add_column(name, column)
         return table
 
+    def open_items(self, pointer: Pointer) -> datasets.Dataset:
+        """The items of the task that a pointer names, made of the rows of its prepared table.
+
+        Raises:
+            InputError: as `open_split`, or where the items cannot be made of these rows.
+        """
+        table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
+        return kind.rows(table) if kind.rows else table
+
     def check_grading(self, pointer: Pointer) -> None:
         """Refuse a task that a judge grades, where the judge cannot be asked.
 
@@ -142,7 +151,7 @@ class Evaluation:
         """Why tasks cannot run, each reason once; None where they can."""
         reasons: dict[str, None] = {}
         for pointer in pointers:
-            for check in (self.open_split, self.check_grading, self.check_view):
+            for check in (self.open_items, self.check_grading, self.check_view):
                 try:
                     check(pointer)
                 except InputError as error:

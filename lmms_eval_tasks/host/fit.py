@@ -58,8 +58,9 @@ def find_class(model: str) -> Any:
 
 
 def _models_of(form: AnswerForm) -> list[str]:
-    """Our models that give answers of one form alone; every model that is not ours gives words."""
-    return [] if form is AnswerForm.WORDS else [name for name in MODELS if answer_forms(find_class(name)) == {form}]
+    """Our models that are for answers of one form; every model that is not ours gives words."""
+    given = {name: answer_forms(find_class(name)) for name in MODELS}
+    return [name for name, forms in given.items() if form in forms and AnswerForm.WORDS not in forms]
 
 
 def _tasks_beside(name: str, given: frozenset[AnswerForm]) -> list[str]:

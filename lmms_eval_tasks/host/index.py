@@ -106,6 +106,9 @@ class ManagesOurTasks:
         """Load a task's configuration, or those of a group's or tag's tasks, so that its faults stop the run now."""
         entry = self.task_index.get(name, {})
         config = {} if entry.get("type") == "tag" else self._get_config(name)
+        if state := evaluation_of(self).tasks.get(name):
+            given = config.get("lmms_eval_specific_kwargs") or {}
+            state.check_settings(given.get(self.model_name) or given.get("default") or {})
         members = entry["task"] if entry.get("type") == "tag" else config.get("task")
         for member in members if isinstance(members, list) else ():
             if isinstance(member, str) and member != name:

@@ -66,7 +66,7 @@ def regrade(run: Run, names: Sequence[str], tasks: Sequence[str], folder: Path) 
     lines = {}
     for task in tasks:
         output = regraded.outputs[task]
-        output.task.args = SimpleNamespace(output_path=str(folder))
+        output.task.args = SimpleNamespace(output_path=str(folder), model=run.name)
         state = state_of(output.task)
         if state and state.kind.restore:
             state.kind.restore(state, docs[task], [item.values for item in logs[task]])

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET, name_model
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
@@ -123,10 +123,10 @@ class TaskState(RunningTask):
         try:
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
-            table = self.evaluation.open_split(self.pointer)
+            table = self.evaluation.open_items(self.pointer)
         except InputError as error:
             raise RunStopped(str(error)) from None
-        return self.shown.select(self.kind.rows(table) if self.kind.rows else table)
+        return self.shown.select(table)
 
     def answered_files(self, doc: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to the item is kept; they may be missing."""
@@ -145,12 +145,25 @@ class TaskState(RunningTask):
         try:
             if self._settings is None:
                 self.kwargs = kwargs or {}
-                settings = read_task_settings(self.benchmark, self.kind, self.kwargs, os.environ)
-                self._settings = self.shown.adjust_settings(settings)
+                self._settings = self.shown.adjust_settings(self._read_settings(self.kwargs))
             settings = self._settings
             return self.shown.put(doc, lambda: ask(doc, settings))
         except InputError as error:
             raise RunStopped(str(error)) from None
+
+    def check_settings(self, kwargs: Mapping[str, Any]) -> None:
+        """Refuse settings that cannot be used before a model is loaded.
+
+        Raises:
+            RunStopped: where they cannot.
+        """
+        try:
+            self._read_settings(kwargs)
+        except InputError as error:
+            raise RunStopped(str(error)) from None
+
+    def _read_settings(self, kwargs: Mapping[str, Any]) -> TaskSettings:
+        return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         """What the first response brings: the item's record, and what that contributes to each score."""
@@ -190,4 +203,5 @@ class TaskState(RunningTask):
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits:
             return None
-        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path))
+        model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
+        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)

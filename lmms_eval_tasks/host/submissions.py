@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -19,22 +20,25 @@ from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 Finished = dict[frozenset[tuple[str, Any]], Sequence[GradedItem]]
 """What a task's pointer names, to the task's graded items."""
+LONGEST_NAME = 120
+"""Characters of a model's name in that of a file; file systems take 255 bytes together."""
 
 
 def write_submissions(
-    benchmark: Benchmark, pointer: Mapping[str, Any], finished: Finished, output_path: Path
+    benchmark: Benchmark, pointer: Mapping[str, Any], finished: Finished, output_path: Path, model: str = ""
 ) -> int | None:
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
-    item. What another run wrote there is kept beside it. A file that cannot be written is named in a warning, and the
-    run keeps all else.
+    item. A file has its model's name in its own, and what an earlier run of that model wrote is kept beside it. A file
+    that cannot be written is named in a warning, and the run keeps all else.
 
     Args:
         benchmark: The benchmark.
         pointer: That of the task which has just finished.
         finished: The items of all tasks that have finished, this one among them.
         output_path: The run's output path.
+        model: The model, as reports call it; without one a file has the name that the form says.
 
     Returns:
         Rows of the task's own file; None where it has none.
@@ -47,7 +51,7 @@ def write_submissions(
         keys = [frozenset(task.pointer.items()) for task in tasks]
         if frozenset(pointer.items()) not in keys or not finished.keys() >= set(keys):
             continue
-        path = output_path / form.path(split, part)
+        path = _name_after(model, output_path / form.path(split, part))
         try:
             table = read_prepared(benchmark.card, split).rows_of(tasks)
             built = form.build([item for key in keys for item in finished[key]], table, part)
@@ -72,8 +76,14 @@ def write_submissions(
     return written
 
 
+def _name_after(model: str, path: Path) -> Path:
+    """A file's place with the model in its name, so that those of several models stay apart and say whose they are."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", model)[:LONGEST_NAME].strip("._")
+    return path.with_name(f"{path.stem}.{safe}{path.suffix}") if safe else path
+
+
 def _keep_earlier(path: Path, text: str) -> None:
-    """Keep another run's file of the same name, as two models with one output path have, under a name of its own."""
+    """Keep an earlier run's file of the same name, as two seeds with one output path have, under a name of its own."""
     if not path.is_file() or (earlier := path.read_bytes()) == text.encode("utf-8"):
         return
     for number in count(1):

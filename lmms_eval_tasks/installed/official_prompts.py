@@ -60,6 +60,11 @@ class OfficialPrompt:
     read: Callable[[Path], str] = read_whole
 
     @property
+    def flag(self) -> str:
+        """What else the command needs that imports it, after a space."""
+        return ""
+
+    @property
     def published(self) -> str:
         """The official text's SHA-256."""
         return read_card(self.benchmark).prompt_sha256[self.part]
@@ -91,15 +96,34 @@ class OfficialPrompt:
                 f"{name!r}."
                 + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
             )
-        text = _imported_text(path, path.stat().st_mtime_ns)
+        _, text = _imported_text(path, path.stat().st_mtime_ns)
         if text is None or self.status(text) != name:
             raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
         return self.prompt(text)
 
+    def find_only(self) -> Prompt:
+        """The one imported text of this prompt, whatever its name.
+
+        Raises:
+            InputError: where none was imported, or several were.
+        """
+        paths = {name: _path(self.benchmark, name) for name in imported(self.benchmark)}
+        read = {name: _imported_text(path, path.stat().st_mtime_ns) for name, path in paths.items()}
+        names = [name for name, (part, _) in read.items() if part == self.part]
+        if len(names) == 1:
+            return self.find(names[0])
+        title = read_card(self.benchmark).title
+        if not names:
+            raise InputError(f"{title}'s official {self.part} is not on this machine. {self._remedy}")
+        raise InputError(
+            f"Expected one text of {title}'s official {self.part}, but {', '.join(names)} were imported, from releases "
+            f"that differ. Remove those that you do not mean from {paths[names[0]].parent}."
+        )
+
     @property
     def _remedy(self) -> str:
         return (
-            f"Run `lmms-eval-tasks prompts import {self.benchmark} --from CHECKOUT` with a checkout of "
+            f"Run `lmms-eval-tasks prompts import {self.benchmark} --from CHECKOUT{self.flag}` with a checkout of "
             f"{read_card(self.benchmark).homepage}, or run without it."
         )
 
@@ -183,10 +207,11 @@ def _path(benchmark: str, name: str) -> Path:
 
 
 @cache
-def _imported_text(path: Path, changed: int) -> str | None:
-    """The text in an imported file, None where it cannot be read; `changed` is the time of its last change."""
+def _imported_text(path: Path, changed: int) -> tuple[str | None, str | None]:
+    """Part and text in an imported file, None where it cannot be read; `changed` is the time of its last change."""
     try:
-        text = json.loads(path.read_text(encoding="utf-8"))["text"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return text if isinstance(text, str) else None
+        content = json.loads(path.read_text(encoding="utf-8"))
+        part, text = content.get("part"), content["text"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None, None
+    return part, text if isinstance(text, str) else None

@@ -16,6 +16,7 @@ from pathlib import Path
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.leaderboards import Place, check_leaderboards, places_by_leaderboard
 from lmms_eval_tasks.utils.benchmark.tasks import Groups, Task, read_tasks
 from lmms_eval_tasks.utils.benchmark.views import split_name
 from lmms_eval_tasks.utils.core.announced import announced, begin_fault, describe_fault
@@ -52,6 +53,11 @@ class Registry:
     def variables(self) -> tuple[str, ...]:
         """The environment variables that single benchmarks read."""
         return tuple(dict.fromkeys(name for benchmark in self.benchmarks.values() for name in benchmark.variables))
+
+    @property
+    def leaderboards(self) -> dict[str, tuple[Place, ...]]:
+        """Each leaderboard of several benchmarks, with what it takes."""
+        return places_by_leaderboard(self.benchmarks.values())
 
     def tasks_of(self, benchmark: str) -> dict[str, Task]:
         """The tasks of a benchmark by name."""
@@ -100,6 +106,7 @@ def build_registry(own: Iterable[Benchmark], others: Iterable[EntryPoint]) -> Re
     def add(benchmark: Benchmark) -> None:
         if benchmark.name in benchmarks:
             raise ValueError(f"the name {benchmark.name} is taken")
+        check_leaderboards(benchmark, benchmarks.values())
         own_tasks, own_groups = read_tasks(benchmark)
         if taken := [name for name in (*own_tasks, *own_groups) if name in tasks or name in groups]:
             raise ValueError(f"a benchmark before it has tasks of the same name: {', '.join(taken)}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.installed.prompts import choose_prompt, prompt_ids, read_prompt
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings, read_evidence_settings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt
@@ -83,10 +83,21 @@ def read_task_settings(
     """
     if kind.read_settings:
         return kind.read_settings(kwargs, environment)
-    if kind.takes_losses:
+    if kind.answer_form is not AnswerForm.WORDS:
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     named = kwargs.get("prompt")
     fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
     find = None if asks_judges else benchmark.find_prompt
     return prompt_reader(find, fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS)(kwargs, environment)
+
+
+def kwargs_for_checks(benchmark: Benchmark, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A task's ``lmms_eval_specific_kwargs`` as checks use them, which give everybody the same.
+
+    A prompt that users have to import is on few machines: the prompt of ours that it replaces stands for it.
+    """
+    source = benchmark.official_prompt
+    if source is None or not source.for_items or kwargs.get("prompt") in (None, *prompt_ids()):
+        return kwargs
+    return {**kwargs, "prompt": source.replaces}

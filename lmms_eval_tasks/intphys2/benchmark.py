@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.losses import AnswerForm, guess_losses
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.intphys2 import report
+from lmms_eval_tasks.intphys2 import report, surprise, surprise_metrics, surprise_report
 from lmms_eval_tasks.intphys2.answers import READER
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.metrics import DEBUG_METRICS, HELD_OUT_METRICS, METRICS
@@ -28,10 +29,40 @@ MAIN = TaskKind(
     references=report.references,
     read_settings=read_settings,
     guesses=lambda row: ("Yes", "No"),
+    best_of="single_accuracy_official",
     log_form=log_line(ClipFields, CARD.strata_columns),
     # Backwards, what is possible often is not: the key would no longer be true.
     views=("blind", "single_frame", "shuffled", "socratic"),
     no_submission="the leaderboard takes the held-out clips alone.",
+)
+
+
+class LossFields(LogForm):
+    """What the scores need of a pair's losses."""
+
+    clips: list[str | None]
+    motions: list[float | None]
+    motion_equal: bool
+    losses: list[float | str] | None
+    timesteps: list[float]
+    lowest: list[str]
+
+
+SURPRISE = TaskKind(
+    metrics=surprise_metrics.METRICS,
+    columns=surprise_report.COLUMNS,
+    references=surprise_report.references,
+    panels=surprise_report.panels,
+    item_view=surprise_report.item_view,
+    answer_view=surprise_report.answer_view,
+    visuals=surprise.CLIPS,
+    guesses=lambda row: guess_losses(len(surprise.CLIPS)),
+    answer_form=AnswerForm.CLIP_LOSSES,
+    rows=surprise.matched_pairs,
+    row_id=surprise.possible_clip,
+    log_form=log_line(LossFields, CARD.strata_columns),
+    views=(),
+    no_submission="the leaderboard takes answers about single clips, and of the held-out ones alone.",
 )
 
 BENCHMARK = Benchmark(
@@ -39,8 +70,11 @@ BENCHMARK = Benchmark(
     folder=report.FOLDER,
     kinds={
         "main": MAIN,
+        # Asked by the official prompt that wants a digit.
+        "main_digits": replace(MAIN, guesses=lambda row: ("1", "0")),
         "debug": replace(MAIN, metrics=DEBUG_METRICS),
-        "heldout": replace(MAIN, metrics=HELD_OUT_METRICS, no_submission=""),
+        "surprise": SURPRISE,
+        "heldout": replace(MAIN, metrics=HELD_OUT_METRICS, best_of="", no_submission=""),
     },
     prepare=prepare,
     schema=own_columns,

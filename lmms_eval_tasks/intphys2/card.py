@@ -24,7 +24,13 @@ CARD = Card(
         "heldout": SplitFacts(items=344, groups=344, clips=344, answers_withheld=True),
     },
     strata_columns=("condition", "camera", "difficulty"),
-    chance={"single_accuracy": 50.0, "pair_accuracy": 25.0, "scene_accuracy": 6.25},
+    chance={
+        "single_accuracy": 50.0,
+        "single_accuracy_official": 50.0,
+        "pair_accuracy": 25.0,
+        "scene_accuracy": 6.25,
+        "plausibility_preference": 50.0,
+    },
     human=(
         Human(
             metric="single_accuracy",
@@ -36,4 +42,5 @@ CARD = Card(
     ),
     hub_id="facebook/IntPhys2",
     prepare_command="lmms-eval-tasks prepare intphys2 --source IntPhys2.zip",
+    leaderboards={"physical-reasoning": {"heldout": "intphys2"}},
 )

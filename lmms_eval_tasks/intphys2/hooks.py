@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import (
@@ -19,6 +19,7 @@ from lmms_eval_tasks.api import (
     process_docs,
     write_submission,
 )
+from lmms_eval_tasks.intphys2 import surprise
 from lmms_eval_tasks.intphys2.answers import read_plausibility
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.official import official_answer
@@ -31,6 +32,8 @@ __all__ = [
     "doc_to_visual",
     "process_docs",
     "process_results",
+    "surprise_doc_to_text",
+    "surprise_process_results",
     "write_submission",
 ]
 
@@ -39,6 +42,20 @@ __all__ = [
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
     """The record of an answer, and what it contributes to each score."""
     return task.grade_first(doc, results, grade)
+
+
+@hook
+def surprise_doc_to_text(
+    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """Nothing: losses are of the clips alone."""
+    return task.put(doc, lmms_eval_specific_kwargs, lambda row, settings: "")
+
+
+@hook
+def surprise_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a pair's losses, and what it contributes to each score."""
+    return task.grade_first(doc, results, surprise.grade)
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:

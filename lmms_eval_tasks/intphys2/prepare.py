@@ -10,6 +10,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from lmms_eval_tasks.api import InputError, Origin, Progress, Row, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.clips import measure_motion
 from lmms_eval_tasks.api.release import Problems, download_dataset, open_release
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS
 from lmms_eval_tasks.intphys2.metadata import heldout_items, read_items
@@ -52,6 +53,10 @@ def prepare(
 
     Raises:
         InputError: the source is not an IntPhys 2 release, or its metadata has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare intphys2
+        lmms-eval-tasks prepare intphys2 --source IntPhys2.zip
     """
     path, revision = Path(source), None
     if source == CARD.hub_id and not path.exists():
@@ -81,7 +86,9 @@ def prepare(
                 clips = {row["clip"]: find_clip(release, FOLDERS[split], row["item_id"]) for row in rows}
                 read = {METADATA[split]: contents[split]} if split in contents else {}
                 origin = Origin(source, {**archive, **read}, revision, found[split].warnings())
-                build.add_split(split, rows, own_columns(), clips, origin, progress)
+                # Held-out clips are in no pair that is known.
+                measure = measure_clip if split in METADATA else None
+                build.add_split(split, rows, own_columns(), clips, origin, progress, measure=measure)
     return {split: build.splits[split] for split in items}
 
 
@@ -113,4 +120,13 @@ def find_clip(release: Release, folder: str, name: str) -> Any:
 
 def own_columns() -> dict[str, Any]:
     """The benchmark's own columns and their types."""
-    return dict.fromkeys(("pair", "coding", "condition", "variant", "camera", "difficulty"), "string")
+    import pyarrow as pa
+
+    names = ("pair", "coding", "condition", "variant", "camera", "difficulty")
+    return {**dict.fromkeys(names, pa.string()), "motion": pa.float64()}
+
+
+def measure_clip(path: Path) -> dict[str, float | None]:
+    """How much moves in a clip: the mean absolute difference of grey frames, 0 to 255, per second."""
+    motion = measure_motion(path)
+    return {"motion": motion.magnitude if motion else None}

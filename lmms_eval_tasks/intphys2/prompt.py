@@ -13,12 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, TaskSettings, prompt_reader
 
 PROMPT = "intphys2"
 """Id of our own prompt."""
 IMPORTED = "intphys2-other-"
 """How the ids of imported prompts begin."""
+NUMBERED = "official_"
+"""How the tasks that ask with one of them name it: with its place in the script, from 0."""
 COUNT = 3
 SHORTEST = 80
 """Characters; other texts of the script are short."""
@@ -65,6 +68,11 @@ class UnknownPrompt(OfficialPrompt):
         """No text's."""
         return "(not known to us)"
 
+    @property
+    def flag(self) -> str:
+        """Without a digest every text is another."""
+        return " --accept-other"
+
 
 @dataclass(frozen=True)
 class ThreePrompts:
@@ -76,7 +84,10 @@ class ThreePrompts:
     for_items: bool = True
 
     def find(self, name: str) -> Prompt:
-        """An imported prompt by its name; raises InputError."""
+        """An imported prompt by its name, or its place in the script (``official_0``); raises InputError."""
+        for number, part in enumerate(self.parts):
+            if name == f"{NUMBERED}{number}":
+                return part.find_only()
         return self.parts[0].find(name)
 
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
@@ -105,10 +116,17 @@ def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> 
     """The settings of a task: its prompt, ours with the question or an imported one, which is asked as it stands.
 
     Raises:
-        InputError: where there is no such prompt, or it has other fields.
+        InputError: where there is no such prompt, or it has other fields, and where one is chosen for a whole run that
+            has tasks with prompts of their own.
     """
-    chosen = environment.get("LMMS_EVAL_TASKS_PROMPT") or str(kwargs.get("prompt", PROMPT))
-    theirs = chosen == "official" or chosen.startswith(IMPORTED)
+    own, everywhere = str(kwargs.get("prompt", PROMPT)), environment.get("LMMS_EVAL_TASKS_PROMPT")
+    if everywhere and own.startswith(NUMBERED):
+        raise InputError(
+            f"Expected no LMMS_EVAL_TASKS_PROMPT where tasks ask with prompts of their own, here {own}, but got "
+            f"{everywhere}. Unset it, or run intphys2_main with it."
+        )
+    chosen = everywhere or own
+    theirs = chosen.startswith(("official", IMPORTED))
     return (_THEIRS if theirs else _OURS)(kwargs, environment)
 
 

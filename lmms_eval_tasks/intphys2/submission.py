@@ -81,7 +81,8 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
         elif not line.row_id:
             issues.add("row_id", "Expected a clip's name, but got", f"none ({where})")
     notes = attendance.finish(f"split {SPLIT}", allow_incomplete)
-    against = f"the form, and every clip against {table}" if table else f"the form alone: split {SPLIT} is not prepared"
+    alone = f"the form alone: split {SPLIT} is not prepared here"
+    against = f"the form, and every clip against {table}" if table else alone
     if not table:
         notes.append(f"The published split has {CARD.splits[SPLIT].items} clips.")
     empty = sum(line.model_answer is None for _, line in lines)

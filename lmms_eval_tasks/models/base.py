@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,6 +36,7 @@ class Request:
         pictures: The single frames that it shows instead.
         prompt: What the task asks.
         guess: From the row to the answers that somebody could give who saw nothing, in the task's own form.
+        form: What the task takes for an answer.
     """
 
     task: str
@@ -44,6 +45,7 @@ class Request:
     pictures: tuple[Image, ...] = ()
     prompt: str = ""
     guess: Callable[[Row], Sequence[str]] = guess_option
+    form: AnswerForm = AnswerForm.WORDS
 
     @property
     def guesses(self) -> Sequence[str]:
@@ -153,4 +155,5 @@ class RequestModel(OwnModel):
         pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
         # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
         state = state_of(getattr(doc_to_visual, "__self__", None))
-        return Request(task, doc, clips, pictures, prompt, state.kind.guesses if state else guess_option)
+        request = Request(task, doc, clips, pictures, prompt)
+        return replace(request, guess=state.kind.guesses, form=state.kind.answer_form) if state else request

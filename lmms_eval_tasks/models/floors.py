@@ -40,6 +40,8 @@ class RandomAnswer(RequestModel):
         **host: What lmms-eval passes to every model.
     """
 
+    answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
+
     def __init__(self, seed: int = 0, **host: Any) -> None:
         super().__init__(**host)
         is_whole = isinstance(seed, (int, float)) and float(seed).is_integer()

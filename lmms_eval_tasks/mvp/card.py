@@ -66,4 +66,5 @@ CARD = Card(
     hub_id="facebook/minimal_video_pairs",
     prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
     clip_sources=CLIP_SOURCES,
+    leaderboards={"physical-reasoning": {"mini": "mvp_mini", "full": "mvp"}},
 )

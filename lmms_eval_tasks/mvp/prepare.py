@@ -56,6 +56,10 @@ def prepare(
     Raises:
         InputError: the annotations cannot be loaded or have problems, there is no such folder, or it holds none of the
             clips, or a download is damaged (all problems are listed).
+
+    Examples:
+        lmms-eval-tasks prepare mvp --split mini --videos videos
+        lmms-eval-tasks prepare mvp --split full --raw ssv2=downloads/ssv2 --videos videos
     """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """Its scores beside what is known of them: paper, Table 4; of a subset's task that subset's."""
+    """Its scores beside the paper's Table 4, of a subset's task that subset's, and the leaderboard's figures."""
     split = "mini" if task.startswith("mvp_mini") else "full"
     category = next((name for name in SUBSETS if task.endswith(f"_{name}")), "macro_avg")
     table = partial(published_models, FOLDER, source="MVP paper Table 4", category=category)
@@ -22,6 +22,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
         for human in table(split="human subset")
     )
     models = table(metric="pair_accuracy", split=split, setting="video")
+    models += published_models(FOLDER, source="leaderboard", metric="pair_accuracy", split=split, category=category)
     return (
         ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"], people, models),
         ReferencedMetric(SINGLE_ACCURACY, CARD.chance["single_accuracy"]),

@@ -14,7 +14,7 @@ from lmms_eval_tasks.api import ChoiceForm, RowForm
 from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 
-DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
+DATA_NAME = CARD.leaderboards["physical-reasoning"]
 SPLIT = {name: split for split, name in DATA_NAME.items()}
 JOINT = "joint"
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
-from lmms_eval_tasks.report.sections import build_section, tag_of
+from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
-from lmms_eval_tasks.utils.reporting.figures import template_environment
+from lmms_eval_tasks.utils.reporting.figures import run_badge, template_environment
+from lmms_eval_tasks.utils.reporting.palette import HUES, hue_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
@@ -27,7 +30,7 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css")
-SCRIPTS = ("store.js", "clips.js", "detail.js", "browser.js")
+SCRIPTS = ("store.js", "address.js", "clips.js", "detail.js", "browser.js")
 
 
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
@@ -45,12 +48,14 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     entries = entries_of(runs, only)
     holding = {id(run) for holders in entries.values() for run, _ in holders}
     runs = [run for run in runs if id(run) in holding]
-    places = {id(run): place for place, run in enumerate(runs)}
+    numbers = {id(run): number for number, run in enumerate(runs, start=1)}
     shelf = ClipShelf()
     sections = [
-        build_section(name, [(places[id(run)], run, tasks) for run, tasks in holders])
+        build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
         for name, holders in entries.items()
     ]
+    several = list(find_several(runs, only))
+    sections = [replace(one, notes=(*one.notes, *best_notes(several, one.tasks))) for one in sections]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
         for task in dict.fromkeys(task for section in sections for task in section.tasks)
@@ -58,7 +63,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     embed = shelf.embeds(clips)
     script = "\n".join(_read(name) for name in SCRIPTS)
     about = {
-        "runs": [[tag_of(place), run.name] for place, run in enumerate(runs)],
+        "runs": [[str(number), run.title] for number, run in enumerate(runs, start=1)],
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
@@ -69,23 +74,25 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
             version=lmms_eval_tasks.__version__,
             runs=[
                 {
-                    "tag": tag_of(place),
-                    "name": run.name,
+                    "tag": str(number),
+                    "name": run.title,
                     "file": run.path.name.removesuffix(RESULTS),
                     "apart": run.apart(run.records),
                     "incomplete": run.incomplete,
                     "items": sum(map(len, run.records.values())),
                     "card": run.card,
                 }
-                for place, run in enumerate(runs)
+                for number, run in enumerate(runs, start=1)
             ],
             hazards=[
-                (", ".join(map(tag_of, held_by)), name, describe(name))
+                ([str(place + 1) for place in held_by], name, describe(name))
                 for name, held_by in applying_hazards([run.card for run in runs]).items()
             ],
             apart=apart_warnings(runs, only),
             sections=sections,
-            style=Markup("\n".join(_read(name) for name in STYLES)),
+            style=Markup("\n".join([*map(_read, STYLES), hue_styles()])),
+            badge=run_badge,
+            hues=len(HUES),
             script=Markup(script),
             # No other script runs, whatever stands in the page.
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),

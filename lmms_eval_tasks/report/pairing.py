@@ -26,20 +26,20 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
     tables = []
     for name, entries in entries_of(runs, only).items():
         apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
-        headings = ("model", "random pairs", "as paired", "as paired - random", "pairs", "questions")
+        headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
         table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{apart})", headings)
         notes = []
         for run, tasks in entries:
             pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
             if left_out:
                 reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
-                notes.append(f"groups left out of {run.name}: {reasons}")
+                notes.append(f"groups left out of {run.title}: {reasons}")
             if pairing is None:
-                table.add_row(run.name, "N/A", "N/A", "N/A", "0", "0")
+                table.add_row(run.title, "N/A", "N/A", "N/A", "0", "0")
                 continue
             (low, high), (least, most) = pairing.random_interval, pairing.difference_interval
             table.add_row(
-                run.name,
+                run.title,
                 f"{pairing.random:.1f} [{low:.1f}, {high:.1f}]",
                 f"{pairing.real:.1f}",
                 f"{pairing.difference:+.1f} [{least:+.1f}, {most:+.1f}]",

@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from string import ascii_uppercase
 from typing import Any
 
 from markupsafe import Markup
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.reporting.figures import Dot, dot_plot, fit_axis, heat_map
+from lmms_eval_tasks.utils.reporting.figures import Dot, dot_plot, fit_axis, heat_map, run_badge
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
-from lmms_eval_tasks.utils.stats.estimates import Records
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records
 
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
@@ -43,8 +43,8 @@ class Section:
         tasks: Its tasks.
         headings: Of the score table.
         units: Which of its scores are not in percent, to follow a sentence that says that scores are.
-        scores: Its rows: letter, model and cells.
-        signatures: Letter and what the scores stand on.
+        scores: Its rows: run's number, its name and cells.
+        signatures: Run's number and what the scores stand on.
         panels: Its panels.
         notes: Where the facts come from.
     """
@@ -60,18 +60,12 @@ class Section:
     notes: tuple[str, ...]
 
 
-def tag_of(place: int) -> str:
-    """A run's letter on the page: A to Z, then A1 …"""
-    turn, letter = divmod(place, len(ascii_uppercase))
-    return ascii_uppercase[letter] + (str(turn) if turn else "")
-
-
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
-    """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
+    """The section of a task or group, from the runs that hold it, each with its number on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
-        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.apart(of), run.path)
-        for place, run, of in entries
+        RunRecords(str(number), run.title, [run.records[task] for task in of], run.apart(of), run.path)
+        for number, run, of in entries
     ]
     columns = columns_of(tasks[0])
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
@@ -84,7 +78,9 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         own = usual_panels(runs, "members")
     card = task.benchmark.card if task else None
     strata = _Strata(runs, _stated_order(card) if card else {})
-    figures = (*_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
+    along = [(run.series, one) for one, (_, run, _) in zip(runs, entries, strict=True) if run.series]
+    series = series_panels(along, references)
+    figures = (*series, *_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
     in_figures = {panel.note for panel in figures}
     return Section(
         name=name,
@@ -229,13 +225,14 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     """A heat map of the column that divides most, by run."""
     column = max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
-    cells = {
-        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
+    badges = {run.tag: run_badge(run.tag) for run in strata.runs}
+    cells: dict[tuple[str, str], Estimate | None] = {
+        (_plain(value), badges[run.tag]): reference.estimate(_within(run.parts, {column: value}))
         for value in values
         for run in strata.runs
     }
-    caption, tags = f"{reference.metric.title} by {column} and run", [run.tag for run in strata.runs]
-    figure = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
+    caption, shown = f"{reference.metric.title} by {column} and run", list(badges.values())
+    figure = heat_map(caption, list(map(_plain, values)), shown, cells, reference.metric.bounds)
     return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 

@@ -33,10 +33,10 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     tables = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
-        table = _new_table(name, entries, "model", columns)
+        table = _new_table(name, entries, "run", columns)
         for run, tasks in entries:
             parts = [run.records[task] for task in tasks]
-            table.add_row(run.name, *_cells(columns, parts))
+            table.add_row(run.title, *_cells(columns, parts))
         tables.append(table)
     return tables
 
@@ -56,7 +56,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
         if not references:
             continue
-        headings = ("score", "model", "value", "chance", "people", "best published")
+        headings = ("score", "run", "value", "chance", "people", "best published")
         table = FittingTable(f"{name}: beside references", headings, names=2)
         for reference in references:
             for run, tasks in entries:
@@ -65,7 +65,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 apart = run.apart(tasks)
                 table.add_row(
                     reference.metric.title,
-                    run.name,
+                    run.title,
                     f"{score.value:.1f}" if score else "N/A",
                     _compared(score, reference.chance),
                     apart if apart and people is not None else _compared(score, people),
@@ -120,14 +120,14 @@ def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     warnings = []
     for run in runs:
         if run.limited:
-            what = f"A PART OF THE ITEMS: {run.name} was run with {run.limited}."
+            what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
             warnings.append(f"{what} Its scores are of those items alone, and {STANDS_APART}")
         names: dict[str, list[str]] = {}
         for task in run.groups.get(only, [only] if only else list(run.records)):
             if task in run.records and not (of := run.set_of(task)).is_official:
                 names.setdefault(of.text, []).append(task)
         for text, tasks in names.items():
-            what = f"NOT THE OFFICIAL RELEASE: {run.name} was asked {text} ({summarize_names(tasks, 3)})."
+            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text} ({summarize_names(tasks, 3)})."
             warnings.append(f"{what} Its scores {STANDS_APART}")
     return warnings
 

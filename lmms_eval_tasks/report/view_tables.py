@@ -30,15 +30,15 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         apart = _apart(parent, view, run, whole)
         if parent not in tables:
             title = f"{parent}: what is left in its views{f'; {apart}' if apart else ''}"
-            headings = ("view", "model", "score", "whole", "view", "view - whole", "groups")
+            headings = ("view", "run", "score", "whole", "view", "view - whole", "groups")
             tables[parent] = FittingTable(title, headings, names=2)
         if not compared.differences:
-            tables[parent].add_row(view, run.name, "no group answered in both", "", "", "", "0")
+            tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", "0")
         for index, difference in enumerate(compared.differences):
             low, high = difference.interval
             tables[parent].add_row(
                 view if not index else "",
-                run.name if not index else "",
+                run.title if not index else "",
                 difference.metric.title,
                 f"{difference.first:.1f}",
                 f"{difference.second:.1f}",
@@ -82,7 +82,8 @@ def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comp
             task, parent = registry().find_task(name), registry().find_parent(name)
             if task is None or not task.view or name in grouped:
                 continue
-            for other, others in parts:
+            # A run that holds both is compared with itself, whatever other runs of its model hold.
+            for other, others in ((run, named), *parts):
                 if other.name == run.name and parent in others:
                     yield parent, task.view, run, other, _compare(parent, others[parent], part)
                     break

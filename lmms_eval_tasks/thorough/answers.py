@@ -18,7 +18,7 @@ from lmms_eval_tasks.thorough.runs import (
     render_prompts,
     run_task,
 )
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.task_files import file_of
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
@@ -69,10 +69,10 @@ def grade_kind(
 
 
 def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Problems:
-    """Guesses at example rows in which no answer is read. Of a judged kind, and of losses, there is nothing to read."""
+    """Guesses at example rows in which no answer is read; not of a judged kind, nor of losses that nobody guesses."""
     problems = Problems()
     found = benchmark.kinds[kind]
-    if found.judge or found.takes_losses:
+    if found.judge or found.answer_form is AnswerForm.LOSSES:
         return problems
     where = f"kinds, {kind}, guesses"
 

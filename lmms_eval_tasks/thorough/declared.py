@@ -12,12 +12,13 @@ from pydoc import locate
 from typing import Any
 
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.settings import read_task_settings
+from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.task_files import file_of, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, check_functions, named_functions
 from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.submission.parts import tasks_of_part
 
 VERSION = re.compile(r"[1-9]\d*-[A-Z]")
 
@@ -34,7 +35,7 @@ def check_declared(benchmark: Benchmark) -> Problems:
     """That, and what would give a run scores other than the benchmark means."""
     problems = check_runnable(benchmark)
     if not problems:
-        for check in (_check_tasks, _check_kinds, _check_groups, _check_prepare):
+        for check in (_check_tasks, _check_kinds, _check_groups, _check_leaderboards, _check_prepare):
             check(benchmark, problems)
     return problems
 
@@ -78,7 +79,8 @@ def _check_home(benchmark: Benchmark, where: str, function: str, problems: Probl
 def _check_settings(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
     for model, settings in (config.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
         try:
-            read_task_settings(task.benchmark, task.kind, settings or {}, os.environ)
+            kwargs = kwargs_for_checks(task.benchmark, settings or {})
+            read_task_settings(task.benchmark, task.kind, kwargs, os.environ)
         except Exception as error:  # whatever a benchmark's own reader raises
             where = f"{file}, lmms_eval_specific_kwargs of {model}"
             problems.add(
@@ -104,6 +106,15 @@ def _check_kinds(benchmark: Benchmark, problems: Problems) -> None:
             files = ", ".join(file_of(benchmark.folder, task.name) for task in own)
             what = f"Expected each score in the metric_list of {files}, but these are not: {', '.join(unlisted)}."
             problems.add(f"{where}, metrics", what)
+
+
+def _check_leaderboards(benchmark: Benchmark, problems: Problems) -> None:
+    own = registry().tasks_of(benchmark.name)
+    for leaderboard, keys in benchmark.card.leaderboards.items():
+        for split in keys:
+            if benchmark.submission and not tasks_of_part(own, split, benchmark.submission.parts[0]):
+                what = f"Expected a task of split {split} that a leaderboard takes, but there is none."
+                problems.add(f"card, leaderboards, {leaderboard}", what)
 
 
 def _check_groups(benchmark: Benchmark, problems: Problems) -> None:

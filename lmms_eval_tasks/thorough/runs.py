@@ -21,6 +21,7 @@ from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import find_benchmark, registry
+from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.data.building import make_table
@@ -167,6 +168,8 @@ def run_task(
 ) -> Iterator[TaskState]:
     """A task's state by itself, with this environment and no other choices of the user.
 
+    A task whose prompt users have to import asks with the one of ours that it replaces.
+
     Args:
         configuration: Of the task.
         evaluation: What it belongs to.
@@ -181,7 +184,12 @@ def run_task(
             for name in RUN_CHOICES:
                 os.environ.pop(name, None)
             os.environ.update(environment or {})
-            yield TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
+            state = TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
+            kwargs = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default") or {}
+            checked = kwargs_for_checks(task.benchmark, kwargs)
+            if checked != kwargs:
+                state.settings = read_task_settings(task.benchmark, task.kind, checked, os.environ)
+            yield state
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typer
 
+from lmms_eval_tasks.cli.help import TRAIN
 from lmms_eval_tasks.cli.options import print_warnings
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.train.stages.choice_commands import choice_app
@@ -17,6 +18,7 @@ from lmms_eval_tasks.utils.core.announced import load_announced
 train_app = typer.Typer(
     no_args_is_help=True,
     help="Train a video model on data of your own: as a benchmark's paper does, or by the keys of multiple choice.",
+    rich_help_panel=TRAIN,
 )
 TRAINERS = load_announced("lmms_eval_tasks.trainers", "trainer")
 for _name, _trainer in TRAINERS.found.items():

@@ -1,6 +1,7 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.losses import AnswerForm
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
@@ -20,7 +21,7 @@ DENOISING = TaskKind(
     item_view=report.item_view,
     answer_view=report.answer_view,
     visuals=("clip", "clip_backward"),
-    takes_losses=True,
+    answer_form=AnswerForm.LOSSES,
     log_form=PairLine,
     views=(),
 )

@@ -37,6 +37,10 @@ def rank(
 
     With --labels, also by the labels of other judges, with the agreement of the rankings. With --against, how the order
     goes together with other scores. Runs of one model with both prompts are compared.
+
+    Examples:
+        lmms-eval-tasks yocausal rank out/wan out/a14b
+        lmms-eval-tasks yocausal rank out/wan out/a14b --labels yocausal_labels.jsonl
     """
     from lmms_eval_tasks.api.page import compare_records
     from lmms_eval_tasks.api.runs import read_run
@@ -112,7 +116,12 @@ def label(
         str, typer.Option(help="The judge's prompt: ours, or official once that is imported.")
     ] = "yocausal_causality",
 ) -> None:
-    """Label the prepared clips as causal or not by a judge, and compare with the labels that they have."""
+    """Label the prepared clips as causal or not by a judge, and compare with the labels that they have.
+
+    Examples:
+        lmms-eval-tasks yocausal label --judge gpt-4o
+        lmms-eval-tasks yocausal label --judge model=NAME,url=http://localhost:8000/v1 --limit 20
+    """
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.judge import open_named_judge
     from lmms_eval_tasks.api.release import as_lines, load_table, write_file

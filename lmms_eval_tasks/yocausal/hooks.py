@@ -100,9 +100,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         winner = compare_losses(answer.loss.forward, answer.loss.backward).value
         outcome = Outcome.CORRECT if winner == "forward" else Outcome.WRONG
     elif answer.error is not None:
-        reasons = {reason.value: reason for reason in UnscoredReason}
-        reason = reasons.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED)
-        detail = answer.error.message
+        reason, detail = UnscoredReason.of_error(answer.error.kind), answer.error.message
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],

@@ -40,6 +40,10 @@ def prepare(
 
     Raises:
         InputError: the source is not the release, or has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare yocausal
+        lmms-eval-tasks prepare yocausal --from-videos clips --captions captions.csv --seconds 4
     """
     if from_videos is not None:
         pairs, clips = read_videos(from_videos, captions, seconds)

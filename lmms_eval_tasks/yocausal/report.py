@@ -82,7 +82,7 @@ def _people(metric: str) -> tuple[Human, ...]:
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """RSI against CCI, winners and outcomes."""
     note = (
-        "Letters are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
+        "Numbers are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
     rsi, cci = references(task, 0)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import Built, GradedItem, GroupedIssues, SubmissionForm, Table
-from lmms_eval_tasks.api.losses import DenoisingResponse, combine_losses
+from lmms_eval_tasks.api.losses import DenoisingResponse, combine_by_timestep
 from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
 from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_metrics
@@ -26,13 +26,7 @@ def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
     assert answer.loss is not None and answer.losses is not None
     counted = [window.latents for window in answer.windows]
     rule = str(answer.settings.get("combine", "latents"))
-    steps = {
-        side: [
-            combine_losses([[row[step]] for row in getattr(answer.losses, side)], counted, rule)
-            for step in range(len(answer.timesteps))
-        ]
-        for side in ("forward", "backward")
-    }
+    steps = {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in ("forward", "backward")}
     return {
         "item_id": answer.item_id,
         "forward": answer.loss.forward,

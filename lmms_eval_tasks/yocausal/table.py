@@ -11,9 +11,10 @@ from typing import Any
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api.clips import ClipMotion, most_symmetric
 from lmms_eval_tasks.api.release import WholeText, describe
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
-from lmms_eval_tasks.yocausal.motion import ClipMotion, measure_all, most_symmetric
+from lmms_eval_tasks.yocausal.motion import measure_all
 from lmms_eval_tasks.yocausal.reversal import DirectedClip
 
 SPLIT = "test"

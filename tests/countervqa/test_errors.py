@@ -81,12 +81,12 @@ def test_every_scored_answer_is_looked_at_once_and_failures_say_why(run: Path) -
 
 def test_the_report_shows_an_analysis_and_nothing_without_one(run: Path) -> None:
     finished = read_run(run)
-    shown = RunRecords("A", "model", [finished.records[TASK]], results=finished.path)
+    shown = RunRecords("1", "model", [finished.records[TASK]], results=finished.path)
     assert "How answers were reached" not in [panel.title for panel in report.panels(TASK, [shown])]
     with JudgeServer(script) as server:
         call(run, server)
     (panel,) = [panel for panel in report.panels(TASK, [shown]) if panel.title == "How answers were reached"]
-    assert "direct inference" in str(panel.body) and "A 3.50" in panel.note
+    assert "direct inference" in str(panel.body) and "run 1 3.50" in panel.note
 
 
 def test_where_nothing_can_be_judged_nothing_is_written(run: Path) -> None:

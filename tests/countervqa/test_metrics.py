@@ -85,7 +85,7 @@ def test_the_annotated_task_adds_the_timed_actions_to_the_prompt() -> None:
 
 
 def test_the_report_has_the_papers_table_and_its_figures() -> None:
-    run = RunRecords("A", "model", [grade([row(1, "yes"), row(2, "no", "L2", "H2O")], ["yes", "yes"])])
+    run = RunRecords("1", "model", [grade([row(1, "yes"), row(2, "no", "L2", "H2O")], ["yes", "yes"])])
     titles = [panel.title for panel in report.panels("countervqa", [run])]
     assert titles[:2] == ["Verdicts by interaction and level", "Floors of a constant answer"]
     table = str(report.panels("countervqa", [run])[0].body)

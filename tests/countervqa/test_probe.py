@@ -53,7 +53,7 @@ def test_detection_and_the_verdicts_given_it() -> None:
     assert scores["detection_accuracy"] == scores["detection_accuracy_absent"] == scores["detection_balanced"] == 50
     assert scores["verdict_accuracy"] == 75 and scores["verdict_accuracy_given_detection"] == 50
     assert scores["verdict_accuracy_given_detection_absent"] == 0
-    panel = report.probe_panels(TASK, [RunRecords("A", "model", [records])])[0]
+    panel = report.probe_panels(TASK, [RunRecords("1", "model", [records])])[0]
     assert all(name in str(panel.body) for name in ("both right", "verdict alone", "detection alone", "unscored"))
     assert report.probe_references(TASK, 4)[0].published[0].value == 98.2
 

@@ -50,7 +50,7 @@ def expected(model: str, **changes: Any) -> dict[str, Any]:
 def check_official(run: HostRun, official: dict[str, Any], task: str = "cast_bench") -> None:
     """The metrics file is the official evaluator's, and so are the scores that lmms-eval prints."""
     assert run.status == 0, run.output
-    written = json.loads((run.out / METRICS).read_text("utf-8"))
+    written = json.loads(run.submission_file(METRICS).read_text("utf-8"))
     overall = official["overall_per_qa"]
     assert written["overall_per_qa"] == pytest.approx(overall, abs=1e-9)
     used = official["settings"]
@@ -109,7 +109,7 @@ def test_what_a_run_submits_is_read_again(sonnet: HostRun, home: Path, tmp_path:
     assert [list(row) for row in rows] == [["prompt", "predict"]] * 80
     assert all(row["question"] in line["prompt"] for row, line in zip(QUESTIONS, rows, strict=True))
     again = replay(
-        sonnet.out / "submissions" / "cast_bench_predictions.jsonl", home, tmp_path,
+        sonnet.submission_file("submissions/cast_bench_predictions.jsonl"), home, tmp_path,
         env={"LMMS_EVAL_TASKS_BOXES": "yxyx_px"},
     )  # fmt: skip
     check_official(again, expected("sonnet-4.6", bbox_format="yxyx_px"))
@@ -165,7 +165,7 @@ def test_the_truth_fed_back(home: Path, tmp_path: Path) -> None:
     assert round(scores["im_viou"], 3) == 96.376
     assert scores["accuracy"] == scores["json_valid_rate"] == 100
     assert scores["spurious"] == 0
-    written = json.loads((run.out / METRICS).read_text("utf-8"))["overall_per_qa"]
+    written = json.loads(run.submission_file(METRICS).read_text("utf-8"))["overall_per_qa"]
     assert written == pytest.approx(EXPECTED["gt_as_prediction_ceiling"]["eps2"], abs=1e-9)
 
 

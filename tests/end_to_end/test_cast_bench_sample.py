@@ -21,7 +21,7 @@ def solved(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def predictions(run: HostRun) -> bytes:
-    return (run.out / "submissions" / "cast_bench_predictions.jsonl").read_bytes()
+    return run.submission_file("submissions/cast_bench_predictions.jsonl").read_bytes()
 
 
 def test_the_solver_is_right_and_its_evidence_holds(solved: HostRun) -> None:

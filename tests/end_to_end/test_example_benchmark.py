@@ -102,7 +102,7 @@ def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installe
     scores = json.loads(path.read_text("utf-8"))["results"]["lamp_side"]
     names = ("pair_accuracy", "single_accuracy", "left_rate", "pairs_scored", "submission_rows")
     assert [scores[f"{name},none"] for name in names] == [0.0, 50.0, 100.0, 6, 12]
-    assert (installed.root / "runs" / "constant_answer" / "submissions" / "lamp_side.jsonl").is_file()
+    assert (installed.root / "runs" / "constant_answer" / "submissions" / "lamp_side.constant_answer.jsonl").is_file()
 
 
 def test_every_command_works(installed: Installed) -> None:
@@ -230,7 +230,7 @@ def test_its_own_form_is_written_and_checked(lived: Lived) -> None:
     assert "1 problem" in refused and "Expected the official release, but got sample data" in refused
     assert "6 of 6 items, 0 without an answer" in lived.run(*submit, "--allow-unofficial")
     file = lived.installed.root / "seconds.json"
-    written = lived.installed.root / "swings" / "pendulum_solver" / "submissions" / "pendulums.json"
+    written = lived.installed.root / "swings" / "pendulum_solver" / "submissions" / "pendulums.pendulum_solver.json"
     assert file.read_bytes() == written.read_bytes()
     assert "Pendulums, split test: 6 rows" in lived.run("validate", "pendulums", "seconds.json")
     file.write_text(file.read_text("utf-8").replace("t1_period", "t9_period"), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""The README's example of an own model: installed as a package and run by name."""
+"""The README's examples of own models: installed as a package and run by name."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,11 +29,42 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "site"
 
 
+def beside_others(site: Path) -> dict[str, str]:
+    """The environment in which what is installed there is found as well."""
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))}
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_example_runs_by_its_name(ranks: int, installed: Path, sample_world: SampleWorld, tmp_path: Path) -> None:
     run = run_host(
         "--model", "brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini",
-        home=sample_world.home, out=tmp_path, ranks=ranks, env={"PYTHONPATH": str(installed)},
+        home=sample_world.home, out=tmp_path, ranks=ranks, env=beside_others(installed),
     )  # fmt: skip
     assert 0 <= run.score("mvp_mini", "single_accuracy") <= 100
     assert run.score("mvp_mini", "unparsed_rate") == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_example_of_losses_runs_by_its_name(
+    ranks: int, installed: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    run = run_host(
+        "--model", "motion", "--tasks", "intphys2_surprise",
+        home=sample_world.home, out=tmp_path, ranks=ranks, env=beside_others(installed),
+    )  # fmt: skip
+    scores = run.scores("intphys2_surprise")
+    assert (scores["unparsed_rate"], scores["unscored_rate"], scores["non_finite_rate"]) == (0, 0, 0)
+    for sample in run.samples("intphys2_surprise"):
+        fields = sample["record"]["fields"]
+        assert all(loss > 0 for loss in fields["losses"]) and fields["timesteps"] == []
+
+
+def test_losses_are_refused_where_words_are_asked_for(
+    installed: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    run = run_host(
+        "--model", "motion", "--tasks", "intphys2_main,intphys2_surprise",
+        home=sample_world.home, out=tmp_path, env=beside_others(installed),
+    )  # fmt: skip
+    assert run.status != 0
+    assert "intphys2_main takes words for an answer, but the model motion gives clip losses." in run.output

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
+from intphys2_checkout import TEXTS, write_checkout
 
 from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.plan import read_plan
+from lmms_eval_tasks.utils.scoring.records import Record
 
 pytestmark = pytest.mark.host
 
@@ -104,7 +106,7 @@ def test_the_commands_that_read_a_run(
     assert "runs 1 and 2 share 24 items in 6 groups" in compared
     assert "scores equal" in ran(sample_world, "rescore", guessed.out)
     ran(sample_world, "submit", "intphys2", guessed.out, "--out", rewritten, "--allow-unofficial")
-    assert rewritten.read_bytes() == (guessed.out / FILE).read_bytes()
+    assert rewritten.read_bytes() == guessed.submission_file(FILE).read_bytes()
 
 
 def test_the_words_give_nothing_away(sample_world: SampleWorld) -> None:
@@ -149,3 +151,43 @@ def ran(sample_world: SampleWorld, *arguments: str | Path) -> str:
     done = own_command(sample_world.home, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_the_three_official_prompts(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """Without them a run ends before the model is loaded; with them three tasks run, and a report names the best."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "intphys2").symlink_to(sample_world.home / "intphys2")
+    tasks = [f"intphys2_main_official_{number}" for number in range(3)]
+    absent = run_host(
+        "--model", "a-model-that-is-not-there", "--tasks", "intphys2_main_official",
+        home=home, out=tmp_path / "absent",
+    )  # fmt: skip
+    assert absent.status != 0 and "Traceback" not in absent.output, absent.output
+    assert absent.output.count("prompts import intphys2 --from CHECKOUT --accept-other") == 1, absent.output
+    imported = own_command(home, "prompts", "import", "intphys2", "--from", write_checkout(tmp_path), "--accept-other")
+    assert imported.returncode == 0, imported.stderr
+    runs = [
+        run_host(
+            "--model", "random_answer", "--model_args", f"seed={seed}", "--tasks", "intphys2_main_official",
+            home=home, out=tmp_path / f"seed{seed}",
+        )
+        for seed in (0, 1)
+    ]  # fmt: skip
+    for task, text in zip(tasks, TEXTS, strict=True):
+        samples = runs[0].samples(task)
+        assert {sample["input"] for sample in samples} == {text}
+        said = {"1", "0"} if "1 or 0" in text else {"Yes", "No"}
+        assert {sample["filtered_resps"] for sample in samples} == said
+        assert runs[0].score(task, "unparsed_rate") == 0
+        records = [Record.from_json(sample["record"]) for sample in samples]
+        assert {(one.answered, one.fields["official_answered"]) for one in records} == {("A", "A"), ("B", "B")}
+    page = tmp_path / "page.html"
+    told = own_command(home, "report", *(run.out for run in runs), "--html", page)
+    assert told.returncode == 0, told.stdout + told.stderr
+    best = max(run.score(task, "single_accuracy_official") for run in runs for task in tasks)
+    assert f"random_answer 6 {best:.1f} [" in " ".join(told.stdout.split())
+    for text in (" ".join(told.stdout.split()), page.read_text(encoding="utf-8")):
+        assert "6 runs at chance would show" in text and "That is an optimistic choice" in text
+    again = own_command(home, "rescore", runs[0].out)
+    assert again.returncode == 0, again.stdout + again.stderr

@@ -150,7 +150,7 @@ def test_answers_that_a_run_only_kept_are_scored_submitted_and_replayed(
     assert {*read_run(tmp_path / "scored").records} == {name for name in scored if name != "mvp_mini"}
     for benchmark, file in (("causalvqa", "submissions/causalvqa_test.jsonl"), ("mvp", "mvp_mini_submission.jsonl")):
         submit(benchmark, kept.out, tmp_path / "file", allow_unofficial=True)
-        assert (tmp_path / "file").read_bytes() == (floor.out / file).read_bytes(), benchmark
+        assert (tmp_path / "file").read_bytes() == floor.submission_file(file).read_bytes(), benchmark
     saved, other = (read_responses(run.out).by_item for run in (kept, floor))
     assert len(saved) > 90 and {key: other[key] for key in saved} == saved
 
@@ -185,7 +185,7 @@ def test_losses_and_refusals_of_a_diffusion_model(sample_world: SampleWorld, tmp
     assert run.score("yocausal", "rsi") is not None and run.score("yocausal", "unscored_rate") > 0
     rescored = rescore(run.out, tmp_path / "again")
     assert rescored.scores >= 20 and not rescored.changes and not any(rescored.items.values())
-    name = "submissions/yocausal_results.json"
+    name = str(run.submission_file("submissions/yocausal_results.json").relative_to(run.out))
     assert files(tmp_path / "again")[name] == files(run.out)[name]
 
 

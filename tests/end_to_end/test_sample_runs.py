@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from beside_people import EXAMPLE
 from host_run import HostRun, SampleWorld, run_host
+from logged_runs import TASK
+from sample_runs import at
+from sklearn.metrics import cohen_kappa_score
+from typer.testing import CliRunner
 
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
@@ -30,7 +36,12 @@ def all_scores(run: HostRun) -> dict[str, dict[str, Any]]:
 
 
 def submissions(run: HostRun) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in run.out.rglob("*.jsonl") if "_samples_" not in path.name}
+    """The files for leaderboards by their names without the model's."""
+    return {
+        path.name.partition(".")[0]: path.read_bytes()
+        for path in run.out.rglob("*.jsonl")
+        if "_samples_" not in path.name
+    }
 
 
 def test_two_ranks_score_as_one(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
@@ -95,6 +106,39 @@ def constant_run(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFac
     return run_host("--model", "constant_answer", "--tasks", DEBUG, home=sample_world.home, out=out, ranks=2)
 
 
+def test_the_run_is_set_beside_people(constant_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    """The people of the worked example answer the sample's first questions; right where they are right there."""
+    with (EXAMPLE / "items.csv").open(encoding="utf-8") as file:
+        keys = {(row["item"], row["version"]): row["answer"] for row in csv.DictReader(file)}
+    with (EXAMPLE / "responses.csv").open(encoding="utf-8") as file:
+        said = [
+            (row["annotator"], row["choice"] == keys[row["item"], row["version"]], row) for row in csv.DictReader(file)
+        ]
+    records = [sample["record"] for sample in constant_run.samples_in_order(TASK)]
+    ours = dict(zip(keys, records, strict=False))
+    lines = ["item,version,annotator,choice"]
+    people: dict[str, list[bool]] = {}
+    for annotator, right, row in said:
+        record = ours[row["item"], row["version"]]
+        choice = record["expected"] if right else "ABCDE".replace(record["expected"], "")[0]
+        lines.append(f"{record['group_id']},{record['fields']['version']},{annotator},{choice}")
+        people.setdefault(record["item_id"], []).append(right)
+    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    arguments = ["humans", str(tmp_path / "people.csv"), "--items", "causalvqa:debug", "--run", str(constant_run.out)]
+    with at(sample_world.home):
+        result = CliRunner().invoke(app, [*arguments, "--task", TASK])
+    assert result.exit_code == 0, result.output
+    compared = [
+        (record["outcome"] == "correct", right) for record in ours.values() for right in people[record["item_id"]]
+    ]
+    kappa = cohen_kappa_score(*zip(*compared, strict=True))
+    rows = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert f"{TASK}: 12 items in 6 groups, 3 people each" in rows
+    (row,) = (row for row in rows if row.startswith("run 1, people 12 "))
+    assert f" {kappa:.2f} [" in row
+    assert f"run 1, left out, no person answered: {len(records) - 12} " in result.output
+
+
 def test_a_constant_answer_scores_its_known_chance(constant_run: HostRun) -> None:
     assert constant_run.score("mvp_mini", "pair_accuracy") == 0
     assert constant_run.score("mvp_mini", "single_accuracy") == 50
@@ -104,7 +148,7 @@ def test_a_constant_answer_scores_its_known_chance(constant_run: HostRun) -> Non
 
 
 def test_a_submission_that_cannot_be_written_loses_nothing_else(constant_run: HostRun) -> None:
-    assert f"{constant_run.out}/submissions/causalvqa_debug.jsonl was not written (FileExistsError" in (
+    assert f"{constant_run.out}/submissions/causalvqa_debug.constant_answer.jsonl was not written (FileExistsError" in (
         constant_run.output
     )
     assert constant_run.score("causalvqa_debug_paired", "submission_rows") is None

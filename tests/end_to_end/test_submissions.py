@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from submission_world import losses
 
 pytestmark = pytest.mark.host
 
-TASKS = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,cast_bench,yocausal"
+TASKS = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,intphys2_heldout,cast_bench,yocausal"
+JOINT = {"causalvqa.jsonl": "causalvqa", "intphys2.jsonl": "intphys2", "mvp_mini.jsonl": "mvp"}
+"""The files of the leaderboard that takes several benchmarks."""
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +24,12 @@ def run(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> 
     import pyarrow.parquet
 
     lines = []
-    for benchmark, split in (("causalvqa", "debug"), ("causalvqa", "test"), ("mvp", "mini"), ("cast_bench", "test")):
+    said = {"cast_bench": '{"instances": [], "answer_choice": "B"}', "intphys2": "No"}
+    for benchmark, split in (
+        ("causalvqa", "debug"), ("causalvqa", "test"), ("mvp", "mini"), ("intphys2", "heldout"), ("cast_bench", "test"),
+    ):  # fmt: skip
         rows = pyarrow.parquet.read_table(sample_world.home / benchmark / f"{split}.parquet").to_pylist()
-        answer = '{"instances": [], "answer_choice": "B"}' if benchmark == "cast_bench" else "(B)"
+        answer = said.get(benchmark, "(B)")
         # Every ninth answer cannot be read.
         lines += [{"id": row["item_id"], "response": answer if index % 9 else "hm"} for index, row in enumerate(rows)]
     rows = pyarrow.parquet.read_table(sample_world.home / "yocausal" / "test.parquet").to_pylist()
@@ -55,3 +61,52 @@ def test_a_finished_run_is_submitted_and_valid(
     told = " ".join(checked.stdout.split())
     assert checked.returncode == 0 and "not valid for the leaderboard" in told, checked.stderr
     assert "(SAMPLE DATA, not the benchmark)" in told
+
+
+@pytest.fixture(scope="module")
+def other(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    """Another model, which lacks a benchmark of the leaderboard."""
+    out = tmp_path_factory.mktemp("other")
+    return run_host("--model", "random_answer", "--tasks", "mvp_mini,intphys2_heldout", home=sample_world.home, out=out)
+
+
+def test_a_leaderboard_gets_the_files_of_each_model(
+    run: HostRun, other: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    for made, missing in ((run, set()), (other, {"causalvqa.jsonl"})):
+        out = tmp_path / made.out.name
+        arguments = ("submit", "physical-reasoning", made.out, "--out", out)
+        refused = own_command(sample_world.home, *arguments)
+        assert refused.returncode == 1 and not out.exists()
+        assert refused.stderr.count("Expected the official release, but got sample data.") == 3 - len(missing)
+        done = own_command(sample_world.home, *arguments, "--allow-unofficial")
+        assert done.returncode == 0 and "SAMPLE DATA, not the benchmark" in done.stdout, done.stderr
+        assert {path.name for path in out.iterdir()} == JOINT.keys() - missing
+        for file in out.iterdir():
+            assert file.read_bytes() == (made.out / FILES[JOINT[file.name], ""]).read_bytes()
+            checked = own_command(sample_world.home, "validate", JOINT[file.name], file)
+            assert checked.returncode == 0, checked.stderr
+        assert ("Run causalvqa_paired with --log_samples" in done.stdout) == bool(missing)
+
+
+def test_runs_that_share_tasks_or_are_spoilt_are_refused_together(
+    run: HostRun, other: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    spoilt, out = tmp_path / "spoilt", tmp_path / "files"
+    shutil.copytree(run.out, spoilt)
+    (log,) = spoilt.rglob("*_samples_causalvqa_paired.jsonl")
+    first, *lines = log.read_text(encoding="utf-8").splitlines()
+    record = json.loads(first)
+    record["record"]["answered"] = "Z"
+    log.write_text("".join(f"{line}\n" for line in [json.dumps(record), *lines[:-1]]), encoding="utf-8")
+    arguments = ("submit", "physical-reasoning", spoilt, other.out, "--out", out, "--allow-unofficial")
+    refused = own_command(sample_world.home, *arguments)
+    assert refused.returncode == 1 and not out.exists()
+    for expected in (
+        "intphys2, runs: Expected each task in one of them, but got in several intphys2_heldout (",
+        "mvp_mini, runs: Expected each task in one of them, but got in several mvp_mini_human_object_interactions (",
+        "items: Expected all ",
+        "run: Expected it to be whole, but it was cut short with ",
+        "answers: Expected options of their items, but got `Z` (",
+    ):
+        assert expected in refused.stderr, refused.stderr

@@ -61,7 +61,7 @@ def whole(home: Path, checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def result_file(run: HostRun) -> dict[str, Any]:
-    return json.loads((run.out / "submissions" / "yocausal_results.json").read_text(encoding="utf-8"))
+    return json.loads(run.submission_file("submissions/yocausal_results.json").read_text(encoding="utf-8"))
 
 
 def test_scores_and_result_file_agree(whole: HostRun, checkpoint: Path) -> None:

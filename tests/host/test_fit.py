@@ -19,6 +19,8 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
 
 WORDS, LOSSES = frozenset({AnswerForm.WORDS}), frozenset({AnswerForm.LOSSES})
+CLIP_LOSSES = frozenset({AnswerForm.CLIP_LOSSES})
+SURPRISE = {"intphys2_surprise", "intphys2_debug_surprise"}
 TASKS = {name: frozenset({task.kind.answer_form}) for name, task in registry().tasks.items()}
 
 
@@ -31,6 +33,7 @@ def models() -> Any:
 
 def test_tasks_say_what_they_take() -> None:
     assert {name for name, forms in TASKS.items() if forms == LOSSES} == {"yocausal"}
+    assert {name for name, forms in TASKS.items() if forms == CLIP_LOSSES} == SURPRISE
 
 
 @pytest.mark.parametrize(
@@ -40,8 +43,8 @@ def test_tasks_say_what_they_take() -> None:
         ("replay", set()),
         ("random_answer", {"yocausal"}),
         ("sample_solver", {"yocausal"}),
-        ("qwen2_5_vl", {"yocausal"}),
-        ("video_diffusion", set(TASKS) - {"yocausal"}),
+        ("qwen2_5_vl", {"yocausal", *SURPRISE}),
+        ("video_diffusion", set(TASKS) - {"yocausal", *SURPRISE}),
         ("no_such_model", set()),
     ],
 )
@@ -51,8 +54,8 @@ def test_which_models_fit_which_tasks(model: str, misfits: set[str], models: Any
 
 def test_a_model_of_losses_is_shown_the_tasks_for_it(models: Any) -> None:
     assert describe_misfit("video_diffusion", {"mvp_mini": WORDS, "yocausal_vlm": WORDS}) == (
-        "mvp_mini takes words for an answer, but the model video_diffusion gives denoising losses.\n"
-        "yocausal_vlm takes words for an answer, but the model video_diffusion gives denoising losses.\n"
+        "mvp_mini takes words for an answer, but the model video_diffusion gives clip losses or denoising losses.\n"
+        "yocausal_vlm takes words for an answer, but the model video_diffusion gives clip losses or denoising losses.\n"
         "  Tasks of the same benchmark for video_diffusion: yocausal."
     )
 

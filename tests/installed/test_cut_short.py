@@ -187,8 +187,8 @@ def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None
     run = read_run(folder)
     assert run.path == late / RESULTS
     note = (
-        f"{folder} holds 2 runs: early/20261120_results.json, late/{RESULTS}; this is the latest, {late / RESULTS}. "
-        "Name a folder or file to read another"
+        f"{folder} holds 2 runs: early/20261120_results.json (replay early), late/{RESULTS} (replay late); this is "
+        f"the latest, {late / RESULTS}. Name a folder or file to read another"
     )
     assert run.notes == (note,)
     for command in (("report", folder), ("compare", folder, early)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -125,6 +125,60 @@ def test_another_packages_benchmark_is_added(tmp_path: Path) -> None:
     built = build_registry(OWN, [Announced("other", other(tmp_path, "other", "other_task"))])  # type: ignore[list-item]
     assert (built.tasks["other_task"].benchmark.name, built.tasks["other_task"].split) == ("other", SPLIT)
     assert not built.faults
+
+
+def on_leaderboards(benchmark: Benchmark, **leaderboards: Mapping[str, str]) -> Benchmark:
+    return replace(benchmark, card=replace(benchmark.card, leaderboards=leaderboards))
+
+
+def test_another_packages_benchmark_joins_a_leaderboard(tmp_path: Path) -> None:
+    own = on_leaderboards(OWN[0], joint={SPLIT: "first"})
+    joining = on_leaderboards(other(tmp_path, "other", "other_task"), joint={SPLIT: "second"}, alone={SPLIT: "only"})
+    built = build_registry([own, *OWN[1:]], [Announced("other", joining)])  # type: ignore[list-item]
+    assert not built.faults
+    told = {name: [(one.key, one.benchmark.name) for one in found] for name, found in built.leaderboards.items()}
+    assert told["joint"] == [("first", own.name), ("second", "other")] and told["alone"] == [("only", "other")]
+    assert all(place.needed for place in built.leaderboards["joint"])
+
+
+def test_a_leaderboard_ranks_by_the_first_split_of_a_benchmark() -> None:
+    several = next(one for one in OWN if one.submission and len(one.card.splits) > 1)
+    more = {split: f"key-{split}" for split in reversed(several.card.splits)}
+    places = build_registry([on_leaderboards(several, joint=more)], []).leaderboards["joint"]
+    assert [(place.split, place.key) for place in places] == list(more.items())
+    assert [place.needed for place in places] == [True, *[False] * (len(places) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("leaderboards", "why"),
+    [
+        ({"joint": {SPLIT: "first"}}, "the key first of joint is taken"),
+        ({"joint": {"totl": "second"}}, "it has no split totl"),
+        ({"joint": {SPLIT: "../up"}}, "'../up' is no plain name"),
+        ({OWN[1].name: {SPLIT: "a"}}, f"the leaderboard {OWN[1].name} has the name of a benchmark"),
+        (
+            {"joint": {SPLIT: "", "totl": "first"}},
+            "'' is no plain name; it has no split totl; the key first of joint is taken",
+        ),
+    ],
+)
+def test_a_leaderboard_that_cannot_take_a_benchmark(
+    tmp_path: Path, leaderboards: Mapping[str, Mapping[str, str]], why: str
+) -> None:
+    own = on_leaderboards(OWN[0], joint={SPLIT: "first"})
+    joining = on_leaderboards(other(tmp_path, "other", "other_task"), **leaderboards)
+    built = build_registry([own, *OWN[1:]], [Announced("other", joining)])  # type: ignore[list-item]
+    assert "other" not in built.benchmarks and f"ValueError: {why})" in built.faults[0]
+
+
+def test_a_leaderboard_takes_no_benchmark_without_a_form(tmp_path: Path) -> None:
+    joining = on_leaderboards(other(tmp_path, "other", "other_task"), joint={SPLIT: "first"})
+    joining = replace(joining, submission=None, no_submission="It has none.")
+    built = build_registry(OWN, [Announced("other", joining)])  # type: ignore[list-item]
+    assert "a leaderboard takes it, but it has no form of submission" in built.faults[0]
+    named = other(tmp_path, "joint", "other_task")
+    built = build_registry([on_leaderboards(OWN[0], joint={SPLIT: "first"})], [Announced("joint", named)])  # type: ignore[list-item]
+    assert "the name joint is a leaderboard's" in built.faults[0]
 
 
 def test_a_real_entry_point_is_loaded() -> None:

@@ -90,7 +90,10 @@ def test_a_release_with_three_splits(tmp_path: Path) -> None:
         "variant": "immutability_texture",
         "camera": "moving",
         "difficulty": "medium",
+        # Frames 20 grey levels apart, eight a second.
+        "motion": 160.0,
     }
+    assert load_table("intphys2", "heldout")["motion"] == [None] * 3
     assert main["group_id"][:] == ["scene_7"] * 4 + ["scene_2"] * 4
     assert main["answer"][:] == list("ABAB") * 2 and main["pair"][:] == list("1122") * 2
     assert main["difficulty"][4:] == ["hard"] * 4

@@ -18,8 +18,9 @@ from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.models.base import RequestModel
 from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
 from lmms_eval_tasks.thorough.examples import read_examples
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
-TASKS = [name for name, task in registry().tasks.items() if not task.kind.takes_losses]
+TASKS = [name for name, task in registry().tasks.items() if task.kind.answer_form is not AnswerForm.LOSSES]
 ITEMS = 4
 
 

@@ -65,10 +65,26 @@ def test_plots_are_drawn(page: Page) -> None:
     assert page.run("return document.querySelectorAll('#yocausal .point.people').length") == 0
 
 
+def test_a_run_has_one_hue_in_every_figure_and_badge(page: Page) -> None:
+    page.choose("#task", "causalvqa_debug_paired")
+    hues = page.run(
+        """let of = run => [
+             ['.run-badge', 'backgroundColor'], ['tr.run .dot', 'backgroundColor'], ['.point.run circle', 'fill'],
+             ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
+           ].map(([one, where]) => [...document.querySelectorAll(one)].map(e => [e, e.closest('[data-run]')])
+             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]));
+           return [of('1'), of('2')]"""
+    )
+    for found in hues:
+        assert all(found), [len(one) for one in found]
+    (one,), (two,) = ({hue for kind in found for hue in kind} for found in hues)
+    assert one != two
+
+
 def test_filters_narrow_the_list(page: Page, sample_runs: tuple[Path, Path]) -> None:
     records = read_run(sample_runs[0]).records["causalvqa_debug_paired"]
     page.choose("#task", "causalvqa_debug_paired")
-    page.choose("#outcome", "wrong")
+    page.choose("[data-outcome='0']", "wrong")
     wrong = [record for record in records if record.outcome is Outcome.WRONG]
     assert page.counted == f"{len(wrong)} of {len(records)} items"
     assert page.item == wrong[0].item_id
@@ -77,10 +93,108 @@ def test_filters_narrow_the_list(page: Page, sample_runs: tuple[Path, Path]) -> 
     assert page.counted == f"{len(narrowed)} of {len(records)} items"
     ids = page.run("return [...document.querySelectorAll('.row .id')].map(row => row.textContent)")
     assert ids == [record.item_id for record in narrowed]
-    page.choose("#run", "B hasty-2b")
+    page.choose("[data-outcome='0']", "any")
+    page.choose("[data-outcome='1']", "wrong")
     other = {record.item_id: record for record in read_run(sample_runs[1]).records["causalvqa_debug_paired"]}
     again = [r for r in other.values() if r.outcome is Outcome.WRONG and r.stratum["type"] == wrong[0].stratum["type"]]
     assert page.counted == f"{len(again)} of {len(records)} items"
+
+
+def test_one_run_right_and_another_wrong_is_a_filter(page: Page, sample_runs: tuple[Path, Path]) -> None:
+    one, two = (
+        {record.item_id: record.outcome for record in read_run(run).records["causalvqa_debug_paired"]}
+        for run in sample_runs
+    )
+    page.choose("#task", "causalvqa_debug_paired")
+    page.choose("[data-outcome='0']", "wrong")
+    page.choose("[data-outcome='1']", "correct")
+    wanted = [item for item in one if (one[item], two[item]) == (Outcome.WRONG, Outcome.CORRECT)]
+    assert wanted and page.counted == f"{len(wanted)} of {len(one)} items" and page.item == wanted[0]
+    page.choose("[data-outcome='0']", "any")
+    page.choose("[data-outcome='1']", "any")
+    page.driver.find_element("id", "differ").click()
+    assert page.counted == f"{sum(one[item] is not two[item] for item in one)} of {len(one)} items"
+    # A run that is not looked at differs from nothing.
+    page.driver.find_element("css selector", "#outcomes button[value='1']").click()
+    assert page.counted.startswith("0 of ") and page.complaints == []
+
+
+def at_address(driver: Any, written: Path, address: str) -> Page:
+    """The page at an address, in a new document as a link opens it."""
+    driver.get("about:blank")
+
+    class Place:
+        def as_uri(self) -> str:
+            return f"{written.as_uri()}{address}"
+
+    return Page(driver, Place())  # type: ignore[arg-type]
+
+
+def test_an_address_survives_reload_and_sending(driver: Any, written: Path, sample_runs: tuple[Path, Path]) -> None:
+    page = at_address(driver, written, "")
+    assert page.run("return location.hash") == "", "a page that was just opened keeps its address"
+    page.choose("#task", "causalvqa_debug_paired")
+    page.choose("#run", "2 hasty-2b")
+    page.choose("[data-outcome='0']", "correct")
+    page.choose("[data-outcome='1']", "wrong")
+    page.driver.find_element("id", "find").send_keys("ball")
+    page.press("j")
+    shown = "return [location.hash, document.querySelector('#detail h3').textContent, \
+             document.getElementById('count').textContent, document.getElementById('run').value]"
+    address, item, counted, run = before = page.run(shown)
+    assert address == f"#task=causalvqa_debug_paired&item={item}&runs=2,1&outcome=1:correct,2:wrong&find=ball"
+    assert not counted.startswith("0 of") and run == "1"
+    driver.refresh()
+    page.wait("return performance.getEntriesByName('items-shown').length > 0")
+    assert page.run(shown) == before
+    assert at_address(driver, written, address).run(shown) == before
+    assert page.run("return document.getElementById('items').getBoundingClientRect().top < innerHeight / 2")
+    # Where an address changes on a page that is open, the page follows.
+    page.run("location.hash = '#task=causalvqa_debug_paired&item=2_0&outcome=1:right'")
+    page.wait("return document.querySelector('#detail h3').textContent === '2_0'")
+    assert page.run("return document.querySelector('[data-outcome]').selectedOptions[0].textContent") == "correct"
+    assert page.complaints == []
+
+
+def test_an_address_of_another_page_does_no_harm(driver: Any, written: Path) -> None:
+    page = at_address(driver, written, "#item=<b>none</b>&runs=1,99&outcome=7:wrong,1:odd&colour=blue&task=no")
+    assert page.run("return document.getElementById('unknown').textContent") == "This page has no item <b>none</b>."
+    assert page.item and not page.counted.startswith("0 of") and page.complaints == []
+    found = at_address(driver, written, "#item=2_0")
+    assert found.item == "2_0" and found.run("return document.getElementById('unknown').hidden")
+
+
+def test_members_of_a_pair_stand_side_by_side_with_their_clips(page: Page) -> None:
+    page.choose("#task", "mvp_mini")
+    page.wait("return document.querySelectorAll('.member').length === 2")
+    clips = page.run(
+        """let videos = [...document.querySelectorAll('#detail .look video, .member video')];
+           return videos.map(e => e.getAttribute('aria-label'))"""
+    )
+    assert clips[0] == clips[1] != clips[2] and len(clips) == 3, "the item's clip, and both side by side"
+    tops = page.run("return [...document.querySelectorAll('.member')].map(e => e.getBoundingClientRect().top)")
+    assert tops[0] == tops[1]
+    other = page.run("return document.querySelectorAll('.member > button')[1].title")
+    page.run("document.querySelectorAll('.member > button')[1].click()")
+    assert page.item == other and page.run("return location.hash").startswith(f"#task=mvp_mini&item={other}&")
+    page.choose("#task", "causalvqa_debug_paired")
+    # Both versions ask about one clip: it stands there once.
+    assert page.run("return document.querySelectorAll('#detail video').length") == 1
+    assert page.run("return document.querySelectorAll('.member').length") == 2
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (500, 900)])
+def test_items_begin_on_the_first_screen_of_their_section(
+    written: Path, tmp_path: Path, width: int, height: int
+) -> None:
+    with browser(tmp_path / "profile", (width, height)) as driver:
+        for address in ("#items", "#task=cast_bench"):
+            page = at_address(driver, written, address)
+            top, bottom, seen = page.run(
+                """let row = document.querySelector('.row').getBoundingClientRect();
+                   return [row.top, row.bottom, innerHeight]"""
+            )
+            assert top > 0 and bottom < seen, (address, top, bottom, seen)
 
 
 def test_keys_move_through_the_list(page: Page, sample_runs: tuple[Path, Path]) -> None:
@@ -230,7 +344,7 @@ def test_both_answers_and_the_truth_are_shown(page: Page, sample_runs: tuple[Pat
         record = read_run(run).records["causalvqa_debug_paired"][0]
         answer = page.run("return document.querySelectorAll('.answer')[arguments[0]].textContent", at)
         assert run.name in answer and record.outcome.value in answer
-    pair = page.run("return [...document.querySelectorAll('.pair button')].map(e => e.textContent.split(' ')[0])")
+    pair = page.run("return [...document.querySelectorAll('.pair button')].map(e => e.title)")
     assert pair == ["1_0", "1_1"]
 
 
@@ -274,7 +388,7 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
         painted.append(page.run("return performance.getEntriesByType('paint')[0]?.startTime ?? null"))
         filtered.append(
             page.run(
-                """let start = performance.now(), outcome = document.getElementById('outcome');
+                """let start = performance.now(), outcome = document.querySelector('[data-outcome]');
                    outcome.value = 'failure';
                    outcome.dispatchEvent(new Event('change'));
                    return performance.now() - start"""
@@ -282,7 +396,7 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
         )
     assert min(opened) < 2000 and min(filtered) < 500, (opened, filtered)
     assert any(first is not None and first < shown for first, shown in zip(painted, opened, strict=True)), painted
-    page.choose("#outcome", "any")
+    page.choose("[data-outcome]", "any")
     assert page.run("return document.querySelectorAll('.row').length") < 60
     page.run("document.getElementById('list').scrollTop = 1e9")
     last = "return [...document.querySelectorAll('.row .id')].at(-1).textContent === arguments[0]"

@@ -24,10 +24,10 @@ from lmms_eval_tasks.report import clips as page_clips
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.report.page import build_page
-from lmms_eval_tasks.report.sections import tag_of
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS
@@ -88,11 +88,11 @@ def test_a_part_of_the_items_stands_beside_nothing_published(sample_runs: tuple[
     banner = "A PART OF THE ITEMS: hasty-2b was run with --limit 3."
     both = build_page([whole, replace(other, limited="--limit 3")], "cast_bench")
     assert both.count(banner) == 1
-    assert "Not shown, because they are not of the whole official release: B (--limit 3)." in both
+    assert "Not shown, because they are not of the whole official release: run 2 (--limit 3)." in both
     published = re.compile(r'class="[^"]*published')
     assert published.search(both) and banner not in build_page([whole, other], "cast_bench")
     alone = build_page([replace(whole, limited="--limit 3")], "cast_bench")
-    assert "These are not of the whole official release, so no published score is shown: A (--limit 3)." in alone
+    assert "These are not of the whole official release, so no published score is shown: run 1 (--limit 3)." in alone
     assert not published.search(alone.partition("<main>")[2].partition('<section id="items"')[0])
 
 
@@ -218,7 +218,7 @@ def test_known_hazards_stand_at_the_top(tmp_path: Path) -> None:
     cards = [{HAZARDS: {name: APPLIES}}, {}, {HAZARDS: {name: DOES_NOT_APPLY}}, {HAZARDS: {name: APPLIES}}]
     runs = [replace(read_run(write_run(tmp_path / f"m{n}", strong())), card=card) for n, card in enumerate(cards)]
     (notes,) = re.findall(r"<strong>Known hazard\.</strong> (.*)</p>", build_page(runs))
-    assert notes == f"A, D, <code>{name}</code>: {escape(describe(name))}"
+    assert notes == f"Runs 1, 4, <code>{name}</code>: {escape(describe(name))}"
     assert "Known hazard." not in build_page(runs[1:3])
 
 
@@ -247,9 +247,23 @@ def test_json_in_a_script_element_comes_back_as_it_was(text: str) -> None:
     assert json.loads(written) == {"text": text}
 
 
-def test_runs_beyond_z_have_letters_too() -> None:
-    tags = [tag_of(place) for place in range(60)]
-    assert tags[:2] == ["A", "B"] and tags[26] == "A1" and len(set(tags)) == 60
+def test_runs_have_numbers_and_letters_are_the_options_alone(sample_runs: tuple[Path, Path]) -> None:
+    page = build_page([read_run(run) for run in sample_runs])
+    body = page.partition("<main>")[2].partition('<section id="items"')[0]
+    badges = re.findall(r'<span class="run-badge" data-run="([^"]*)">([^<]*)</span>', body)
+    assert len(badges) > 50 and {number for number, _ in badges} == {"1", "2"}
+    assert all(number == shown for number, shown in badges)
+    # Every dot and point of a run is in its hue.
+    drawn = re.findall(r'<(?:tr|g) class="(?:point )?run"( data-run="[12]")?', body)
+    assert len(drawn) > 50 and all(drawn)
+    about = json.loads(re.findall(r'id="about">(.*?)</script>', page)[0])
+    assert about["runs"] == [["1", "careful-7b"], ["2", "hasty-2b"]]
+
+
+def test_more_runs_than_hues_are_told_apart_by_number(tmp_path: Path) -> None:
+    runs = [replace(read_run(write_run(tmp_path / str(n), strong())), name=f"m{n}") for n in range(len(HUES) + 1)]
+    note = "The first 8 runs have hues of their own; all others are grey, and their numbers tell them apart."
+    assert note in build_page(runs) and note not in build_page(runs[:-1])
 
 
 def test_the_command_writes_a_page(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:

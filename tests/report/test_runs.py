@@ -72,7 +72,7 @@ def test_scores_that_are_no_percentages_are_named(tmp_path: Path) -> None:
     printed = " ".join(report(run).split())
     assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in printed
     kind = registry().tasks["yocausal"].kind
-    section = build_section("yocausal", [(0, Run(Path("x"), "m", {"yocausal": ()}, {}, {}), ["yocausal"])])
+    section = build_section("yocausal", [(1, Run(Path("x"), "m", {"yocausal": ()}, {}, {}), ["yocausal"])])
     assert [column.heading for column in kind.columns if column.metric and column.metric.unit == "points"] == ["CCI"]
     assert section.units == "; CCI: in points; pairs: plain numbers"
 
@@ -106,7 +106,7 @@ def test_the_figures_that_are_printed_of_a_view_are_of_that_view(tmp_path: Path)
     assert "chance" in told and published
     assert best.model not in published and best.model not in " ".join(told.split())
     assert "above" in told or "below" in told or "open" in told
-    figure = build_section(f"{task}_blind", [(0, read_run(blind), [f"{task}_blind"])]).panels[0]
+    figure = build_section(f"{task}_blind", [(1, read_run(blind), [f"{task}_blind"])]).panels[0]
     assert best.model not in str(figure.body) and 'class="people"' not in str(figure.body)
     assert all(model in str(figure.body) for model in published)
     assert figure.note.endswith("A view was shown (blind), so no published score of whole items is shown.")
@@ -121,7 +121,7 @@ def test_the_figures_of_a_view_with_panels_of_its_own_have_no_published_points(t
     for view in ("", "blind"):
         task = name_view("cast_bench", view)
         run = write_run(tmp_path / f"run{view}", weak(), (task,), view=view, grounding=grounding, format=FORM)
-        section = build_section(task, [(0, read_run(run), [task])])
+        section = build_section(task, [(1, read_run(run), [task])])
         (panels[view],) = (panel for panel in section.panels if panel.title == "Accuracy against grounding")
     assert 'class="point published' in str(panels[""].body)
     assert 'class="point published' not in str(panels["blind"].body)

@@ -14,7 +14,7 @@ from lmms_eval_tasks.submit import validate
 from lmms_eval_tasks.utils.core.problems import InputError
 
 PLAIN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-BENCHMARKS = ("causalvqa", "mvp", "cast_bench", "yocausal")
+BENCHMARKS = ("causalvqa", "mvp", "intphys2", "cast_bench", "yocausal")
 KEYS = st.sampled_from(
     ["data_name", "task", "row_id", "model_answer", "prompt", "predict", "label", "overall_per_qa", "config", "id",
      "model_info", "eval_settings", "per_dataset_metrics", "overall_metrics", "per_video_results", "winner"]

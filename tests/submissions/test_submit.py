@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +11,11 @@ import pytest
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
 from loguru import logger
 from releases import Question, write_causalvqa
-from submission_world import EVERY, choose, losses
-from typer.testing import CliRunner
+from submission_world import EVERY, HELD_OUT, Line, choose, command, losses, with_log
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
-
-Line = dict[str, Any]
-
-
-def command(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-def with_log(run: Path, copy: Path, task: str, change: Callable[[list[Line]], list[Line]]) -> Path:
-    """A copy of a run whose sample log of a task is changed."""
-    shutil.copytree(run, copy)
-    (log,) = copy.glob(f"*_samples_{task}.jsonl")
-    lines = change([json.loads(line) for line in log.read_text("utf-8").splitlines()])
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return copy
 
 
 def refused(tmp_path: Path, *arguments: str | Path) -> list[str]:
@@ -133,7 +112,17 @@ def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pyt
     assert (status, printed.splitlines()[0]) == (0, told)
 
 
-def test_two_models_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
+def test_two_models_with_one_output_path_have_files_of_their_own(world_home: Path, tmp_path: Path) -> None:
+    for letter, model in (("B", "one of/mine"), ("C", "other")):
+        write_hook_run(tmp_path, {"causalvqa_paired": choose(letter)}, date=f"2026112{letter}", model=model)
+    names = {"causalvqa_test.one_of_mine.jsonl": "B", "causalvqa_test.other.jsonl": "C"}
+    assert {path.name for path in (tmp_path / "submissions").iterdir()} == set(names)
+    for name, letter in names.items():
+        rows = (tmp_path / "submissions" / name).read_text("utf-8").splitlines()
+        assert {json.loads(row)["model_answer"] for row in rows} == {letter}
+
+
+def test_runs_of_one_model_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
     out, logged = tmp_path / "out", []
     handler = logger.add(logged.append, format="{message}")
     try:
@@ -195,6 +184,7 @@ def test_a_limited_run_is_submitted_only_when_told(world_home: Path, tmp_path: P
 
 def test_items_that_were_not_asked_are_submitted_only_when_told(world_home: Path, tmp_path: Path) -> None:
     first = {"causalvqa_paired": "7_0", MVP_MINI[0]: "pt_1_1", "cast_bench": "sav_000001_1", "yocausal": "animal_1"}
+    first["intphys2_heldout"] = HELD_OUT[0]
 
     def skipping(task: str) -> Answer:
         return lambda doc: NOT_ASKED if doc["item_id"] == first.get(task) else EVERY[task](doc)

@@ -24,10 +24,11 @@ class Block:
         """Its commands as words; continued lines are one command, comments and leading variables are left out."""
         lines = self.text.replace("\\\n", " ").splitlines()
         found = [shlex.split(line, comments=True) for line in lines]
-        return [_without_variables(words) for words in found if words]
+        return [without_variables(words) for words in found if words]
 
 
-def _without_variables(words: list[str]) -> list[str]:
+def without_variables(words: list[str]) -> list[str]:
+    """A command's words without the variables that are set before it."""
     first = next((index for index, word in enumerate(words) if not re.match(r"[A-Z_]+=", word)), len(words))
     return words[first:]
 
@@ -40,8 +41,12 @@ def pages() -> list[Path]:
 
 def blocks(page: Path) -> list[Block]:
     """The page's shell blocks, in order."""
-    name = page.relative_to(ROOT).as_posix()
+    return blocks_of(page.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8"))
+
+
+def blocks_of(name: str, text: str) -> list[Block]:
+    """The shell blocks of a page's Markdown, in order."""
     return [
         Block(name, match["text"], match["run"] is not None, match["example"] is not None)
-        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+        for match in BLOCK.finditer(text)
     ]

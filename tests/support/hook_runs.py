@@ -19,6 +19,7 @@ FILES = {
     ("causalvqa", ""): "submissions/causalvqa_test.jsonl",
     ("mvp", ""): "mvp_mini_submission.jsonl",
     ("mvp", "temporal_reasoning"): "submissions/mvp_mini_temporal_reasoning_valid.jsonl",
+    ("intphys2", ""): "submissions/intphys2_heldout.jsonl",
     ("cast_bench", ""): "submissions/cast_bench_predictions.jsonl",
     ("cast_bench", "metrics"): "submissions/cast_bench_metrics.json",
     ("yocausal", ""): "submissions/yocausal_results.json",
@@ -27,7 +28,9 @@ FILES = {
 Answer = Callable[[Mapping[str, Any]], object]
 
 
-def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = None, date: str = "20261122") -> Path:
+def write_hook_run(
+    out: Path, said: Mapping[str, Answer], limit: int | None = None, date: str = "20261122", model: str = ""
+) -> Path:
     """A run's output folder, with the files that its hooks write at its end.
 
     Args:
@@ -35,10 +38,11 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         said: Task to what the model answers to a row of its table.
         limit: As the command line's ``--limit``.
         date: In the names of files.
+        model: As the command line's ``--model``; without one the hooks know of none, and the results name `replay`.
     """
     evaluation = Evaluation(clips_needed=False)
     out.mkdir(parents=True, exist_ok=True)
-    args = SimpleNamespace(output_path=str(out))
+    args = SimpleNamespace(output_path=str(out), model=model)
     for task, answer in said.items():
         state = task_state(task, evaluation)
         logged = [state.process_results(doc, [answer(doc)]) for doc in docs_of(state)[:limit]]
@@ -46,16 +50,18 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
         if state.submits:
             aggregations(state)[SUBMISSION_ROWS]([values[SUBMISSION_ROWS] for values in logged], args)
-    write_results(out, said, limit, date)
+    write_results(out, said, limit, date, model or "replay")
     return out
 
 
-def write_results(out: Path, tasks: Iterable[str], limit: int | None = None, date: str = "20261122") -> None:
+def write_results(
+    out: Path, tasks: Iterable[str], limit: int | None = None, date: str = "20261122", model: str = "replay"
+) -> None:
     """The results of a run's tasks, without scores."""
     results = {
         "configs": {task: {} for task in tasks},
         "group_subtasks": {},
         "versions": {},
-        "config": {"model": "replay", "model_args": "", "limit": limit},
+        "config": {"model": model, "model_args": "", "limit": limit},
     }
     (out / f"{date}_results.json").write_text(json.dumps(results), encoding="utf-8")

@@ -57,8 +57,13 @@ class HostRun:
         """The samples by their documents; of several ranks the host logs those of one after those of another."""
         return sorted(self.samples(task), key=lambda sample: sample["doc_id"])
 
+    def submission_file(self, name: str) -> Path:
+        (path,) = (self.out / name).parent.glob(f"{Path(name).stem}.*{Path(name).suffix}")
+        return path
+
     def submission(self, name: str) -> list[dict[str, str]]:
-        path = self.out / name
+        """The rows of a file for a leaderboard, by its name without the model's."""
+        path = self.submission_file(name)
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
@@ -38,36 +38,44 @@ def write_run(
         keys: Letters of the keys of a group's items; A without it.
         fields: Benchmark fields of every record.
     """
-    folder.mkdir(parents=True)
-    results: dict[str, object] = {
-        "results": {task: {} for task in tasks},
-        "configs": {task: {} for task in tasks},
-        "group_subtasks": {task: [] for task in tasks},
-        "versions": dict.fromkeys(tasks, version),
-        "config": {"model": "replay", "model_args": f"pretrained=org/{folder.name}"},
-    }
-    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
-    lines = [
-        json.dumps(
-            {
-                "record": {"data_set": {"kind": kind.value, "items": 2, "of": 4}}
-                | Record(
-                    f"{name}_{index}",
-                    name,
-                    stratum or {},
-                    keys[index] if keys else "A",
-                    "A",
-                    Outcome.CORRECT if flag else Outcome.WRONG,
-                    fields={"official_correct": flag, **fields},
-                    view=view,
-                ).to_json(),
-                **({"input": question} if question else {}),
-            }
+    records = [
+        Record(
+            f"{name}_{index}",
+            name,
+            stratum or {},
+            keys[index] if keys else "A",
+            "A",
+            Outcome.CORRECT if flag else Outcome.WRONG,
+            fields={"official_correct": flag, **fields},
+            view=view,
         )
         for name, flags in right.items()
         for index, flag in enumerate(flags)
     ]
-    for task in tasks:
+    return write_records(folder, dict.fromkeys(tasks, records), version, kind, question)
+
+
+def write_records(
+    folder: Path,
+    records: Mapping[str, Sequence[Record]],
+    version: str = "1-A",
+    kind: SetKind = SetKind.OFFICIAL,
+    question: str = "",
+) -> Path:
+    """A run's output folder with the records of each task; other arguments as for `write_run`."""
+    folder.mkdir(parents=True)
+    results: dict[str, object] = {
+        "results": {task: {} for task in records},
+        "configs": {task: {} for task in records},
+        "group_subtasks": {task: [] for task in records},
+        "versions": dict.fromkeys(records, version),
+        "config": {"model": "replay", "model_args": f"pretrained=org/{folder.name}"},
+    }
+    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    data_set = {"kind": kind.value, "items": 2, "of": 4}
+    asked = {"input": question} if question else {}
+    for task, found in records.items():
+        lines = [json.dumps({"record": {"data_set": data_set} | record.to_json(), **asked}) for record in found]
         (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return folder
 

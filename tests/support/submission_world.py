@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,17 @@ from unittest.mock import patch
 from cast_bench import ROW, row
 from cast_bench import write_release as write_cast_bench
 from hook_runs import MVP_MINI, Answer
-from releases import Question, write_causalvqa, write_mvp
+from releases import Question, write_causalvqa, write_clip, write_mvp
+from typer.testing import CliRunner
 from yocausal_world import write_release as write_yocausal
 
 from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
 from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
 from lmms_eval_tasks.causalvqa.card import CARD as CAUSALVQA
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
+from lmms_eval_tasks.intphys2.prepare import prepare as prepare_intphys2
 from lmms_eval_tasks.mvp.card import CARD as MVP
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.benchmark.card import SplitFacts
@@ -26,12 +31,16 @@ from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
 from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
+Line = dict[str, Any]
+"""A line of a sample log."""
 SUBSETS = {
     "human_object_interactions": "pt",
     "robot_object_interactions": "language_table",
     "intuitive_physics": "grasp",
     "temporal_reasoning": "star",
 }
+HELD_OUT = ("held_1", "held_2")
+"""Names of IntPhys 2's held-out clips."""
 
 
 def prepare_world(root: Path) -> None:
@@ -43,8 +52,8 @@ def prepare_world(root: Path) -> None:
         for card, sizes in ((CAUSALVQA, {"test": 2, "debug": 1}), (MVP, {"mini": 4})):
             whole = {split: SplitFacts(2 * groups, groups) for split, groups in sizes.items()}
             stack.enter_context(patch.dict(card.splits, whole))
-        for card, items in ((CAST_BENCH, 3), (YOCAUSAL, 8)):
-            stack.enter_context(patch.dict(card.splits, {"test": SplitFacts(items, items)}))
+        for card, split, items in ((CAST_BENCH, "test", 3), (YOCAUSAL, "test", 8), (INTPHYS2, "heldout", 2)):
+            stack.enter_context(patch.dict(card.splits, {split: SplitFacts(items, items)}))
         _prepare_world(root)
 
 
@@ -54,6 +63,9 @@ def _prepare_world(root: Path) -> None:
     prepare_causalvqa(write_causalvqa(root, "test", test, withheld=True))
     snapshot, videos = write_mvp(root, "mini", {subset: [(f"{kind}_1", kind)] for subset, kind in SUBSETS.items()})
     prepare_mvp(videos, str(snapshot), "mini")
+    for name in HELD_OUT:
+        write_clip(root / "intphys2" / "HeldOut" / f"{name}.mp4", frames=2)
+    prepare_intphys2(str(root / "intphys2"))
     questions = [ROW, row(question="Why does it stop?"), row(question="Who pushed it?", answer="A")]
     prepare_cast_bench(str(write_cast_bench(root / "cast", questions)))
     release = write_yocausal(root / "yocausal", pairs=2)
@@ -88,7 +100,25 @@ def losses(doc: Mapping[str, Any]) -> str:
 EVERY: dict[str, Answer] = {
     "causalvqa_paired": choose("B"),
     **dict.fromkeys(MVP_MINI, choose("A")),
+    "intphys2_heldout": lambda doc: "Yes" if doc["item_id"] == HELD_OUT[0] else "No",
     "cast_bench": cast_bench_answer,
     "yocausal": losses,
 }
 """Every benchmark's task, answered."""
+
+
+def command(*arguments: str | Path) -> tuple[int, str, str]:
+    """Call `lmms-eval-tasks`: its exit status, what it prints, and what it says on stderr."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def with_log(run: Path, copy: Path, task: str, change: Callable[[list[Line]], list[Line]]) -> Path:
+    """A copy of a run whose sample log of a task is changed."""
+    shutil.copytree(run, copy)
+    (log,) = copy.glob(f"*_samples_{task}.jsonl")
+    lines = change([json.loads(line) for line in log.read_text("utf-8").splitlines()])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return copy

@@ -9,7 +9,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.settings import read_task_settings
+from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
 
 
@@ -58,7 +58,8 @@ def task_state(
     given = config.get("lmms_eval_specific_kwargs", {})
     chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
     state.kwargs = chosen
-    state.settings = state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, chosen, {}))
+    checked = kwargs_for_checks(state.benchmark, chosen)
+    state.settings = state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, checked, {}))
     return state
 
 

@@ -30,6 +30,7 @@ from lmms_eval_tasks.build.annotate.plan import (
 from lmms_eval_tasks.build.annotate.questions import asked_items, only_split, planned_questions
 from lmms_eval_tasks.build.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.build.annotate.review import collect_reviews, decide_items
+from lmms_eval_tasks.cli.help import PEOPLE
 from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
@@ -51,7 +52,7 @@ RunOption = Annotated[
     Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)
 ]
 TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it has several.")]
-annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.")
+annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.", rich_help_panel=PEOPLE)
 
 
 @annotate_app.callback()
@@ -87,7 +88,12 @@ def plan(
     task: TaskOption = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
 ) -> None:
-    """Plan who is asked what: equal seconds of clips, and nobody sees two versions of a question."""
+    """Plan who is asked what: equal seconds of clips, and nobody sees two versions of a question.
+
+    Examples:
+        lmms-eval-tasks annotate plan causalvqa --split debug --out plan.csv
+        lmms-eval-tasks annotate plan countervqa --mode links --sample 400 --out links.csv
+    """
     chosen = only_split(benchmark, split)
     inquiry, items = asked_items(benchmark, chosen, mode, run, task)
     if attention and inquiry.form != "choice":
@@ -129,7 +135,12 @@ def page(
         bool, typer.Option(help="Begin with an item for practice, of a question that the annotator is not asked.")
     ] = True,
 ) -> None:
-    """Write a page for each annotator, which opens from disk and saves a file of answers."""
+    """Write a page for each annotator, which opens from disk and saves a file of answers.
+
+    Examples:
+        lmms-eval-tasks annotate page plan.csv --out pages
+        lmms-eval-tasks annotate page plan.csv --out pages --annotator a001 --annotator a002 --clips link
+    """
     from lmms_eval_tasks.build.annotate.page import write_pages
     from lmms_eval_tasks.build.annotate.texts import read_texts
 
@@ -149,7 +160,12 @@ def collect(
         int, typer.Option(min=0, help="How many attention checks an annotator may fail; one more leaves them out.")
     ] = 0,
 ) -> None:
-    """Join files of answers with their plan: as choices or ratings for `humans`, as reviews, or as edited texts."""
+    """Join files of answers with their plan: as choices or ratings for `humans`, as reviews, or as edited texts.
+
+    Examples:
+        lmms-eval-tasks annotate collect plan.csv answers --out people.csv
+        lmms-eval-tasks annotate collect plan.csv answers --out people.csv --attention-errors 1
+    """
     read = read_plan(plan)
     inquiry = find_benchmark(read.source[0]).inquiry(read.mode)
     files = read_answer_files(read, answers, inquiry)

@@ -19,6 +19,7 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     single_frame_filter,
     view_records,
 )
+from lmms_eval_tasks.cli.help import BUILD
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.references import Control
     from lmms_eval_tasks.utils.runs.run import Run
 
-filter_app = typer.Typer(no_args_is_help=True, help="List pairs that models solve by a shortcut.")
+filter_app = typer.Typer(
+    no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD
+)
 
 OUT = "Where to write what became of each pair, and why, as JSON lines."
 
@@ -51,7 +54,12 @@ def single_frame(
     ] = FRAME_SHARE,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """List the pairs that single frames solve, as MVP removed them: by runs of views such as single_frame_random1."""
+    """List the pairs that single frames solve, as MVP removed them: by runs of views such as single_frame_random1.
+
+    Examples:
+        lmms-eval-tasks filter single-frame out/qwen out/llava --models 2 --out frames.jsonl
+        lmms-eval-tasks filter single-frame out/a out/b --models 2 --frame-share 0.5 --out frames.jsonl
+    """
     from lmms_eval_tasks.utils.reporting.references import Control
 
     check_share("--model-share", model_share)
@@ -77,7 +85,12 @@ def blind(
     models: Annotated[int, typer.Option(min=1, help="How many models have to be right on both items of a pair.")] = 1,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them."""
+    """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.
+
+    Examples:
+        lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --out blind.jsonl
+        lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --models 2 --out blind.jsonl
+    """
     from lmms_eval_tasks.utils.reporting.references import Control
 
     console = make_console()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.help import BUILD
 from lmms_eval_tasks.cli.options import clips_folder, table_file
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file
@@ -30,7 +31,7 @@ EXPLAINED = (
     "rule), no partner (the partners were taken), limit (there were pairs enough)"
 )
 
-mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.")
+mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.", rich_help_panel=BUILD)
 
 
 @mine_app.callback()
@@ -55,7 +56,12 @@ def pairs(
     per_skill: Annotated[int | None, typer.Option(min=1, help="The most pairs of a skill.")] = None,
     total: Annotated[int | None, typer.Option(min=1, help="The most pairs in all, in equal shares.")] = None,
 ) -> None:
-    """Mine minimal pairs: one question, answers that exclude each other, and clips that look most alike."""
+    """Mine minimal pairs: one question, answers that exclude each other, and clips that look most alike.
+
+    Examples:
+        lmms-eval-tasks mine pairs candidates.csv --embeddings clips.parquet --out pairs.jsonl
+        lmms-eval-tasks mine pairs candidates.csv --embeddings clips.npy --ids clips.txt --out pairs.csv
+    """
     from lmms_eval_tasks.build.curation.candidates import read_candidates
     from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs
     from lmms_eval_tasks.build.curation.rules import find_rule
@@ -83,7 +89,12 @@ def embed(
         Path | None, typer.Option(help="Folder of the candidates' clips; not needed for BENCHMARK:SPLIT.")
     ] = None,
 ) -> None:
-    """Give each clip of the candidates, or of a folder, a vector: the mean of eight frames' vectors."""
+    """Give each clip of the candidates, or of a folder, a vector: the mean of eight frames' vectors.
+
+    Examples:
+        lmms-eval-tasks mine embed videos --model facebook/dinov2-base --out clips.parquet
+        lmms-eval-tasks mine embed mvp:mini --model facebook/dinov2-base --out clips.parquet
+    """
     from lmms_eval_tasks.build.curation.candidates import read_candidates
     from lmms_eval_tasks.build.curation.embedding import VisionModel, as_parquet, embed_clips
     from lmms_eval_tasks.build.curation.mining import distinct_clips

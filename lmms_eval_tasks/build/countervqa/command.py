@@ -115,6 +115,10 @@ def build(
     Raises:
         InputError: a file cannot be used, with every fault of it, the budget is reached, no question is kept, or fewer
             are than the set has that is there. No set is written then.
+
+    Examples:
+        lmms-eval-tasks build countervqa --annotations takes.json --links links.json --out set
+        lmms-eval-tasks build countervqa --config build.yaml --out set --dry-run
     """
     from lmms_eval_tasks.build.countervqa.config import choose_options
     from lmms_eval_tasks.build.countervqa.pipeline import build_set, forecast_set

@@ -1,4 +1,4 @@
-"""A pair of clip files to the latents of its windows; each file is decoded once and each window encoded once.
+"""Clip files that are compared to the latents of their windows; each file is decoded once and each window encoded once.
 
 Frames are chosen by position, scaled to cover the model's size, and cut at the edges.
 """
@@ -6,7 +6,7 @@ Frames are chosen by position, scaled to cover the model's size, and cut at the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.denoising.protocol import (
     leading_positions,
     plan_windows,
 )
-from lmms_eval_tasks.utils.denoising.response import FramesRecord, WindowRecord
+from lmms_eval_tasks.utils.denoising.response import WindowRecord
 
 FRAMES_AT_ONCE = 16
 UNEQUAL_FRAMES = 2
@@ -93,79 +93,99 @@ def to_pixels(frames: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 class UnequalClips(ValueError):
-    """Two files are not one clip and its reversal."""
+    """The losses of files cannot be compared: two are not one clip and its reversal, or their shapes differ."""
 
 
 @dataclass(frozen=True)
-class EncodedPair:
-    """A pair as the network takes it.
+class EncodedClips:
+    """Clips as the network takes them, all cut alike.
 
     Attributes:
         windows: How the frames are cut.
-        latents: Direction to one tensor per window, of shape (1, channels, latent frames, height, width).
+        latents: For each clip one tensor per window, of shape (1, channels, latent frames, height, width).
         skipped: Per window, the latent frames at its beginning that stay out of the loss.
-        frames: How the files' frames became the model's.
+        files: How many frames each file has.
+        file_fps: Frame rate of the first file.
+        used: Frames that are used of each, at the model's rate.
+        size: Height and width at which they are shown.
     """
 
     windows: list[WindowRecord]
-    latents: Mapping[str, list[torch.Tensor]]
+    latents: list[list[torch.Tensor]]
     skipped: list[int]
-    frames: FramesRecord
+    files: list[int]
+    file_fps: float
+    used: int
+    size: tuple[int, int]
 
 
-def encode_pair(
-    forward: ClipFile, backward: ClipFile, adapter: Adapter, settings: DenoisingSettings, placement: Placement
-) -> EncodedPair:
-    """Decode both files and encode their windows.
+def check_reversal(files: Sequence[ClipFile]) -> None:
+    """Refuse two files that are not one clip and its reversal.
 
     Raises:
         UnequalClips: their numbers of frames differ too much.
-        ShortClip: they have too few frames for the model.
-        UnreadableClip: a frame cannot be decoded.
     """
+    forward, backward = files
     most = max(forward.frames, backward.frames)
     if abs(forward.frames - backward.frames) > max(UNEQUAL_FRAMES, UNEQUAL_PART * most):
         raise UnequalClips(
             f"Expected {forward.path.name} and {backward.path.name} to be one clip and its reversal, but they have "
             f"{forward.frames} and {backward.frames} frames."
         )
-    files = {"forward": forward, "backward": backward}
-    height, width = settings.size_for(*max((file.height, file.width) for file in files.values()))
+
+
+def check_same_shape(files: Sequence[ClipFile]) -> None:
+    """Refuse files whose frames, size or rate differ.
+
+    Raises:
+        UnequalClips: they do; the message has the shape of each.
+    """
+    shapes = [f"{file.frames} frames of {file.width}x{file.height} at {file.fps:.6g} a second" for file in files]
+    if len(set(shapes)) > 1:
+        found = ", ".join(f"{file.path.name} has {shape}" for file, shape in zip(files, shapes, strict=True))
+        raise UnequalClips(f"Expected clips of the same frames, size and rate, but {found}.")
+
+
+def encode_clips(
+    files: Sequence[ClipFile], adapter: Adapter, settings: DenoisingSettings, placement: Placement
+) -> EncodedClips:
+    """Decode files and encode their windows.
+
+    Raises:
+        ShortClip: they have too few frames for the model.
+        UnreadableClip: a frame cannot be decoded.
+    """
+    height, width = settings.size_for(*max((file.height, file.width) for file in files))
     centred = settings.protocol.anchor == "centre"
-    # One rate for both, so that files whose headers differ a little still show the same pictures.
-    rate = (forward.fps + backward.fps) / 2
-    steps = {name: (rate if centred else file.fps) / settings.fps for name, file in files.items()}
-    leading = {name: leading_positions(file.frames, steps[name]) for name, file in files.items()}
+    # One rate for all, so that files whose headers differ a little still show the same pictures.
+    rate = sum(file.fps for file in files) / len(files)
+    steps = [(rate if centred else file.fps) / settings.fps for file in files]
+    leading = [leading_positions(file.frames, step) for file, step in zip(files, steps, strict=True)]
     available = min(
-        available_frames(file.frames, steps[name]) if centred else len(leading[name]) for name, file in files.items()
+        available_frames(file.frames, step) if centred else len(lead)
+        for file, step, lead in zip(files, steps, leading, strict=True)
     )
     windows = plan_windows(available, settings.frames, adapter.temporal_compression, settings.protocol.windows)
     used = windows[-1].stop
-    latents = {}
-    for name, file in files.items():
-        positions = centred_positions(file.frames, steps[name], used) if centred else leading[name]
+    latents = []
+    for file, step, lead in zip(files, steps, leading, strict=True):
+        positions = centred_positions(file.frames, step, used) if centred else lead
         pictures = file.read(positions[:used], height, width)
         placement.bring(adapter.pipe.vae)
-        latents[name] = [
-            adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
-            for window in windows
-        ]
-    frames = FramesRecord(
-        forward=forward.frames,
-        backward=backward.frames,
-        file_fps=forward.fps,
-        used=used,
-        fps=settings.fps,
-        height=height,
-        width=width,
-    )
-    # Both directions have the same windows, and a model encodes windows of one length to one number of latent frames.
-    skipped = [_skipped(window, part, adapter) for window, part in zip(windows, latents["forward"], strict=True)]
+        latents.append(
+            [
+                adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
+                for window in windows
+            ]
+        )
+    # All have the same windows, and a model encodes windows of one length to one number of latent frames.
+    skipped = [_skipped(window, part, adapter) for window, part in zip(windows, latents[0], strict=True)]
     records = [
         WindowRecord(**asdict(window), latents=part.shape[2] - left_out)
-        for window, part, left_out in zip(windows, latents["forward"], skipped, strict=True)
+        for window, part, left_out in zip(windows, latents[0], skipped, strict=True)
     ]
-    return EncodedPair(records, latents, skipped, frames)
+    counts = [file.frames for file in files]
+    return EncodedClips(records, latents, skipped, counts, files[0].fps, used, (height, width))
 
 
 def _skipped(window: Window, latents: torch.Tensor, adapter: Adapter) -> int:

@@ -1,15 +1,15 @@
-"""The protocol on a loaded model: a pair of clips in, its denoising losses out.
+"""The protocol on a loaded model: the clips of an item in, their denoising losses out.
 
-Each file is decoded once and each of its windows encoded once. All noisy clips of a pair (windows, timesteps, draws)
-then go through the network in batches. A batch is denoised for the forward clip and for its reversal with the same
-noise, the same caption and the same composition, so that equal clips have equal losses to the last bit and exchanging
-the two files exchanges their losses.
+Each file is decoded once and each of its windows encoded once. All noisy clips of an item (windows, timesteps, draws)
+then go through the network in batches. A batch is denoised for each of the item's clips, such as the forward one and
+its reversal, with the same noise, the same caption and the same composition, so that equal clips have equal losses to
+the last bit and exchanging two files exchanges their losses.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -19,22 +19,41 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.models.failures import cause_of, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, EncodedPair, UnequalClips, encode_pair
+from lmms_eval_tasks.models.video_diffusion.encoding import (
+    ClipFile,
+    EncodedClips,
+    UnequalClips,
+    check_reversal,
+    check_same_shape,
+    encode_clips,
+)
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.models.video_diffusion.store import ClipPair
+from lmms_eval_tasks.models.video_diffusion.store import Answer, AskedClips
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.denoising.protocol import ShortClip, choose_timesteps, combine_losses, noise_seed
+from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
+from lmms_eval_tasks.utils.denoising.protocol import (
+    ShortClip,
+    choose_timesteps,
+    combine_by_timestep,
+    combine_losses,
+    noise_seed,
+)
 from lmms_eval_tasks.utils.denoising.response import (
     DenoisingResponse,
     Directed,
+    FramesRecord,
     ItemError,
     settings_digest,
 )
 
 FIRST_BATCH = 20
 ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips", ShortClip: "short_clip"}
-"""What can be wrong with a pair's files, as `DenoisingResponse.error` names it."""
+"""What can be wrong with an item's files, as an answer's error names it."""
+
+Table = list[list[float]]
+"""The losses of a clip, ``[window][timestep]``."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +67,7 @@ class Unit(NamedTuple):
 
 
 class Engine:
-    """Measures pairs with one model.
+    """Measures clips with one model.
 
     Args:
         adapter: The model.
@@ -80,9 +99,15 @@ class Engine:
             "boundary": adapter.boundary,
             "parameters": sum(part.numel() for net in adapter.denoisers.values() for part in net.parameters()),
         }
+        # Clips that are compared without a caption are asked with the empty text.
+        by_form = {
+            AnswerForm.LOSSES: facts,
+            AnswerForm.CLIP_LOSSES: {**facts, "prompt": "null", "answers": AnswerForm.CLIP_LOSSES.value},
+        }
         # A model that is given another name keeps its answers.
-        self.digest = settings_digest(facts)
-        self.facts = {**facts, "model": settings.name}
+        self.digests = {form: settings_digest(known) for form, known in by_form.items()}
+        self.settings_of = {form: {**known, "model": settings.name} for form, known in by_form.items()}
+        self.facts = self.settings_of[AnswerForm.LOSSES]
         self._texts: dict[str, dict[str, torch.Tensor]] = {}
         self._traced: set[str] = set()
 
@@ -90,14 +115,17 @@ class Engine:
         """The text that the model reads for a caption: itself, or nothing under ``prompt=null``."""
         return "" if self.settings.prompt == "null" else caption
 
-    def encode_captions(self, captions: Iterable[str]) -> None:
+    def _lacks_caption(self, asked: AskedClips) -> bool:
+        """Whether a pair cannot be asked, for its caption is to be read and it has none."""
+        return asked.form is AnswerForm.LOSSES and self.settings.prompt == "forward" and not asked.caption
+
+    def encode_captions(self, items: Iterable[AskedClips]) -> None:
         """Encode captions that were not encoded before, then move the text encoders off the device.
 
         Encoded captions are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
         """
-        new = {self.shown_caption(caption) for caption in captions} - self._texts.keys()
-        if self.settings.prompt == "forward":
-            new.discard("")
+        wanted = {self.shown_caption(asked.caption) for asked in items if not self._lacks_caption(asked)}
+        new = wanted - self._texts.keys()
         if not new:
             return
         self.placement.bring(*self.adapter.text_encoders)
@@ -107,77 +135,122 @@ class Engine:
                 self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
-    def measure(self, pair: ClipPair) -> DenoisingResponse:
-        """The losses of a pair, or why there are none; never raises because of a pair."""
-        if not self.shown_caption(pair.caption) and self.settings.prompt == "forward":
-            message = f"Expected a caption for {pair.item_id}, but got none; or run prompt=null."
-            return self.refuse(pair.item_id, "no_caption", message)
+    def measure(self, asked: AskedClips) -> Answer:
+        """The losses of an item's clips, or why there are none; never raises because of an item."""
+        if self._lacks_caption(asked):
+            message = f"Expected a caption for {asked.item_id}, but got none; or run prompt=null."
+            return self.refuse(asked, "no_caption", message)
         try:
             with torch.no_grad():
-                return self._measure(pair)
+                return self._measure(asked)
         except tuple(ERROR_KINDS) as error:
-            return self.refuse(pair.item_id, ERROR_KINDS.get(type(error), "failed"), str(error))
+            return self.refuse(asked, ERROR_KINDS.get(type(error), "failed"), str(error))
         except Exception as error:
             free_memory()
             if is_out_of_memory(error):
-                return self.refuse(pair.item_id, "out_of_memory", self._out_of_memory_advice())
+                return self.refuse(asked, "out_of_memory", self._out_of_memory_advice())
             message = f"{type(error).__name__}: {error}"
-            if (cause := cause_of(message, pair.item_id)) not in self._traced:
+            if (cause := cause_of(message, asked.item_id)) not in self._traced:
                 self._traced.add(cause)
-                logger.exception(f"{pair.item_id} could not be measured")
-            return self.refuse(pair.item_id, "failed", message)
+                logger.exception(f"{asked.item_id} could not be measured")
+            return self.refuse(asked, "failed", message)
 
-    def refuse(self, item_id: str, kind: str, message: str) -> DenoisingResponse:
-        """The answer about a pair that has no losses."""
-        logger.warning(f"{item_id} is unscored: {message}")
-        return self._respond(item_id, error=ItemError(kind=kind, message=message))
-
-    def _respond(self, item_id: str, **fields: Any) -> DenoisingResponse:
-        return DenoisingResponse(
-            item_id=item_id, settings=self.facts, settings_digest=self.digest, versions=self.versions, **fields
-        )
+    def refuse(self, asked: AskedClips, kind: str, message: str) -> Answer:
+        """The answer about clips that have no losses."""
+        logger.warning(f"{asked.item_id} is unscored: {message}")
+        error = ItemError(kind=kind, message=message)
+        known: dict[str, Any] = {
+            "error": error,
+            "settings": self.settings_of[asked.form],
+            "settings_digest": self.digests[asked.form],
+        }
+        if asked.form is AnswerForm.CLIP_LOSSES:
+            return ClipLosses(**known)
+        return DenoisingResponse(item_id=asked.item_id, versions=self.versions, **known)
 
     def _out_of_memory_advice(self) -> str:
         if self.fixed_batch and self.batch > 1:
             return f"Memory ran out at batch={self.batch}; give a smaller number, or batch=auto."
         return "Memory ran out at batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
 
-    def _measure(self, pair: ClipPair) -> DenoisingResponse:
-        self.encode_captions([pair.caption])
-        files = ClipFile(pair.forward), ClipFile(pair.backward)
-        encoded = encode_pair(*files, self.adapter, self.settings, self.placement)
-        caption = self._texts[self.shown_caption(pair.caption)]
+    def _measure(self, asked: AskedClips) -> Answer:
+        self.encode_captions([asked])
+        files = [ClipFile(clip) for clip in asked.clips]
+        check = check_same_shape if asked.form is AnswerForm.CLIP_LOSSES else check_reversal
+        check(files)
+        encoded = encode_clips(files, self.adapter, self.settings, self.placement)
+        caption = self._texts[self.shown_caption(asked.caption)]
         text = {name: tensor.to(self.placement.device) for name, tensor in caption.items()}
         shape = (len(encoded.windows), len(self.timesteps), self.settings.protocol.draws)
         seeds = np.zeros(shape, dtype=np.int64)
         for unit in np.ndindex(shape):
-            seeds[unit] = self._seed(pair.item_id, Unit(*unit))
-        losses = {
-            direction: [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()]
-            for direction, unit_losses in self._denoise_within_memory(encoded, text, seeds).items()
-        }
+            seeds[unit] = self._seed(asked.noise, Unit(*unit))
+        tables = [
+            [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()]
+            for unit_losses in self._denoise_within_memory(encoded, text, seeds)
+        ]
+        answer = self._clip_losses if asked.form is AnswerForm.CLIP_LOSSES else self._pair_losses
+        return answer(asked, encoded, tables, seeds.tolist())
+
+    def _pair_losses(
+        self, asked: AskedClips, encoded: EncodedClips, tables: Sequence[Table], seeds: list[list[list[int]]]
+    ) -> DenoisingResponse:
+        """The answer about a clip and its reversal, from the losses of each by window and timestep."""
         counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
-        return self._respond(
-            pair.item_id,
-            loss=Directed(**{name: combine_losses(table, counted, rule) for name, table in losses.items()}),
-            losses=Directed(**losses),
+        forward, backward = (combine_losses(table, counted, rule) for table in tables)
+        return DenoisingResponse(
+            item_id=asked.item_id,
+            loss=Directed(forward=forward, backward=backward),
+            losses=Directed(forward=tables[0], backward=tables[1]),
             timesteps=list(self.timesteps),
             windows=encoded.windows,
-            seeds=seeds.tolist(),
-            frames=encoded.frames,
+            seeds=seeds,
+            frames=FramesRecord(
+                forward=encoded.files[0],
+                backward=encoded.files[1],
+                file_fps=encoded.file_fps,
+                used=encoded.used,
+                fps=self.settings.fps,
+                height=encoded.size[0],
+                width=encoded.size[1],
+            ),
+            settings=self.settings_of[asked.form],
+            settings_digest=self.digests[asked.form],
+            versions=self.versions,
         )
 
-    def _seed(self, item_id: str, unit: Unit) -> int:
+    def _clip_losses(
+        self, asked: AskedClips, encoded: EncodedClips, tables: Sequence[Table], seeds: list[list[list[int]]]
+    ) -> ClipLosses:
+        """The answer about the clips of an item, from the losses of each by window and timestep."""
+        counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
+        details: dict[str, Any] = {
+            "windows": [window.model_dump() for window in encoded.windows],
+            "seeds": seeds,
+            "frames": encoded.used,
+            "size": list(encoded.size),
+            "versions": self.versions,
+        }
+        return ClipLosses(
+            losses=[combine_losses(table, counted, rule) for table in tables],
+            timesteps=list(self.timesteps),
+            curves=[combine_by_timestep(table, counted, rule) for table in tables],
+            settings=self.settings_of[asked.form],
+            settings_digest=self.digests[asked.form],
+            details=details,
+        )
+
+    def _seed(self, noise: str, unit: Unit) -> int:
         timestep = 0 if self.settings.protocol.shared_noise else unit.timestep
-        return noise_seed(self.settings.seed, item_id, unit.window, timestep, unit.draw)
+        return noise_seed(self.settings.seed, noise, unit.window, timestep, unit.draw)
 
     def _denoise_within_memory(
-        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """Denoise all units; out of memory starts the pair again at half the batch, which both directions share."""
+        self, clips: EncodedClips, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+    ) -> list[NDArray[np.float64]]:
+        """Denoise all units; out of memory starts the item again at half the batch, which all of its clips share."""
         while True:
             try:
-                return self._denoise(pair, text, seeds)
+                return self._denoise(clips, text, seeds)
             except Exception as error:
                 if not is_out_of_memory(error) or self.fixed_batch or self.batch == 1:
                     raise
@@ -197,19 +270,20 @@ class Engine:
                 yield expert, together[first : first + self.batch]
 
     def _denoise(
-        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """Losses of all units in either direction, of the shape of `seeds`: windows, timesteps, draws."""
+        self, clips: EncodedClips, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+    ) -> list[NDArray[np.float64]]:
+        """Losses of all units of each clip, of the shape of `seeds`: windows, timesteps, draws."""
         noising = self.adapter.noising
-        losses = {direction: np.zeros(seeds.shape) for direction in pair.latents}
+        losses = [np.zeros(seeds.shape) for _ in clips.latents]
+        first = clips.latents[0]
         units = [Unit(*unit) for unit in np.ndindex(seeds.shape)]
-        for expert, batch in self._batches(pair.latents["forward"], units):
+        for expert, batch in self._batches(first, units):
             self.placement.bring(self.adapter.denoisers[expert])
-            noise = torch.cat([seeded_noise(int(seeds[unit]), pair.latents["forward"][unit.window]) for unit in batch])
+            noise = torch.cat([seeded_noise(int(seeds[unit]), first[unit.window]) for unit in batch])
             timesteps = torch.tensor(
                 [self.timesteps[unit.timestep] for unit in batch], dtype=torch.float32, device=noise.device
             )
-            for direction, windows in pair.latents.items():
+            for clip, windows in enumerate(clips.latents):
                 clean = torch.cat([windows[unit.window] for unit in batch])
                 noisy = noising.add_noise(clean, noise, timesteps)
                 prediction = self.adapter.predict(noisy, timesteps, text)
@@ -218,8 +292,8 @@ class Engine:
                 else:
                     error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
-                    counted = error[row, :, pair.skipped[unit.window] :]
-                    losses[direction][unit] = float(counted.double().square().mean())
+                    counted = error[row, :, clips.skipped[unit.window] :]
+                    losses[clip][unit] = float(counted.double().square().mean())
         return losses
 
 

@@ -19,10 +19,9 @@ from lmms_eval_tasks.models.video_diffusion.settings import (
     read_batch,
     read_settings,
 )
-from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
+from lmms_eval_tasks.models.video_diffusion.store import Answer, AnswerStore, AskedClips
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, with_model_name
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
@@ -39,7 +38,8 @@ logger = logging.getLogger(__name__)
 
 
 class VideoDiffusion(RequestModel):
-    """Answers each pair of clips with its denoising losses, as JSON text (see `utils.denoising.response`).
+    """Answers with denoising losses as JSON text: of a clip and its reversal (see `utils.denoising.response`), or of
+    each clip of an item (see `utils.denoising.clip_losses`), as the task takes them.
 
     Args:
         family: Name of a row of the table, as ``wan2.1-1.3b``.
@@ -54,7 +54,7 @@ class VideoDiffusion(RequestModel):
     """
 
     shows_clips = True
-    answer_forms = frozenset({AnswerForm.LOSSES})
+    answer_forms = frozenset({AnswerForm.LOSSES, AnswerForm.CLIP_LOSSES})
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class VideoDiffusion(RequestModel):
             root = folder and folder / "video_diffusion"
         else:
             root = None if self._cache.lower() == "none" else Path(self._cache).expanduser()
-        self.store = AnswerStore(root, self.engine.digest)
+        self.store = AnswerStore(root, self.engine.digests)
 
     def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
         """Load the model on this rank's device.
@@ -123,55 +123,57 @@ class VideoDiffusion(RequestModel):
         return Engine(adapter, settings, placement, batch, versions)
 
     def prepare(self, requests: list[Request]) -> None:
-        """Encode the captions of all pairs that have no kept answer, so that the text encoders are needed once."""
-        pairs = {pair.item_id: pair for pair in map(self._read_pair, requests)}
-        waiting = [pair for pair in pairs.values() if self.store.get(pair) is None]
-        kept = sum(gather_objects(len(pairs) - len(waiting)))
-        if self.store.folder is not None:
+        """Encode the captions of all items that have no kept answer, so that the text encoders are needed once."""
+        items = set(map(self._read_asked, requests))
+        waiting = [asked for asked in items if self.store.get(asked) is None]
+        kept = sum(gather_objects(len(items) - len(waiting)))
+        if self.store.root is not None:
             self.answers_kept = kept
             if self._rank == 0:
-                log_kept(kept, self.store.folder)
+                log_kept(kept, self.store.root)
         try:
-            self.engine.encode_captions(pair.caption for pair in waiting)
+            self.engine.encode_captions(waiting)
         except Exception as error:
-            # Each pair tries again by itself and then says so in its own answer.
+            # Each item tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
 
     def answer(self, request: Request) -> str:
-        """Losses of a pair, or why there are none."""
-        pair = self._read_pair(request)
+        """Losses of an item's clips, or why there are none."""
+        asked = self._read_asked(request)
         if not request.doc.get("asked", True):
-            return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
-        if stored := self.store.get(pair):
-            return with_model_name(stored, self.engine.settings.name)
-        response = self.engine.measure(pair)
-        text = response.to_json()
-        if response.error is None:
-            self.store.put(pair, text)
-        self._stop_where_all_fail(response)
-        return text
+            return self.engine.refuse(asked, "no_clip", "The prepared data has no clip for it.").to_json()
+        if stored := self.store.get(asked):
+            return stored.named(self.engine.settings.name).to_json()
+        answer = self.engine.measure(asked)
+        if answer.error is None:
+            self.store.put(asked, answer)
+        self._stop_where_all_fail(asked, answer)
+        return answer.to_json()
 
-    def _stop_where_all_fail(self, response: DenoisingResponse) -> None:
-        """End the run where pairs fail in the same way one after the other, for no reason of their own.
+    def _stop_where_all_fail(self, asked: AskedClips, answer: Answer) -> None:
+        """End the run where items fail in the same way one after the other, for no reason of their own.
 
         Raises:
             RunStopped: with what they share.
         """
-        error, settings = response.error, self.engine.settings
+        error, settings = answer.error, self.engine.settings
         if error is None or error.kind in OWN_FAILURES:
             self._failures.note(
                 error.message if error else None,
                 f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
                 f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"
-                f"Change what is wrong and run again{': what was measured is kept' if self.store.folder else ''}.",
-                response.item_id,
+                f"Change what is wrong and run again{': what was measured is kept' if self.store.root else ''}.",
+                asked.item_id,
             )
 
-    def _read_pair(self, request: Request) -> ClipPair:
-        """The pair that a request asks about, with the caption that the model reads."""
-        caption = self.engine.shown_caption(str(request.doc.get("caption") or "").strip())
+    def _read_asked(self, request: Request) -> AskedClips:
+        """The clips that a request asks about, with the caption that the model reads."""
+        item_id = str(request.doc["item_id"])
+        if request.form is AnswerForm.CLIP_LOSSES:
+            return AskedClips.of_group(item_id, str(request.doc["group_id"]), request.clips)
         forward, backward = request.clips
-        return ClipPair(str(request.doc["item_id"]), forward, backward, caption)
+        caption = self.engine.shown_caption(str(request.doc.get("caption") or "").strip())
+        return AskedClips.pair(item_id, forward, backward, caption)
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:

@@ -3,8 +3,10 @@
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const detail = document.getElementById("detail");
 
-function showItem(entry, run, jump) {
+/** An item with what some runs answered, the chosen one first. */
+function showItem(entry, shownRuns, jump) {
   const { item, block } = entry;
+  const [run] = shownRuns, runs = block.runs.filter((one) => shownRuns.includes(one));
   const answer = answerOf(entry, run);
   const parts = [makeHead(entry, jump), makeTags(entry)];
   const several = item[CLIPS].length > 1;
@@ -19,9 +21,9 @@ function showItem(entry, run, jump) {
     if (video && item[FRAME]) followEvidence(video, clips[0].stage, item[FRAME], lanes, timeline);
     left.append(make("p", "note", "Boxes: true ones solid, predicted ones dashed; what was matched shares number and colour, ? matches nothing."));
   }
-  parts.push(make("div", several ? "look two" : "look", left, makeQuestion(entry)));
-  parts.push(make("div", "answers", ...block.runs.map((one) => makeAnswer(entry, one, one === run))));
-  const pair = makePair(entry, run, jump);
+  parts.push(make("div", several ? "look two" : "look", left, makeQuestion(entry, runs)));
+  parts.push(make("div", "answers", ...runs.map((one) => makeAnswer(entry, one, one === run))));
+  const pair = makePair(entry, runs, jump);
   if (pair) parts.push(pair);
   detail.replaceChildren(...parts);
 }
@@ -39,7 +41,7 @@ function makeTags({ item, block }) {
   return make("div", "tags", make("span", "", block.task), ...values);
 }
 
-function makeQuestion(entry) {
+function makeQuestion(entry, runs) {
   const { item, block } = entry;
   const fromLog = Boolean(block.note) && !item[OPTIONS].length;
   const question = make("p", `question${fromLog ? " prompt" : ""}`, block.strings[item[QUESTION]] || "The question is not at hand.");
@@ -48,12 +50,10 @@ function makeQuestion(entry) {
     right.append(make("ul", "options", ...item[OPTIONS].map((place, at) => {
       const letter = LETTERS[at];
       const who = make("span", "who", item[KEY] === letter ? "key" : null);
-      for (const run of block.runs) {
+      for (const run of runs) {
         const answer = answerOf(entry, run);
         if (answer && answer[ANSWERED] === letter) {
-          const mark = chip(run);
-          mark.classList.add(about.outcomes[answer[OUTCOME]]);
-          who.append(mark);
+          who.append(badge(run));
         }
       }
       return make("li", item[KEY] === letter ? "key" : "", make("span", "letter", letter), make("span", "", block.strings[place]), who);
@@ -66,8 +66,8 @@ function makeQuestion(entry) {
 
 function makeAnswer(entry, run, focus) {
   const answer = answerOf(entry, run);
-  const said = make("div", "said", chip(run), make("strong", "", about.runs[run][1]));
-  const box = make("section", `answer${focus ? " focus" : ""}`, said);
+  const said = make("div", "said", badge(run), make("strong", "", about.runs[run][1]));
+  const box = ofRun(run, make("section", `answer${focus ? " focus" : ""}`, said));
   if (!answer) {
     said.append(make("span", "muted", "has no such item"));
     return box;
@@ -84,16 +84,42 @@ function makeAnswer(entry, run, focus) {
   return box;
 }
 
-function makePair(entry, run, jump) {
+/** How each run did on an item: a mark with its number, in its hue and coloured by the outcome. */
+function makeMarks(entry, runs) {
+  return make("span", "marks", ...entry.block.runs.filter((run) => runs.includes(run)).map((run) => {
+    const answer = answerOf(entry, run);
+    const mark = ofRun(run, make("span", answer ? `mark ${about.outcomes[answer[OUTCOME]]}` : "mark absent", answer ? about.runs[run][0] : ""));
+    if (answer) mark.title = `${about.runs[run][0]} ${about.runs[run][1]}: ${about.outcomes[answer[OUTCOME]]}`;
+    mark.setAttribute("aria-label", mark.title);
+    return mark;
+  }));
+}
+
+// As many clips as a scene of IntPhys 2 has in all codings; of more items only the names stand there.
+const MOST_CLIPS = 12, MOST_PLAYING = 4;
+
+/** The items that count together: side by side, with their clips and questions where these differ. */
+function makePair(entry, runs, jump) {
   const { item, block } = entry;
   const members = block.items.filter((other) => other[GROUP] === item[GROUP]);
   if (members.length < 2) return null;
-  const buttons = members.map((other) => {
-    const answer = answerOf({ item: other, block }, run);
-    const button = make("button", "", `${other[ID]} ${answer ? about.outcomes[answer[OUTCOME]] : "absent"}`);
+  const differ = (value) => members.length <= MOST_CLIPS && new Set(members.map((one) => JSON.stringify(value(one)))).size > 1;
+  const clipsDiffer = differ((one) => one[CLIPS].map(([place]) => place)), questionsDiffer = differ((one) => one[QUESTION]);
+  const cards = members.map((other) => {
+    const button = make("button", "", make("span", "id", other[ID]), makeMarks({ item: other, block }, runs));
+    button.title = other[ID];
     button.setAttribute("aria-pressed", String(other === item));
     button.addEventListener("click", () => jump(0, other));
-    return button;
+    const card = make("div", "member", button);
+    if (clipsDiffer) {
+      for (const { figure, video } of other[CLIPS].map((clip) => makeClip(clip, other[CLIPS].length > 1))) {
+        if (video && members.length > MOST_PLAYING) Object.assign(video, { autoplay: false, preload: "metadata" });
+        card.append(figure);
+      }
+    }
+    if (questionsDiffer) card.append(make("p", "asked", block.strings[other[QUESTION]]));
+    if (other[KEY]) card.append(make("p", "note", `True: ${other[KEY]}`));
+    return card;
   });
-  return make("div", "pair", `Counts together with${members.length > 2 ? " (same clip)" : ""}:`, ...buttons);
+  return make("div", "pair", make("span", "", "Count together:"), make("div", "members", ...cards));
 }

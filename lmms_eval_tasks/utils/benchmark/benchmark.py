@@ -42,6 +42,9 @@ class AnswerForm(str, Enum):
 
     WORDS = "words"
     LOSSES = "denoising losses"
+    """Of a clip and its reversal, as `utils.denoising.response` has them."""
+    CLIP_LOSSES = "clip losses"
+    """One number for each clip that is shown, as `utils.denoising.clip_losses` has them."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +132,10 @@ class TaskKind:
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
-        takes_losses: Whether it takes denoising losses for an answer, and no words; a model that gives other answers
-            than a task takes is refused before it is loaded.
-        rows: Changes the prepared table into the task's items; None where they are the same. To ask only some rows, a
-            pointer's ``subset`` is enough.
+        answer_form: What it takes for an answer, by an `AnswerForm` or its text: ``words``, ``denoising losses`` or
+            ``clip losses``; a model that gives others is refused before it is loaded.
+        rows: Changes the prepared table into the task's items; None where they are the same. It raises InputError
+            where the table lacks what they need. To ask only some rows, a pointer's ``subset`` is enough.
         row_id: The prepared row that an item was made from.
         judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
             run which chooses none asks none.
@@ -145,10 +148,12 @@ class TaskKind:
             By default all that need nothing but a clip, a question and options.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         masking: How its evidence is blacked out; the view of masked clips needs it.
+        best_of: Name of the score of which its authors report the best of several runs: `report` shows how far such a
+            choice alone lifts it.
 
     Raises:
-        ValueError: where it lists something that is no view, a frame that is none, or the view of masked clips without
-            a masking.
+        ValueError: where `best_of` is none of its scores, or it lists something that is no view, a frame or a form of
+            answers that is none, or the view of masked clips without a masking.
     """
 
     metrics: tuple[Metric, ...]
@@ -162,7 +167,7 @@ class TaskKind:
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings] | None = None
     visuals: tuple[str, ...] = ("clip",)
     guesses: Callable[[Row], Sequence[str]] = guess_option
-    takes_losses: bool = False
+    answer_form: AnswerForm = AnswerForm.WORDS
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
     judge: Literal["", "optional", "required"] = ""
@@ -172,26 +177,25 @@ class TaskKind:
     views: tuple[str, ...] = VIEWS
     frame: str = "centre"
     masking: Masking | None = None
+    best_of: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse views that there are not.
+        """Refuse views that there are not, and the best of a score that it lacks.
 
         Raises:
-            ValueError: where it lists something that is no view, a position that is none, or the view of masked clips
-                without what it needs.
+            ValueError: where `best_of` is none of its scores, or it lists something that is no view, a position or a
+                form of answers that is none, or the view of masked clips without what it needs.
         """
+        object.__setattr__(self, "answer_form", AnswerForm(self.answer_form))
         known = (*VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
             raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         if self.frame not in POSITIONS:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
+        if self.best_of and self.best_of not in (names := [metric.name for metric in self.metrics]):
+            raise ValueError(f"Expected best_of, one of {', '.join(names)}, but got {self.best_of}.")
         if MASKED in self.views and self.masking is None:
             raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
-
-    @property
-    def answer_form(self) -> AnswerForm:
-        """What it takes for an answer."""
-        return AnswerForm.LOSSES if self.takes_losses else AnswerForm.WORDS
 
     def offers(self, view: View) -> bool:
         """Whether its tasks have a view; all have the whole item."""

@@ -90,6 +90,8 @@ class Card:
         prepare_command: the command that prepares the benchmark.
         is_released: whether its authors have released the data; without it no set is the official one.
         clip_sources: source of clips to where these can be had; empty where the release has them.
+        leaderboards: leaderboard of several benchmarks to what it calls the splits that it takes; it ranks by the first
+            split, and takes the others where a run has them.
     """
 
     name: str
@@ -109,3 +111,4 @@ class Card:
     is_released: bool = True
     clip_columns: tuple[str, ...] = ("clip",)
     clip_sources: Mapping[str, str] = field(default_factory=dict)
+    leaderboards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
 from lmms_eval_tasks.utils.data.identity import archive_warnings, find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.measuring import Measure, measure_clips
 from lmms_eval_tasks.utils.data.placing import link_or_copy, place_clip
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 from lmms_eval_tasks.utils.data.replacement import check_replacement, earlier_splits
@@ -72,6 +73,7 @@ class Build:
         decoded: Container[str] = (),
         files: Mapping[str, str] | None = None,
         videos: Path | None = None,
+        measure: Measure | None = None,
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -90,6 +92,8 @@ class Build:
                 missing.
             videos: the folder that the user named for the clips; where it holds none of those that should lie in it,
                 it is the wrong one.
+            measure: what is measured of each clip that is there, by extra columns of the rows whose `clip` it is;
+                several threads call it, and what was measured is kept where the build is interrupted.
 
         Raises:
             InputError: the disk cannot hold the clips, the folder named for them holds none, another set would be
@@ -115,6 +119,9 @@ class Build:
         present = [all(row[name] not in absent for name in card.clip_columns) for row in rows]
         at = table.schema.get_field_index("clip_present")
         table = table.set_column(at, table.schema.field(at), pa.array(present))
+        for name, numbers in self._measure(split, rows, absent, measure, progress).items():
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type))
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
         compared = [] if data_set.is_sample else counts(card, split, table)
@@ -135,6 +142,23 @@ class Build:
             ),
             table_sha256=file_sha256(path),
         )
+
+    def _measure(
+        self,
+        split: str,
+        rows: Sequence[Mapping[str, Any]],
+        absent: Container[str],
+        measure: Measure | None,
+        progress: Progress,
+    ) -> dict[str, list[Any]]:
+        """Columns of what is measured of the rows' clips; None where a clip is not there."""
+        if measure is None:
+            return {}
+        clips = dict.fromkeys(row["clip"] for row in rows if row["clip"] not in absent)
+        kept = self.folder / f"{split}.measured"
+        found = measure_clips(self.folder / "videos", clips, measure, kept, progress, f"{split}: measuring clips")
+        columns = dict.fromkeys(name for numbers in found.values() for name in numbers)
+        return {name: [found.get(row["clip"], {}).get(name) for row in rows] for name in columns}
 
     def _place(
         self,
@@ -288,6 +312,8 @@ def _drop_unknown(build: Build) -> None:
     for path in build.folder.glob("*.parquet"):
         if path.name not in tables:
             path.unlink()
+    for path in build.folder.glob("*.measured"):
+        path.unlink()
     for path in build.folder.glob("videos/*"):
         if path.name not in build.splits:
             shutil.rmtree(path)

@@ -237,6 +237,11 @@ def combine_losses(losses: Sequence[Sequence[float]], latents: Sequence[int], ru
     return float((weights[:, None] * table).sum(axis=0).mean() / weights.sum())
 
 
+def combine_by_timestep(losses: Sequence[Sequence[float]], latents: Sequence[int], rule: str) -> list[float]:
+    """The loss of a clip at each timestep, from those of its windows; arguments as of `combine_losses`."""
+    return [combine_losses([[loss] for loss in step], latents, rule) for step in zip(*losses, strict=True)]
+
+
 def nearest_bucket(height: int, width: int, buckets: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The bucket (height, width) that suits a clip best, by the Wan scripts' measure.
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -38,27 +38,45 @@ DENOISING_READER = "denoising reader 1"
 """Name and version of what reads such answers, for a run's card: the version moves when it reads any otherwise."""
 
 Value = TypeVar("Value")
+Answer = TypeVar("Answer", bound="LossAnswer")
 
 
-class _Strict(BaseModel):
+class StrictForm(BaseModel):
+    """Base of the parts of an answer: exactly its keys."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
-class Directed(_Strict, Generic[Value]):
+class LossAnswer(StrictForm):
+    """Base of the answers of models that measure losses: what fixes the numbers, and their text."""
+
+    if TYPE_CHECKING:  # a field here would come first in the text of every answer
+        settings: dict[str, JsonValue]
+
+    def named(self: Answer, name: str) -> Answer:
+        """The same answer of a model that is called so."""
+        return self.model_copy(update={"settings": {**self.settings, "model": name}})
+
+    def to_json(self) -> str:
+        """The answer as JSON text, the same bytes for the same answer."""
+        return self.model_dump_json()
+
+
+class Directed(StrictForm, Generic[Value]):
     """A value for each direction of a pair."""
 
     forward: Value
     backward: Value
 
 
-class ItemError(_Strict):
-    """Why a pair has no losses: a word for programs and a sentence for people."""
+class ItemError(StrictForm):
+    """Why an item has no losses: a word for programs and a sentence for people."""
 
     kind: str
     message: str
 
 
-class WindowRecord(_Strict):
+class WindowRecord(StrictForm):
     """A window of the clip: positions, borrowed frames, and latent frames out of and in the loss."""
 
     start: int
@@ -68,7 +86,7 @@ class WindowRecord(_Strict):
     latents: int
 
 
-class FramesRecord(_Strict):
+class FramesRecord(StrictForm):
     """How the files' frames became the model's."""
 
     forward: int
@@ -80,7 +98,7 @@ class FramesRecord(_Strict):
     width: int
 
 
-class DenoisingResponse(_Strict):
+class DenoisingResponse(LossAnswer):
     """A model's answer about one pair: its losses, or an error in their place.
 
     Attributes:
@@ -116,10 +134,6 @@ class DenoisingResponse(_Strict):
     settings_digest: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
 
-    def to_json(self) -> str:
-        """The answer as JSON text, the same bytes for the same answer."""
-        return self.model_dump_json()
-
 
 def read_denoising(text: object) -> DenoisingResponse | None:
     """Read an answer, given as JSON text; None where it is not one. Nothing raises an error.
@@ -136,14 +150,6 @@ def read_denoising(text: object) -> DenoisingResponse | None:
     if answer.loss is None:
         return None if answer.error is None else answer
     return answer if _is_whole(answer) else None
-
-
-def with_model_name(text: str, name: str) -> str:
-    """An answer's text with this name of the model; any other text as it is."""
-    answer = read_denoising(text)
-    if answer is None or answer.settings.get("model") == name:
-        return text
-    return answer.model_copy(update={"settings": {**answer.settings, "model": name}}).to_json()
 
 
 def _is_whole(answer: DenoisingResponse) -> bool:

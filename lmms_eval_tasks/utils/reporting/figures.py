@@ -1,5 +1,7 @@
 """Figures of a report page, as HTML and SVG without colours of their own: the page's style sheet gives them.
 
+What belongs to a run carries its number as ``data-run``, and so its hue (`palette`).
+
 Numbers stand in tables that a screen reader can read, with bars and dots beside them placed in percent of the axis, so
 that figures fit any width. Every text is escaped. Every figure has a caption, for those who do not see it.
 `assets/figures.html` has the markup, a macro per figure.
@@ -36,7 +38,7 @@ class Dot:
         low: Lower end of its interval, None without one.
         high: Upper end of its interval.
         kind: ``run``, ``people``, ``chance`` or ``published``: how it is drawn.
-        tag: A run's letter, shown before the label.
+        tag: A run's number, shown before the label in the run's hue.
     """
 
     label: str
@@ -61,6 +63,28 @@ class Point:
     y: float
     kind: str = "run"
     tag: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run's score against a quantity.
+
+    Attributes:
+        label: What it is.
+        x: The quantity.
+        score: The score, with its interval.
+        tag: The run's number, shown in the point.
+    """
+
+    label: str
+    x: float
+    score: Estimate
+    tag: str = ""
+
+
+def run_badge(tag: str) -> Markup:
+    """A run's number in the run's hue; nothing without one."""
+    return _draw("badge", tag)
 
 
 def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | None = None) -> Markup:
@@ -88,7 +112,7 @@ def heat_map(
         cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
             the score stands on. One that is missing or None is empty.
         bounds: The values of the faintest and of the fullest colour, in the score's unit.
-        run: The run that it is of, whose letter and name stand above; None where it is of several.
+        run: The run that it is of, whose number and name stand above; None where it is of several.
 
     Returns:
         HTML, the body of a `Panel`.
@@ -137,6 +161,19 @@ def scatter_plot(
     return _draw("scatter_plot", caption, sorted(points, key=lambda point: point.kind != "published"), x, y, rules)
 
 
+def line_plot(
+    caption: str, places: Sequence[Place], x: str, y: tuple[str, Bounds], rule: float | None = None
+) -> Markup:
+    """Scores with their intervals against a quantity, joined in its order.
+
+    `x` is the quantity's name, `y` the score's with the axis's ends; a thin line crosses at `rule`, such as chance.
+    """
+    ordered = sorted(places, key=lambda place: place.x)
+    ends = (ordered[0].x, ordered[-1].x) if ordered else (0.0, 1.0)
+    beside = (ends[1] - ends[0]) / 25 or 1.0
+    return _draw("line_plot", caption, ordered, (x, (ends[0] - beside, ends[1] + beside)), y, rule, ends)
+
+
 def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
     """The axis of a score with some bounds: all of them, or for a difference, in twenties around zero, what holds all
     values."""
@@ -165,6 +202,7 @@ def _macros() -> Any:
         "number": number_text,
         "share": _share,
         "percent": lambda share: f"{100 * share:.2f}%",
+        "tick_text": lambda tick: f"{tick:,.0f}" if abs(tick) >= 10_000 else f"{tick:g}",
         "ticks": lambda bounds: [bounds[0] + (bounds[1] - bounds[0]) * quarter / 4 for quarter in range(5)],
         # Places in a scatter plot's frame, which is 520 wide and 300 high and stands at 52, 10.
         "across": lambda value, bounds: f"{52 + 520 * _share(value, bounds):.1f}",

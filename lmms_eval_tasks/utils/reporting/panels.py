@@ -39,7 +39,7 @@ def apart_note(runs: Sequence[RunRecords]) -> str:
     """What a figure with published scores says of runs of a view, or not of the whole release; empty where none is."""
     if views := sorted({run.view for run in runs if run.view}):
         return f"A view was shown ({', '.join(views)}), so no published score of whole items is shown."
-    apart = [f"{run.tag} ({run.apart})" for run in runs if run.apart]
+    apart = [f"run {run.tag} ({run.apart})" for run in runs if run.apart]
     if not apart:
         return ""
     if len(apart) < len(runs):

@@ -16,8 +16,8 @@ class RunRecords:
     """The records of one run, as panels show them.
 
     Attributes:
-        tag: Its letter on the page.
-        name: Its model.
+        tag: Its number on the page, which also gives its hue.
+        name: What reports call it: its model, or what tells it apart from another run of that.
         parts: The records of each of its parts (the tasks of a group, or one task).
         apart: Why no published score stands beside it, as options that left items out; empty of the whole release.
         results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.

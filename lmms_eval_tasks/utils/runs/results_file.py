@@ -84,16 +84,20 @@ class ResultsFile(_Part):
     @property
     def model_name(self) -> str:
         """The model, with its arguments' checkpoint where it has one."""
-        arguments = parse_arguments(self.config.model_args)
-        names = ("pretrained", "model_version", "model")
-        checkpoint = next((arguments[name] for name in names if arguments.get(name)), "")
-        return f"{self.config.model} {Path(checkpoint).name}".strip() if checkpoint else self.config.model
+        return name_model(self.config.model, self.config.model_args)
 
     @property
     def limits(self) -> str:
         """The command line's options that leave items out, such as ``--limit 3``; empty where there is none."""
         options = (("limit", self.config.limit), ("offset", self.config.offset))
         return ", ".join(f"--{name} {value:g}" for name, value in options if value is not None and value > 0)
+
+
+def name_model(model: str, arguments: str | Mapping[str, Any] | None) -> str:
+    """What reports call a model: its name, with its arguments' checkpoint where it has one."""
+    given = parse_arguments(arguments)
+    checkpoint = next((given[name] for name in ("pretrained", "model_version", "model") if given.get(name)), "")
+    return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model
 
 
 class CutShort(InputError):
@@ -136,9 +140,17 @@ def results_files(source: Path) -> list[Path]:
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:
-    """One line that lists the runs in a folder by their results files, below the folder."""
-    names = (path.relative_to(source) if path.is_relative_to(source) else path for path in files)
+    """One line that lists the runs in a folder by their results files, below the folder, each with its model."""
+    names = (f"{path.relative_to(source) if path.is_relative_to(source) else path}{_of_model(path)}" for path in files)
     return f"{source} holds {len(files):,} runs: {summarize_names(names, LISTED)}"
+
+
+def _of_model(results: Path) -> str:
+    """Of which model a results file is, in parentheses; empty where it does not say."""
+    try:
+        return f" ({read_results(results).model_name})"
+    except (InputError, OSError):
+        return ""
 
 
 def sample_log(results: Path, task: str) -> Path:

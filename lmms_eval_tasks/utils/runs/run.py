@@ -11,6 +11,7 @@ from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run_card import Sections
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, read_sample_log
+from lmms_eval_tasks.utils.runs.series import SeriesValue
 from lmms_eval_tasks.utils.scoring.log_forms import LogLine
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -33,6 +34,8 @@ class Run:
             was cut short.
         notes: What else lies in the folder, as sentences.
         forms: Task to the form of its logged lines, for tasks that have one of their own.
+        label: What a report calls it, where that is not its model alone.
+        series: Where it stands in a series of runs; None where it is in none.
     """
 
     path: Path
@@ -47,6 +50,13 @@ class Run:
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
+    label: str = ""
+    series: SeriesValue | None = None
+
+    @property
+    def title(self) -> str:
+        """What a report calls it."""
+        return self.label or self.name
 
     def set_of(self, task: str) -> DataSet:
         """What the set of a task is."""

@@ -39,7 +39,7 @@ class UnscoredReason(str, Enum):
     SHORT_CLIP = "short clip"
     """The clip has fewer frames than the model needs."""
     UNEQUAL_CLIPS = "unequal clips"
-    """A clip and its reversal have different frames."""
+    """Clips that are compared, such as a clip and its reversal, have different frames."""
     NO_CAPTION = "no caption"
     """The model is prompted with a caption, and the clip has none."""
     NO_KEY = "no answer key"
@@ -56,6 +56,11 @@ class UnscoredReason(str, Enum):
     """The run kept what the model answered and graded nothing, as lmms-eval's ``--predict_only`` has it."""
     FAILED = "failed"
     """The model gave an error instead of an answer; the record's detail has its text."""
+
+    @classmethod
+    def of_error(cls, kind: str) -> UnscoredReason:
+        """The reason that a model's error names by its kind, such as ``short_clip``; `FAILED` for any other kind."""
+        return next((reason for reason in cls if reason.value == kind.replace("_", " ")), cls.FAILED)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import load_table
@@ -54,7 +54,7 @@ def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[Choi
     """
     by_items: dict[Any, list[Task]] = {}
     for task in tasks:
-        if task.split == split and not task.kind.takes_losses:
+        if task.split == split and task.kind.answer_form is AnswerForm.WORDS:
             by_items.setdefault(task.kind.rows, []).append(task)
     table = load_table(card, split, require_clips=False)
     sets = []

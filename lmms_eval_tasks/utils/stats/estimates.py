@@ -73,11 +73,11 @@ def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, 
     bounds = value_bounds and (metric.transform(value_bounds[0]), metric.transform(value_bounds[1]))
     if bounds and not metric.contrast and (len(known) == 1 or all(len(part) == 1 for part in known)):
         return macro_interval(scaled, bounds)
-    low, high = intervals(Strata.of(scaled), _statistic(metric, known), bounds=bounds)
+    low, high = intervals(Strata.of(scaled), statistic_of(metric, known), bounds=bounds)
     return float(low), float(high)
 
 
-def _statistic(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statistic:
+def statistic_of(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statistic:
     """The mean over parts of each part's mean over its strata, or of its contrast.
 
     The strata of a contrast such as CCI are subset and label, and a subset that lacks one label enters only one mean.

@@ -34,14 +34,16 @@ class AskedQuestion:
     Attributes:
         answer: The key, upper-case; None where it is withheld.
         choices: What can be chosen, upper-case, such as letters; empty where that is not known.
-        written: Whether nothing is offered, and the answer is a number or a text.
         strata: The question's columns, such as type and difficulty.
+        written: Whether nothing is offered, and the answer is a number or a text.
+        item_id: The item of a run that asks the same; empty where that is not known.
     """
 
     answer: str | None
     choices: Sequence[str] = ()
     strata: Mapping[str, str] = field(default_factory=dict)
     written: bool = False
+    item_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
 
     Args:
         source: A prepared table (.parquet), whose strata are the columns that do not tell the versions of an item
-            apart; or CSV with the columns ``item``, ``version``, ``answer`` and any others, which are strata.
+            apart; or CSV with the columns ``item``, ``version``, ``answer`` and any others, which are strata, but for
+            ``item_id``, which says what runs call a version.
         clips: Columns that name clips, which are no strata.
 
     Raises:
@@ -72,6 +75,7 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
     problems = Problems()
     asked: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
+    named: set[str] = set()
     for where, row in rows:
         item = str(row["item"])
         key = item, str(row["version"])
@@ -83,7 +87,11 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
         letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
         answer = str(row["answer"]).strip().upper() if row["answer"] else None
-        asked[key] = AskedQuestion(answer, letters, strata, written=OPTIONS in row and not letters)
+        item_id = str(row.get("item_id") or "")
+        if item_id in named:
+            problems.add(where, f"Expected each item_id once, but {quote(item_id)} is there twice.")
+        named |= {item_id} - {""}
+        asked[key] = AskedQuestion(answer, letters, strata, OPTIONS in row and not letters, item_id)
     problems.raise_if_any(f"{source.name} cannot be used")
     return asked
 
@@ -237,7 +245,8 @@ def keyed_questions(
             item.key or None,
             [choice.value for choice in item.choices],
             by_id.get(item.item_id, {}),
-            written=not item.choices,
+            not item.choices,
+            item.item_id,
         )
         for item in inquiry.items(rows)
         for way in item.ways

@@ -43,7 +43,7 @@ class HumanStudy:
     def questions(self, rows: Iterable[Mapping[str, Any]]) -> dict[Key, AskedQuestion]:
         """What people can be asked about the rows of a prepared table: each item in each version."""
         return {
-            (row["item_id"], version): AskedQuestion(key, self.choices, self.stratum(row))
+            (row["item_id"], version): AskedQuestion(key, self.choices, self.stratum(row), item_id=row["item_id"])
             for row in rows
             for version, key in self.versions.items()
         }

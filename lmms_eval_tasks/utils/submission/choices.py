@@ -40,6 +40,7 @@ class ChoiceForm:
         siblings: The ids that a file must have where it has one of them, for a split that is not prepared.
         id_field: The field of the item's id.
         answer_field: The field of the answer; an empty text stands for none.
+        notes: What to know before a file is sent, a sentence each.
     """
 
     card: Card
@@ -54,6 +55,7 @@ class ChoiceForm:
     siblings: Callable[[str], Iterable[str]] = lambda item_id: ()
     id_field: str = "row_id"
     answer_field: str = "model_answer"
+    notes: tuple[str, ...] = ()
 
     def examine(
         self,
@@ -86,7 +88,8 @@ class ChoiceForm:
                     wanted, got = ", ".join(self.row_type.model_fields), ", ".join(values)
                     raise InputError(f"Expected the fields {wanted} of {self.row_type.__name__}, but got {got}.")
                 lines.append({name: values[name] for name in self.row_type.model_fields})
-        return Built(as_lines(lines), len(lines), sum(not line[self.answer_field] for line in lines))
+        empty = sum(not line[self.answer_field] for line in lines)
+        return Built(as_lines(lines), len(lines), empty, self.notes)
 
     def check(
         self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues

@@ -126,7 +126,7 @@ class SubmissionForm:
     Attributes:
         parts: Names of the files that it takes; the first one is what goes to the leaderboard. A part that has a
             subset's name holds the items of that subset alone.
-        path: Split and part to the file's place below a run's output path.
+        path: Split and part to the file's place below a run's output path. A run puts its model before the ending.
         examine: Notes what of a run cannot be submitted and only this benchmark knows of; the flag says whether
             incomplete runs are allowed.
         build: The file of a part, from items of a run and the part's rows; None where no item has what the file needs.

@@ -11,7 +11,10 @@ from tiny_runs import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion import engine as engine_module
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
-from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
+from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
+from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 
 Clips = dict[str, tuple[Path, Path]]
@@ -23,8 +26,8 @@ def wan(checkpoints: Path) -> Engine:
     return tiny_engine(checkpoints, "wan2.1-1.3b")
 
 
-def pair(clips: Clips, name: str = "long", item_id: str = "pair") -> ClipPair:
-    return ClipPair(item_id, *clips[name], CAPTION)
+def pair(clips: Clips, name: str = "long", item_id: str = "pair") -> AskedClips:
+    return AskedClips.pair(item_id, *clips[name], CAPTION)
 
 
 def loss(answer: DenoisingResponse) -> tuple[float, float]:
@@ -54,7 +57,7 @@ def test_exchanging_the_files_flips_the_difference_exactly(
     engine = tiny_engine(checkpoints, family, protocol=protocol)
     forward, backward = loss(engine.measure(pair(clips)))
     files = clips["long"]
-    assert loss(engine.measure(ClipPair("pair", files[1], files[0], CAPTION))) == (backward, forward)
+    assert loss(engine.measure(AskedClips.pair("pair", files[1], files[0], CAPTION))) == (backward, forward)
     assert forward != backward
 
 
@@ -62,7 +65,7 @@ def test_a_clip_that_is_its_own_reversal_ties(tmp_path: Path, wan: Engine) -> No
     film = falling_ball(np.random.default_rng(3))
     film[12:] = film[:12][::-1]
     forward, _ = write_pair(tmp_path, "mirrored", film)
-    assert len(set(loss(wan.measure(ClipPair("a", forward, forward, CAPTION))))) == 1
+    assert len(set(loss(wan.measure(AskedClips.pair("a", forward, forward, CAPTION))))) == 1
 
 
 def test_noise_is_the_pairs_own(clips: Clips, checkpoints: Path, wan: Engine) -> None:
@@ -100,7 +103,7 @@ def test_sizes_follow_the_clip_in_the_wan_scripts(checkpoints: Path) -> None:
 
 def test_a_null_prompt_reads_no_caption(checkpoints: Path, clips: Clips, wan: Engine) -> None:
     engine = tiny_engine(checkpoints, "wan2.1-1.3b", prompt="null")
-    blank = loss(engine.measure(ClipPair("pair", *clips["long"], "")))
+    blank = loss(engine.measure(AskedClips.pair("pair", *clips["long"], "")))
     assert blank == loss(engine.measure(pair(clips)))
     assert blank != loss(wan.measure(pair(clips)))
 
@@ -232,24 +235,24 @@ def test_bad_pairs_say_why_and_leave_the_next_alone(tmp_path: Path, clips: Clips
     absent = tmp_path / "absent.mp4"
     forward, backward = clips["long"]
     cases = {
-        ("unreadable_clip", f"Expected {text} to be a video, but it cannot be opened."): ClipPair(
+        ("unreadable_clip", f"Expected {text} to be a video, but it cannot be opened."): AskedClips.pair(
             "a", text, backward, "x"
         ),
-        ("unreadable_clip", f"Expected a clip at {absent}, but there is no such file."): ClipPair(
+        ("unreadable_clip", f"Expected a clip at {absent}, but there is no such file."): AskedClips.pair(
             "a", forward, absent, "x"
         ),
-        ("no_caption", "Expected a caption for a, but got none; or run prompt=null."): ClipPair(
+        ("no_caption", "Expected a caption for a, but got none; or run prompt=null."): AskedClips.pair(
             "a", forward, backward, ""
         ),
         (
             "short_clip",
             "Expected at least 5 frames at the model's frame rate, but the clip has 3.",
-        ): ClipPair("a", *clips["tiny"], "x"),
+        ): AskedClips.pair("a", *clips["tiny"], "x"),
         (
             "unequal_clips",
             "Expected long_forward.mp4 and short_backward.mp4 to be one clip and its reversal, but they have 24 and 12 "
             "frames.",
-        ): ClipPair("a", forward, clips["short"][1], "x"),
+        ): AskedClips.pair("a", forward, clips["short"][1], "x"),
     }
     for expected, bad in cases.items():
         assert refused(wan.measure(bad)) == expected
@@ -260,7 +263,7 @@ def test_a_truncated_clip_is_unreadable(tmp_path: Path, clips: Clips, wan: Engin
     cut = tmp_path / "cut.mp4"
     data = clips["long"][0].read_bytes()
     cut.write_bytes(data[: len(data) // 2])
-    assert refused(wan.measure(ClipPair("a", cut, clips["long"][1], "x")))[0] == "unreadable_clip"
+    assert refused(wan.measure(AskedClips.pair("a", cut, clips["long"][1], "x")))[0] == "unreadable_clip"
 
 
 def test_what_nobody_foresaw_is_named(checkpoints: Path, clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,5 +284,55 @@ def test_answers_say_what_they_rest_on(clips: Clips, wan: Engine) -> None:
     chosen = {"family", "pretrained", "protocol", "target", "predicts", "prompt", "seed", "dtype", "frames", "fps"}
     assert chosen <= answer.settings.keys()
     assert answer.settings["predicts"] == "velocity" and answer.settings["target"] == "training"
-    assert answer.settings_digest == wan.digest
+    assert answer.settings_digest == wan.digests[AnswerForm.LOSSES]
     assert answer.frames is not None and (answer.frames.used, answer.frames.file_fps) == (22, 8.0)
+
+
+def clip_losses(engine: Engine, *files: Path, group: str = "scene", item: str = "pair") -> ClipLosses:
+    answer = engine.measure(AskedClips.of_group(item, group, files))
+    assert isinstance(answer, ClipLosses) and answer.error is None and answer.losses, answer.error
+    return answer
+
+
+@pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5"])
+def test_losses_of_clips_go_with_their_files(checkpoints: Path, clips: Clips, family: str) -> None:
+    engine, (one, other) = tiny_engine(checkpoints, family), clips["long"]
+    there, back = clip_losses(engine, one, other), clip_losses(engine, other, one)
+    assert there.losses == back.losses[::-1] and there.curves == back.curves[::-1]
+    assert there.losses[0] != there.losses[1]
+    three = clip_losses(engine, one, other, one)
+    assert three.losses == [*there.losses, there.losses[0]], "equal clips have equal losses to the bit"
+    assert [np.mean(curve) for curve in there.curves] == pytest.approx(there.losses)
+
+
+def test_all_clips_of_a_group_see_the_same_noise(clips: Clips, wan: Engine) -> None:
+    first, second = (clip_losses(wan, *clips["long"], item=item) for item in ("a", "b"))
+    assert first.details["seeds"] == second.details["seeds"] and first.losses == second.losses
+    apart = clip_losses(wan, *clips["long"], group="another scene")
+    assert apart.details["seeds"] != first.details["seeds"] and apart.losses != first.losses
+
+
+def test_clips_without_a_caption_are_asked_with_the_empty_text(clips: Clips, checkpoints: Path, wan: Engine) -> None:
+    """Whatever `prompt` says, and the answer's settings say so; its losses are those of a pair with that noise."""
+    answer = clip_losses(wan, *clips["long"])
+    assert answer.settings["prompt"] == "null" and wan.settings.prompt == "forward"
+    assert answer.settings_digest == wan.digests[AnswerForm.CLIP_LOSSES] != wan.digests[AnswerForm.LOSSES]
+    null = tiny_engine(checkpoints, "wan2.1-1.3b", prompt="null")
+    assert loss(null.measure(AskedClips.pair("scene", *clips["long"], ""))) == tuple(answer.losses)
+
+
+def test_clips_of_different_shapes_are_not_compared(clips: Clips, wan: Engine) -> None:
+    answer = wan.measure(AskedClips.of_group("pair", "scene", (clips["long"][0], clips["short"][0])))
+    assert isinstance(answer, ClipLosses) and answer.error is not None and answer.losses is None
+    assert (answer.error.kind, answer.error.message) == (
+        "unequal_clips",
+        "Expected clips of the same frames, size and rate, but long_forward.mp4 has 24 frames of 32x32 at 8 a second, "
+        "short_forward.mp4 has 12 frames of 32x32 at 8 a second.",
+    )
+
+
+def test_kept_answers_of_either_form_are_never_taken_for_the_other(clips: Clips, wan: Engine, tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path, wan.digests)
+    asked = [AskedClips.pair("a", *clips["long"], ""), *(AskedClips.of_group("a", one, clips["long"]) for one in "ab")]
+    store.put(asked[1], clip_losses(wan, *clips["long"], group="a", item="a"))
+    assert [store.get(one) is not None for one in asked] == [False, True, False]

@@ -21,7 +21,7 @@ from tiny_runs import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, to_pixels
-from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
+from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
 from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.protocol import centred_positions
@@ -135,7 +135,7 @@ def network_prediction(
 def test_losses_are_those_of_diffusers_schedulers(checkpoints: Path, clips: Clips, family: str, target: str) -> None:
     engine = tiny_engine(checkpoints, family, target=target)
     forward, backward = clips["long"]
-    answer = engine.measure(ClipPair("pair", forward, backward, "a ball falls"))
+    answer = engine.measure(AskedClips.pair("pair", forward, backward, "a ball falls"))
     assert answer.error is None and answer.losses is not None and answer.frames is not None
     adapter = engine.adapter
     text = engine._texts["a ball falls"]
@@ -239,7 +239,7 @@ def test_cogvideox_1_5_leaves_its_copied_latent_out(checkpoints: Path, clips: Cl
     adapter = engine.adapter
     latents = adapter.encode_frames(torch.rand(1, 3, 9, 32, 32, generator=torch.Generator().manual_seed(0)))
     assert latents.shape[2] == 4 and torch.equal(latents[:, :, 0], latents[:, :, 1])
-    answer = engine.measure(ClipPair("pair", *clips["long"], "a ball falls"))
+    answer = engine.measure(AskedClips.pair("pair", *clips["long"], "a ball falls"))
     assert [window.latents for window in answer.windows] == [3, 3, 1]
 
 
@@ -261,7 +261,7 @@ def test_an_unknown_family_names_those_there_are() -> None:
 
 @pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5", "ltx-13b"])
 def test_half_precision_stays_near(checkpoints: Path, clips: Clips, family: str) -> None:
-    pair = ClipPair("pair", *clips["long"], "a ball falls")
+    pair = AskedClips.pair("pair", *clips["long"], "a ball falls")
     full = tiny_engine(checkpoints, family).measure(pair).loss
     half = tiny_engine(checkpoints, family, dtype="bfloat16").measure(pair).loss
     assert full is not None and half is not None

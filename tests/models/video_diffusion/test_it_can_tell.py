@@ -6,7 +6,7 @@ from small_clips import falling_ball, write_pair
 from toy_denoiser import toy_engine, train
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
+from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
 from lmms_eval_tasks.utils.stats.estimates import estimate
 from lmms_eval_tasks.yocausal.metrics import RSI
 from lmms_eval_tasks.yocausal.rsi import compare_losses
@@ -15,16 +15,16 @@ HELD_OUT = 40
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> list[ClipPair]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> list[AskedClips]:
     folder, rng = tmp_path_factory.mktemp("held_out"), np.random.default_rng(1000)
     return [
-        ClipPair(str(index), *write_pair(folder, str(index), falling_ball(rng)), "a ball falls")
+        AskedClips.pair(str(index), *write_pair(folder, str(index), falling_ball(rng)), "a ball falls")
         for index in range(HELD_OUT)
     ]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_training_direction_decides_rsi(held_out: list[ClipPair], backwards: bool) -> None:
+def test_training_direction_decides_rsi(held_out: list[AskedClips], backwards: bool) -> None:
     engine = toy_engine(train(falling_ball, backwards))
     records = []
     for pair in held_out:
@@ -40,10 +40,10 @@ def test_training_direction_decides_rsi(held_out: list[ClipPair], backwards: boo
         assert rsi.value > 80 and rsi.low > 50
 
 
-def test_swapped_files_flip_the_difference_exactly(held_out: list[ClipPair]) -> None:
+def test_swapped_files_flip_the_difference_exactly(held_out: list[AskedClips]) -> None:
     engine = toy_engine(train(falling_ball, backwards=False, films=32, steps=20))
     for pair in held_out[:5]:
         here = engine.measure(pair).loss
-        there = engine.measure(ClipPair(pair.item_id, pair.backward, pair.forward, pair.caption)).loss
+        there = engine.measure(AskedClips.pair(pair.item_id, *reversed(pair.clips), pair.caption)).loss
         assert here is not None and there is not None
         assert here.backward - here.forward == -(there.backward - there.forward)

@@ -12,7 +12,7 @@ from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 from yocausal_records import pair_record
 
 from lmms_eval_tasks.models.video_diffusion.encoding import cover
-from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
+from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
 from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
 from lmms_eval_tasks.sample.world.physics import FPS as FILMED
 from lmms_eval_tasks.sample.world.render import render
@@ -46,9 +46,9 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPair]]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[AskedClips]]:
     folder = tmp_path_factory.mktemp("held_out")
-    pairs: dict[bool, list[ClipPair]] = {True: [], False: []}
+    pairs: dict[bool, list[AskedClips]] = {True: [], False: []}
     kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
@@ -56,13 +56,13 @@ def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPa
             file = f"{causal}_{number}.mp4"
             write_pair(render(scene)[0], folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(ClipPair(file, forward, backward, caption))
+            pairs[causal].append(AskedClips.pair(file, forward, backward, caption))
     return pairs
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_training_direction_decides_rsi_where_there_is_a_cause(
-    held_out: dict[bool, list[ClipPair]], backwards: bool
+    held_out: dict[bool, list[AskedClips]], backwards: bool
 ) -> None:
     engine = toy_engine(train(any_seen, backwards))
     records = []

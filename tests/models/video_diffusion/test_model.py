@@ -18,6 +18,7 @@ from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 from lmms_eval_tasks.plugin import register
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import read_denoising
 
@@ -115,7 +116,7 @@ def test_a_killed_run_goes_on_and_repeats_nothing(make: Make, clips: Clips, monk
 def test_kept_answers_are_for_the_same_settings_captions_and_clips(make: Make, clips: Clips, tmp_path: Path) -> None:
     table = rows(clips)[:1]
     before = ask(make(), table)
-    assert make().engine.digest == make(batch=1, offload=True).engine.digest
+    assert make().engine.digests == make(batch=1, offload=True).engine.digests
     for other in ({"seed": 1}, {"target": "noise"}, {"prompt": "null"}, {"protocol": "wan_scripts"}):
         assert ask(make(**other), table) != before
     assert ask(make(), [{**table[0], "caption": "another"}]) != before
@@ -210,11 +211,11 @@ def test_faults_that_differ_or_are_the_clips_end_nothing(
 
 
 def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: Path) -> None:
-    first = make().engine.digest
+    first = make().engine.digests[AnswerForm.LOSSES]
     folder = Path(make().engine.settings.pretrained)
     (folder / "note.txt").write_text("trained on", encoding="utf-8")
     try:
-        assert make().engine.digest != first
+        assert make().engine.digests[AnswerForm.LOSSES] != first
     finally:
         (folder / "note.txt").unlink()
 
@@ -226,7 +227,7 @@ def test_an_answer_that_is_kept_goes_by_the_name_that_the_model_has_now(make: Ma
     (again,) = (read_denoising(text) for text in ask(renamed, table))
     assert (first.settings["model"], again.settings["model"]) == ("wan2.1-1.3b", "Causal Wan")
     assert renamed.answers_kept == 1 and again.loss == first.loss
-    assert again.settings_digest == first.settings_digest == renamed.engine.digest
+    assert again.settings_digest == first.settings_digest == renamed.engine.digests[AnswerForm.LOSSES]
 
 
 @pytest.mark.parametrize(

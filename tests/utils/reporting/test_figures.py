@@ -89,7 +89,7 @@ def test_no_score_is_no_dot() -> None:
 
 
 def test_shares_are_of_the_whole() -> None:
-    figure = share_plot("c", [RunRecords("A", "x", []), RunRecords("B", "y", [])], [{"a": 1, "b": 3}, {}], ["a", "b"])
+    figure = share_plot("c", [RunRecords("1", "x", []), RunRecords("2", "y", [])], [{"a": 1, "b": 3}, {}], ["a", "b"])
     assert re.findall(r"width:([\d.]+)%", figure) == ["25.00", "75.00"]
     assert "1 a · 3 b" in figure and "<small>none</small>" in figure
 
@@ -101,7 +101,7 @@ def test_an_empty_cell_is_no_zero() -> None:
 
 
 def test_counts_show_their_sum_and_the_diagonal() -> None:
-    figure = count_table(RunRecords("A", "x", []), "t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"])
+    figure = count_table(RunRecords("1", "x", []), "t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"])
     assert figure.count(" same") == 1 and ">4</td>" in figure
 
 

@@ -20,7 +20,7 @@ def records(*pairs: tuple[Outcome, ...]) -> list[Record]:
 
 
 def shown(*pairs: tuple[Outcome, ...]) -> list[RunRecords]:
-    return [RunRecords("A", "model", [records(*pairs)])]
+    return [RunRecords("1", "model", [records(*pairs)])]
 
 
 def consistency(runs: list[RunRecords], members: str) -> Panel:
@@ -38,7 +38,7 @@ def test_consistency_counts_complete_scored_pairs() -> None:
 
 def test_pairs_of_one_name_in_two_parts_are_two_pairs() -> None:
     part = records((C, C))
-    assert "2 both right" in consistency([RunRecords("A", "model", [part, part])], "clips").body
+    assert "2 both right" in consistency([RunRecords("1", "model", [part, part])], "clips").body
 
 
 def test_every_item_has_an_outcome() -> None:

@@ -118,7 +118,7 @@ def test_the_prompt_can_be_chosen_of_what_is_answered_in_words(tmp_path: Path) -
     assert alone.prompt is not None and alone.prompt.fields == {"question"}
     with pytest.raises(InputError, match=r"Expected a prompt with question, .* 'mcq_letter', which has question and"):
         read_task_settings(own, own.kinds["pairs"], {"prompt": "countervqa"}, {PROMPT: "mcq_letter"})
-    losses = TaskKind(METRICS, takes_losses=True, views=())
+    losses = TaskKind(METRICS, answer_form="denoising losses", views=())
     assert read_task_settings(own, losses, {"prompt": OFFICIAL}, {}) == TaskSettings()
     kept = TaskKind(METRICS, read_settings=lambda kwargs, environment: TaskSettings())
     assert read_task_settings(own, kept, {}, {}).prompt is None

@@ -99,8 +99,8 @@ def test_items_from_a_prepared_table(tmp_path: Path) -> None:
     path = tmp_path / "test.parquet"
     pq.write_table(pa.Table.from_pylist([row, {**row, "item_id": "q_1", "version": 1, "answer": None}]), path)
     assert read_items(path) == {
-        ("q", "0"): AskedQuestion("C", "ABC", {"type": "planning"}),
-        ("q", "1"): AskedQuestion(None, "ABC", {"type": "planning"}),
+        ("q", "0"): AskedQuestion("C", "ABC", {"type": "planning"}, item_id="q_0"),
+        ("q", "1"): AskedQuestion(None, "ABC", {"type": "planning"}, item_id="q_1"),
     }
 
 
@@ -159,6 +159,6 @@ def test_items_of_a_table_without_options_are_written_and_their_clips_are_no_str
     pq.write_table(pa.table({**groups, "options": options, **clips}), tmp_path / "items.parquet")
     asked = read_items(tmp_path / "items.parquet", ("clip", "clip_2"))
     assert asked == {
-        ("g", "1"): AskedQuestion("3", "", {}, written=True),
-        ("g", "2"): AskedQuestion("4", "", {}, written=True),
+        ("g", "1"): AskedQuestion("3", "", {}, written=True, item_id="1"),
+        ("g", "2"): AskedQuestion("4", "", {}, written=True, item_id="2"),
     }

@@ -1,4 +1,4 @@
-"""The README, followed by a newcomer: its runnable blocks, in order, in an empty folder."""
+"""The page Start, followed by a newcomer: its runnable blocks, in order, in an empty folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from host_run import environment
 pytestmark = pytest.mark.host
 
 
-def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
+def test_the_first_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     env = environment(tmp_path / "home")
     env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
-    runnable = [block for block in blocks(ROOT / "README.md") if block.run]
-    assert len(runnable) == 4
+    runnable = [block for block in blocks(ROOT / "docs/start.md") if block.run]
+    assert len(runnable) == 6
     printed = ""
     for block in runnable:
         finished = subprocess.run(

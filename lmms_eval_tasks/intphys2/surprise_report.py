@@ -1,0 +1,83 @@
+"""What a report shows of losses: the score beside that of motion alone, by timestep, and a pair's two clips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords
+from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, heat_map, usual_panels
+from lmms_eval_tasks.intphys2.card import CARD
+from lmms_eval_tasks.intphys2.surprise import LETTERS
+from lmms_eval_tasks.intphys2.surprise_metrics import (
+    EQUAL_MOTION,
+    MOVES_LESS,
+    NON_FINITE_RATE,
+    PAIRS,
+    PREFERENCE,
+    TIE_RATE,
+    UNPARSED_RATE,
+    preference_at,
+)
+
+CHANCE = CARD.chance[PREFERENCE.name]
+COLUMNS = (
+    Column(PREFERENCE, interval=True),
+    Column(PREFERENCE, "vs 50", against=CHANCE),
+    Column(EQUAL_MOTION, "equal motion", interval=True),
+    Column(MOVES_LESS, "moves less"),
+    Column(TIE_RATE),
+    Column(NON_FINITE_RATE),
+    Column(UNPARSED_RATE),
+    Column(COMMON_METRICS[1]),
+    Column(PAIRS),
+)
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """The score, the same where motion is equal, and what motion alone would score."""
+    return (
+        ReferencedMetric(PREFERENCE, CHANCE, note="A pair is won where its possible clip has the lower loss."),
+        ReferencedMetric(EQUAL_MOTION, CHANCE, note="Of the 30% of pairs whose two clips move the most equally."),
+        ReferencedMetric(MOVES_LESS, CHANCE, note="What a loss would score that follows nothing but motion."),
+    )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """The score by timestep, where a run has some, and which clip has the lower loss."""
+    timesteps = sorted({timestep for run in runs for record in run.records for timestep in record.fields["timesteps"]})
+    return [*([_by_timestep(runs, timesteps)] if timesteps else []), *usual_panels(runs)]
+
+
+def _by_timestep(runs: Sequence[RunRecords], timesteps: Sequence[float]) -> Panel:
+    """A row for each run that measured at one of the timesteps."""
+    cells = {
+        (f"{run.tag} {run.name}", f"{timestep:g}"): run.estimate(preference_at(timestep))
+        for run in runs
+        for timestep in timesteps
+    }
+    rows = dict.fromkeys(row for (row, _), score in cells.items() if score)
+    columns = [f"{timestep:g}" for timestep in timesteps]
+    figure = heat_map(f"{PREFERENCE.title} by timestep", list(rows), columns, cells, PREFERENCE.bounds)
+    note = (
+        "Percent of pairs whose possible clip has the lower loss at a timestep alone, from little noise to much; 50 is "
+        "chance. Small: scenes. The interval over scenes shows where the pointer rests on a cell."
+    )
+    return Panel("Possible preferred, by timestep", figure, note, wide=True)
+
+
+def item_view(record: Record, row: Row) -> ItemView:
+    """The pair's two clips in the order in which they were shown."""
+    clips = {letter: clip for letter, clip in zip(LETTERS, record.fields["clips"], strict=True) if clip}
+    return ItemView(clips, text=f"Clip {record.expected} is possible, and should have the lower loss.")
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The loss of each clip, and how much moves in it."""
+    facts: dict[str, str] = {}
+    for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
+        facts |= {
+            f"{name} {letter}": f"{number:.6g}"
+            for letter, number in zip(LETTERS, numbers, strict=False)
+            if number is not None
+        }
+    return AnswerView(facts)

@@ -1,0 +1,171 @@
+"""The best of several runs, where a benchmark's authors report it: said to be an optimistic choice, and by how much."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.views import MASKED
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.runs.results_file import RESULTS
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.stats.best_of import BestOf, best_of
+
+OPTIMISTIC = (
+    "The authors report the best of several runs and prompts. That is an optimistic choice: by choice is how far the "
+    "best of as many runs that do not differ is expected to lie above one of them (bootstrap over groups, 10,000 "
+    "draws, seed 0, the same draw for all runs)."
+)
+
+
+class _Entry(NamedTuple):
+    """What a run has of one task."""
+
+    run: Run
+    task: Task
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What has to be the same of entries that stand beside each other: view, N of the version, set and items."""
+        records = self.run.records[self.task.name]
+        version = self.run.versions.get(self.task.name, "?").partition("-")[0]
+        items = frozenset((record.item_id, record.expected) for record in records)
+        return self.task.view, version, self.run.set_of(self.task.name), items
+
+    def __str__(self) -> str:
+        """How messages call it."""
+        return f"{self.task.name} ({self.run.path.name.removesuffix(RESULTS)})"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Runs of one model on the same part of a benchmark, of whose score its authors report the best.
+
+    Attributes:
+        title: Of which benchmark, part and score.
+        model: The model.
+        alike: Two or more that were asked the same; empty where none were.
+        apart: Others, which were asked something else.
+    """
+
+    title: str
+    model: str
+    alike: tuple[_Entry, ...]
+    apart: tuple[_Entry, ...]
+
+    @cached_property
+    def found(self) -> BestOf | None:
+        """The best of those that were asked the same; None where they have no score."""
+        if not self.alike:
+            return None
+        kind = self.alike[0].task.kind
+        return best_of(kind.metric(kind.best_of), [run.records[task.name] for run, task in self.alike])
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """Names of all tasks in it."""
+        return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
+
+    @property
+    def at_chance(self) -> float | None:
+        """What the best of as many runs at chance would show; None where chance is not known."""
+        task = self.alike[0].task
+        chance = None if task.view == MASKED else task.benchmark.card.chance.get(task.kind.best_of)
+        return chance + self.found.inflation if self.found and chance is not None else None
+
+    def cells(self) -> tuple[str, ...]:
+        """Its row of a table: how many runs, the best with its interval, the mean, and what the choice is worth."""
+        assert self.found is not None
+        best, chance = self.found.best, self.at_chance
+        return (
+            f"{self.found.runs}",
+            f"{best.value:.1f} [{best.low:.1f}, {best.high:.1f}]",
+            f"{self.found.mean:.1f}",
+            f"+{self.found.inflation:.1f}",
+            "" if chance is None else f"{chance:.1f}",
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Which one is the best, what chance would show, and what does not stand beside them."""
+        if self.found:
+            yield f"{self.model}: the best of {self.found.runs} is {self.alike[self.found.place]}."
+            if self.at_chance is not None:
+                yield f"{self.found.runs} runs at chance would show {self.at_chance:.1f}."
+        if self.apart:
+            names = summarize_names([str(entry) for entry in self.apart], 3)
+            yield (
+                f"{self.model}: not set beside {'them' if self.alike else 'each other'}, being of other items, another "
+                f"version or another view: {names}."
+            )
+
+
+HEADINGS = ("runs", "best", "mean", "by choice", "at chance")
+
+
+def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:
+    """A table for each part of a benchmark of whose score its authors report the best of several runs: a row per model.
+
+    Where no two runs of a model were asked the same, a sentence says so. `only` is the one task or group to show; all
+    if it is empty.
+    """
+    tables: dict[str, FittingTable] = {}
+    captions: dict[str, list[str]] = {}
+    for several in find_several(runs, only):
+        table = tables.setdefault(several.title, FittingTable(several.title, ("model", *HEADINGS)))
+        if several.found:
+            table.add_row(several.model, *several.cells())
+        captions.setdefault(several.title, []).extend(several.sentences())
+    shown: list[FittingTable | str] = []
+    for title, table in tables.items():
+        if table.row_count:
+            table.caption = "\n".join((OPTIMISTIC, *captions[title]))
+            shown.append(table)
+        else:
+            shown += [f"{title}. {sentence}" for sentence in captions[title]]
+    return shown
+
+
+def best_notes(found: Sequence[Several], tasks: Sequence[str]) -> tuple[str, ...]:
+    """The same in sentences, for a page's section of some tasks."""
+    notes: list[str] = []
+    for several in found:
+        if several.tasks.isdisjoint(tasks):
+            continue
+        cells = zip(HEADINGS, several.cells(), strict=True) if several.found else ()
+        told = [*filter(None, [", ".join(f"{name} {cell}" for name, cell in cells if cell)]), *several.sentences()]
+        notes += [f"{several.title}. {' '.join(told)}"] if told else []
+    return (OPTIMISTIC, *notes) if notes else ()
+
+
+def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
+    """Runs of one model on the same part of a benchmark; `only` as for `best_tables`."""
+    entries: defaultdict[tuple[str, str], list[_Entry]] = defaultdict(list)
+    for run in runs:
+        for name in run.groups.get(only, [only] if only else run.records):
+            task = registry().find_task(name)
+            if task and task.kind.best_of and name in run.records:
+                metric = task.kind.metric(task.kind.best_of)
+                part = " ".join(filter(None, (task.split, task.pointer.get("subset"))))
+                title = f"{task.benchmark.name}, {part}: the best of several runs ({metric.title})"
+                entries[title, run.name].append(_Entry(run, task))
+    for (title, model), found in entries.items():
+        yield from _set_beside(title, model, found)
+
+
+def _set_beside(title: str, model: str, entries: Sequence[_Entry]) -> Iterator[Several]:
+    """Entries of a model by what they were asked; nothing where no two are of one view."""
+    asked: defaultdict[tuple[object, ...], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        asked[entry.asked].append(entry)
+    apart = tuple(found[0] for found in asked.values() if len(found) == 1)
+    alike = [tuple(found) for found in asked.values() if len(found) > 1]
+    for found in alike:
+        yield Several(title, model, found, apart if found is alike[-1] else ())
+    if not alike and len({entry.task.view for entry in apart}) < len(apart):
+        yield Several(title, model, (), apart)

@@ -1,0 +1,116 @@
+"""A series of runs: scores against a quantity as a figure, or what repeated runs have in common and how they spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+
+from lmms_eval_tasks.report.runs import columns_of, entries_of
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.reporting.figures import Dot, Place, dot_plot, fit_axis, line_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.series import SEED, SeriesValue
+from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
+from lmms_eval_tasks.utils.stats.estimates import Records
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What runs that differ in their seed alone score.
+
+    Attributes:
+        mean: Their mean.
+        deviation: Standard deviation of one run (n - 1 in the denominator); None of a single run.
+        low: The lowest score.
+        high: The highest score.
+        runs: How many runs have the score.
+    """
+
+    mean: float
+    deviation: float | None
+    low: float
+    high: float
+    runs: int
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> Spread:
+        """The spread of one score or more."""
+        deviation = stdev(scores) if len(scores) > 1 else None
+        return cls(mean(scores), deviation, min(scores), max(scores), len(scores))
+
+    @property
+    def text(self) -> str:
+        """The deviation, with two decimals."""
+        return "N/A" if self.deviation is None else f"{self.deviation:.2f}"
+
+
+def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """One table per task or group that runs of several seeds hold: each score's mean over the seeds, and its spread.
+
+    Raises:
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
+    """
+    seeds = [run for run in runs if run.series and run.series.name == SEED]
+    tables = []
+    for name, entries in entries_of(seeds, only).items() if seeds else ():
+        headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")
+        table = FittingTable(f"{name}: over {len(entries)} seeds", headings)
+        for metric in (column.metric for column in columns_of(entries[0][1][0]) if column.metric):
+            if metric.kind == "mean" and (scores := _scores(metric, entries)):
+                spread = Spread.of(scores)
+                numbers = (f"{number:.1f}" for number in (spread.low, spread.high))
+                table.add_row(metric.title, f"{spread.mean:.1f}", spread.text, *numbers, str(spread.runs))
+        tables.append(table)
+    return tables
+
+
+def _scores(metric: Metric, entries: Sequence[tuple[Run, Sequence[str]]]) -> list[float]:
+    """A score of each run that has it."""
+    parts: Iterator[list[Records]] = ([run.records[task] for task in tasks] for run, tasks in entries)
+    scores = (score_tasks(metric, map(metric.units, of_run)) for of_run in parts)
+    return [score for score in scores if score is not None]
+
+
+def series_panels(
+    members: Sequence[tuple[SeriesValue, RunRecords]], references: Sequence[ReferencedMetric]
+) -> list[Panel]:
+    """Each score of a series' runs: against the quantity, or over seeds with the mean; nothing without a series."""
+    if not members:
+        return []
+    panel = _seeds_panel if members[0][0].name == SEED else _line_panel
+    return [panel(members, reference) for reference in references]
+
+
+def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
+    along = members[0][0].name
+    scored = [(value, run, score) for value, run in members if (score := reference.estimate(run.parts))]
+    places = [Place(value.title, value.number, score, run.tag) for value, run, score in scored]
+    ends = [end for place in places for end in (place.score.low, place.score.high)]
+    figure = line_plot(
+        f"{reference.metric.title} against {along}, with 95% intervals",
+        places,
+        along,
+        (reference.axis_title, fit_axis(reference.metric.bounds, ends)),
+        reference.chance,
+    )
+    return Panel(f"{reference.heading} against {along}", figure, "Bars are 95% intervals of each run alone.")
+
+
+def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
+    scored = [(value, run, reference.estimate(run.parts)) for value, run in members]
+    dots = [Dot.of(value.title, score, run.tag) for value, run, score in scored]
+    known = [score.value for _, _, score in scored if score]
+    note = "No seed has the score."
+    if known:
+        spread = Spread.of(known)
+        dots.append(Dot(f"mean of {spread.runs} seeds", spread.mean, spread.low, spread.high, kind="mean"))
+        note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {spread.text}."
+    ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
+    plot = dot_plot(
+        f"{reference.metric.title} over seeds", dots, fit_axis(reference.metric.bounds, ends), reference.chance
+    )
+    return Panel(f"{reference.heading} over seeds", plot, note)

@@ -1,0 +1,73 @@
+"""Runs of one model along a quantity, as the training step, or over seeds: each run's value, read from its folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_eval_tasks.utils.core.problems import InputError
+
+SEED = "seed"
+"""The series whose runs repeat one another; the values of any other are a quantity."""
+NUMBER = r"\d+(?:\.\d+)?"
+
+
+@dataclass(frozen=True)
+class SeriesValue:
+    """Where a run stands in a series.
+
+    Attributes:
+        name: What the series is along, such as ``step``.
+        number: The run's value.
+    """
+
+    name: str
+    number: float
+
+    @property
+    def title(self) -> str:
+        """What a report calls the run, such as ``step 500``."""
+        return f"{self.name} {int(self.number) if self.number.is_integer() else self.number}"
+
+
+def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
+    """The value of each folder of a series, in its order, from the folder's name, or else from its whole path.
+
+    It is the number that follows the series' name (``step-500``, ``global_step500``), or the one number in which names
+    differ that are otherwise the same (``ckpt-500``, ``qwen2.5-ckpt-500``).
+
+    Raises:
+        InputError: where values cannot be read so, or two folders have the same.
+    """
+    for texts in ([folder.name for folder in folders], [folder.as_posix() for folder in folders]):
+        found = _numbers_after(name, texts) or _differing_numbers(texts)
+        if found:
+            break
+    else:
+        shown = ", ".join(map(str, folders))
+        raise InputError(
+            f"Expected folders whose names say the {name}, as {name}-500, or are the same but for one number, as "
+            f"ckpt-500 and ckpt-1000, but got {shown}. Rename a folder, or give it such a name by a link."
+        )
+    values = [SeriesValue(name, float(number)) for number in found]
+    doubled = [str(folder) for folder, one in zip(folders, values, strict=True) if values.count(one) > 1]
+    if doubled:
+        raise InputError(f"Expected one run for each {name}, but these have the same: {', '.join(doubled)}.")
+    return values
+
+
+def _numbers_after(name: str, texts: Sequence[str]) -> list[str]:
+    """The number that follows a name in each text, the last where there are several; empty where a text has none."""
+    found = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER})", text, re.IGNORECASE) for text in texts]
+    return [numbers[-1] for numbers in found] if all(found) else []
+
+
+def _differing_numbers(texts: Sequence[str]) -> list[str]:
+    """The only number in which texts differ, or that a single text has; empty where there is no such number."""
+    numbers = [re.findall(NUMBER, text) for text in texts]
+    if len({re.sub(NUMBER, "#", text) for text in texts}) != 1:
+        return []
+    columns = [column for column in zip(*numbers, strict=True) if len(texts) == 1 or len(set(column)) > 1]
+    return list(columns[0]) if len(columns) == 1 else []

@@ -1,0 +1,95 @@
+"""What `--help` shows: groups of commands and examples, on a narrow terminal and in the reference.
+
+tests/test_docs.py has the tools parse the examples, as they stand in the reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from commands_page import commands_page
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import NAME, app
+from lmms_eval_tasks.cli.help import show_examples, split_examples
+
+COLUMNS = 100
+COMMANDS_PAGE = commands_page()
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that can be run, with the words by which it is called."""
+    if hasattr(command, "commands"):
+        for name, below in command.commands.items():
+            yield from commands(below, (*path, name))
+    else:
+        yield path, command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def shown_help(*words: str, of: typer.Typer = app) -> str:
+    result = CliRunner().invoke(of, [*words, "--help"], env={"COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": ""})
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.output.splitlines())) <= COLUMNS
+    return result.output
+
+
+def test_commands_are_in_groups() -> None:
+    found = re.findall(r"^╭─ ([\w ]+?) ─+╮$", shown_help(), re.MULTILINE)
+    assert found == [
+        "Options", "Data", "Run", "Look at results", "Compare and submit", "People", "Build a set", "Train",
+        "One benchmark alone",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference(path: tuple[str, ...]) -> None:
+    _, examples = split_examples(COMMANDS[path].epilog or "")
+    own = [line for line in examples if f"{NAME} {' '.join(path)}" in line]
+    assert len(set(examples)) >= 2 and own == examples
+    assert f"# `{' '.join(path)}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples)
+    printed = shown_help(*path)
+    assert all(f" {line} " in printed for line in examples), printed
+
+
+def test_a_command_of_another_package_says_its_examples_and_its_group_in_the_same_way() -> None:
+    census = typer.Typer(rich_help_panel="People")
+
+    @census.command()
+    def count(folder: str) -> None:
+        """Count the lamps of a folder.
+
+        Examples:
+            {command} lamps
+            {command} "my lamps"
+
+        They are counted once.
+        """
+
+    @census.command(help="Without any.")
+    def list_lamps() -> None:
+        pass
+
+    outer = typer.Typer()
+    outer.add_typer(census, name="census")
+    show_examples(outer, "lamps")
+    printed = shown_help("census", "count", of=outer)
+    assert "Count the lamps of a folder." in printed and "They are counted once." in printed
+    assert [line.strip() for line in printed.strip().splitlines()[-3:]] == [
+        "Examples:", "lamps census count lamps", 'lamps census count "my lamps"',
+    ]  # fmt: skip
+    assert "Without any." in shown_help("census", "list-lamps", of=outer)
+
+
+def test_a_shell_completes_commands() -> None:
+    environment = {"_LMMS_EVAL_TASKS_COMPLETE": "complete_bash", "COMP_WORDS": f"{NAME} re", "COMP_CWORD": "1"}
+    result = CliRunner().invoke(app, [], prog_name=NAME, env=environment)
+    assert result.output.split() == ["report", "rescore"]
+    assert "--install-completion" in shown_help()
