@@ -96,7 +96,8 @@ def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping
 
     Of questions in the same words the first is taken. Clips are not copied.
     """
-    annotations, questions = [], []
+    annotations: list[dict[str, Any]] = []
+    questions: list[dict[str, Any]] = []
     first: dict[str, Mapping[str, str]] = {}
     for row in rows:
         first.setdefault(row["question"], row)

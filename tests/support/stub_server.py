@@ -1,0 +1,1 @@
+../../examples/stub_server.py
