@@ -195,7 +195,7 @@ def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None
         status, out, _ = call(*command)
         assert status == 0 and f"note: {note}." in out
     dated(write_run(folder / "third", strong(20)), "20261119")
-    assert "holds 3 runs: third/20261119_results.json, early/" in read_run(folder).notes[0]
+    assert "holds 3 runs: third/20261119_results.json (" in read_run(folder).notes[0]
     assert read_run(early).notes == read_run(early / "20261120_results.json").notes == ()
 
 
