@@ -170,10 +170,16 @@ def test_the_three_official_prompts(sample_world: SampleWorld, tmp_path: Path) -
     runs = [
         run_host(
             "--model", "random_answer", "--model_args", f"seed={seed}", "--tasks", "intphys2_main_official",
-            home=home, out=tmp_path / f"seed{seed}",
+            home=home, out=tmp_path / f"seed{seed}", ranks=ranks,
         )
-        for seed in (0, 1)
+        for seed, ranks in ((0, 1), (1, 2))
     ]  # fmt: skip
+    replayed = run_host(
+        "--model", "replay", "--model_args", f"predictions={runs[1].out}", "--tasks", "intphys2_main_official",
+        home=home, out=tmp_path / "replayed",
+    )  # fmt: skip
+    for task in tasks:
+        assert replayed.scores(task) == runs[1].scores(task)
     for task, text in zip(tasks, TEXTS, strict=True):
         samples = runs[0].samples(task)
         assert {sample["input"] for sample in samples} == {text}
