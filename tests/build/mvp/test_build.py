@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,8 @@ def test_problems_come_before_the_first_request(
 
 def killed_world(pair_sources: Path, pairs: list[TruePair]) -> tuple[Any, PictureScript]:
     def run_build(url: str, out: Path) -> None:
-        folder = out.parent / f"config {out.name}"
+        # Of two builds at once neither reads what the other has half written.
+        folder = out.parent / f"config {out.name} {os.getpid()}"
         folder.mkdir(exist_ok=True)
         config = write_config(folder, pairs, pair_sources / "videos", roles={"default": model(url)})
         build(config, out)
