@@ -13,7 +13,6 @@ from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.best_of import BestOf, best_of
 
@@ -40,7 +39,7 @@ class _Entry(NamedTuple):
 
     def __str__(self) -> str:
         """How messages call it."""
-        return f"{self.task.name} ({self.run.path.name.removesuffix(RESULTS)})"
+        return f"{self.task.name} of {self.run.title}"
 
 
 @dataclass(frozen=True)
