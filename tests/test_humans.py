@@ -12,6 +12,9 @@ from lmms_eval_tasks.cli.app import app
 EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 
 
+pytestmark = pytest.mark.usefixtures("hundred_columns")
+
+
 def run(*arguments: str | Path) -> tuple[int, str, str]:
     result = CliRunner().invoke(app, ["humans", *(str(argument) for argument in arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):

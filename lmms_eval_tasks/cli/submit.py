@@ -9,6 +9,7 @@ import typer
 
 from lmms_eval_tasks.cli.runs import print_notes
 from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.core.output import Output
 
 BENCHMARK = typer.Argument(help="Its name.", show_default=False)
 
@@ -37,7 +38,7 @@ def submit(
     if allow_sample:
         console.print("warning: --allow-sample is called --allow-unofficial now.", style="yellow")
     done = write(benchmark, run, out, split, part, allow_unofficial or allow_sample, allow_incomplete)
-    print_notes(console, done.run)
+    print_notes(Output("submit"), done.run)
     if done.apart:
         console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"

@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
-from lmms_eval_tasks.utils.stats.estimates import Records
+from lmms_eval_tasks.utils.stats.estimates import METHOD, Records
 
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
@@ -112,7 +112,7 @@ def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Reco
     for field in HOW_ASKED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
-    return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
+    return "; ".join([*filter(None, parts), METHOD])
 
 
 def _text(value: Any) -> str:

@@ -66,7 +66,7 @@ def check_tables(finished: Finished) -> None:
     run, metrics, host = finished.run, finished.metrics, finished.host[finished.name]
     columns = columns_of(finished.name)
     (table,) = score_tables([run], finished.name)
-    ((_, *cells),) = table._rows
+    ((_, *cells),) = table.texts()
     own = [column.metric for column in columns if column.metric and column.metric.name in metrics]
     _expect(bool(own), True, "a column with a score of its kind")
     shown = _strip_intervals(columns, cells)
@@ -101,7 +101,7 @@ def check_strata(finished: Finished) -> None:
                 found.update((f"{one.first:.1f}", f"{one.groups:,}") for one in compared)
         if len(finished.parts) == 1:
             (table,) = stratum_tables(finished.run, [column], finished.name)
-            rows = {row[0]: row[1:] for row in table._rows}
+            rows = {row[0]: row[1:] for row in table.texts()}
             cells = _strip_intervals(columns_of(finished.name), rows[value.replace("_", " ")])
             for name, metric in finished.metrics.items():
                 if name in cells and metric.kind == "mean":

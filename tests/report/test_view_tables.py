@@ -22,7 +22,7 @@ BLIND = {str(number): (number < 12, number < 6) for number in range(40)}
 
 
 def cells(table: FittingTable) -> list[tuple[str, ...]]:
-    return table._rows
+    return table.texts()
 
 
 @pytest.fixture

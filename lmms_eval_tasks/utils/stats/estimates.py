@@ -16,9 +16,20 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     sum_groups,
 )
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.bootstrap import Floats, Statistic, Strata, intervals, macro_interval, macro_mean
+from lmms_eval_tasks.utils.stats.bootstrap import (
+    DRAWS,
+    Floats,
+    Statistic,
+    Strata,
+    intervals,
+    macro_interval,
+    macro_mean,
+)
 
 Records = Sequence[Record]
+SEED = 0
+METHOD = f"95% intervals over groups, {DRAWS:,} draws, seed {SEED}"
+"""How the interval of every score is computed; docs/statistics.md has the formulas."""
 
 
 @dataclass(frozen=True)
