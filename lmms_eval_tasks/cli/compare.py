@@ -12,7 +12,7 @@ import typer
 from lmms_eval_tasks.cli.cards import print_differences
 from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
+from lmms_eval_tasks.installed.parts import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.core.cells import Cell, Mark, Number, points
 from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.output import Output, open_output

@@ -53,7 +53,8 @@ def report(
         for run in opened:
             if run.only_predicted:
                 items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-                output.warn(f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}")
+                said = f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}"
+                output.warn(said, style="none", whole=True)
         read = [run for run in opened if not run.only_predicted]
         if not read:
             if html:

@@ -11,8 +11,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.installed.parts import references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units

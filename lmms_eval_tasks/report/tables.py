@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
+from lmms_eval_tasks.installed.parts import references_of
+from lmms_eval_tasks.report.runs import columns_of, entries_of
 from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lmms_eval_tasks.installed.parts import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.core.cells import Number, points
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view

@@ -49,10 +49,10 @@ class Output:
         self._document.notes.append(text.strip())
         self._print(text, style, indent, whole)
 
-    def warn(self, text: str, style: str = "bold red", indent: int = 0) -> None:
-        """Say what has to be known before the numbers are read; it stays with them in every format."""
+    def warn(self, text: str, style: str = "bold red", indent: int = 0, whole: bool = False) -> None:
+        """Say what has to be known before the numbers are read; it stays with them in every format. See `note`."""
         self._document.warnings.append(text.strip())
-        self._print(text, style, indent, False)
+        self._print(text, style, indent, whole)
 
     def _print(self, text: str, style: str | None, indent: int, whole: bool) -> None:
         from rich.padding import Padding
