@@ -36,7 +36,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore"),
+    ("check", "submit", "rescore", "dataframes"),
     ("cli",),
     ("build", "train"),
     ("plugin",),

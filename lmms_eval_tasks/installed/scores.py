@@ -35,7 +35,7 @@ def scores_of(run: Run) -> ScoresFile:
             entries = [_entry(metric, list(part.values())) for metric in _applying(part)]
         except KeyError as error:
             raise InputError(
-                f"{run.path}: Expected records of {name} with {error}, but they lack it. An earlier version wrote them: "
+                f"{run.path}: Expected records of {name} with {error}, which an earlier version did not write: "
                 f"`lmms-eval-tasks rescore {run.path} --out DIR` writes them anew."
             ) from None
         parts.append(_part_scores(run, name, list(part), part, entries))
