@@ -12,11 +12,11 @@ from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry, ScoresFile
-from lmms_eval_tasks.utils.scoring.metrics import Metric, count_groups, count_items, score_tasks
+from lmms_eval_tasks.utils.scoring.metrics import Metric, Units, count_groups, count_items, score_tasks
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome
 from lmms_eval_tasks.utils.stats.comparison import Part
-from lmms_eval_tasks.utils.stats.estimates import METHOD, estimate
+from lmms_eval_tasks.utils.stats.estimates import METHOD, estimate_units
 
 NO_ITEMS = "The run was made without --log_samples, so that no interval can be computed."
 
@@ -29,10 +29,11 @@ def scores_of(run: Run) -> ScoresFile:
     Raises:
         InputError: where the records, as those of an earlier version, lack what a score needs.
     """
+    counted: dict[tuple[str, str], Units] = {}
     parts = []
     for name, part in comparable_parts(run).items():
         try:
-            entries = [_entry(metric, list(part.values())) for metric in _applying(part)]
+            entries = list(_entries(part, counted))
         except KeyError as error:
             raise InputError(
                 f"{run.path}: Expected records of {name} with {error}, which an earlier version did not write: "
@@ -88,11 +89,14 @@ def _part_scores(run: Run, name: str, tasks: Sequence[str], part: Part, scores: 
     )
 
 
-def _applying(part: Part) -> Iterator[Metric]:
-    """The scores that count any item of a task or group."""
+def _entries(part: Part, counted: dict[tuple[str, str], Units]) -> Iterator[ScoreEntry]:
+    """The scores that count any item of a task or group; `counted` keeps what counts in each, by task and score."""
     for metric in _listed(next(iter(part))):
         if any(metric.applies(record) for records in part.values() for record in records):
-            yield metric
+            for task, records in part.items():
+                if (task, metric.name) not in counted:
+                    counted[task, metric.name] = metric.units(records)
+            yield _entry(metric, [counted[task, metric.name] for task in part])
 
 
 def _listed(task: str) -> Iterator[Metric]:
@@ -100,13 +104,11 @@ def _listed(task: str) -> Iterator[Metric]:
     return (metric for metric in metrics_of(task) if metric is not SAMPLE_DATA)
 
 
-def _entry(metric: Metric, parts: Sequence[Sequence[Record]]) -> ScoreEntry:
-    counted = [metric.units(part) for part in parts]
-    score = estimate(metric, parts) if metric.kind == "mean" else None
-    value = score.value if score else None if metric.kind == "mean" else score_tasks(metric, counted)
+def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
+    score = estimate_units(metric, counted) if metric.kind == "mean" else None
     return ScoreEntry(
         **_named(metric),
-        value=value,
+        value=score.value if score else None if metric.kind == "mean" else score_tasks(metric, counted),
         low=score.low if score else None,
         high=score.high if score else None,
         groups=sum(map(count_groups, counted)),

@@ -50,8 +50,16 @@ def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
     Raises:
         ValueError: where the score is a count, which has no interval.
     """
+    return estimate_units(metric, [metric.units(part) for part in parts])
+
+
+def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
+    """The same from what counts in each part.
+
+    Raises:
+        ValueError: where the score is a count, which has no interval.
+    """
     refuse_counts(metric)
-    counted = [metric.units(part) for part in parts]
     score = score_tasks(metric, counted)
     if score is None:
         return None
