@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples api-page install train-env test-training wheel clean
+.PHONY: demo test quick lint versions version-examples api-page docs-files install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -37,6 +37,10 @@ versions: install
 # docs/api.md, from the docstrings.
 api-page: install
 	$(BIN)/python tools/api_page.py
+
+# docs/scores.schema.json and docs/python.ipynb, from the model and the page.
+docs-files: install
+	$(BIN)/python tools/generated_docs.py
 
 version-examples: install
 	$(BIN)/python tools/add_examples.py
