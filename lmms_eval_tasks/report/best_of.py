@@ -82,6 +82,12 @@ class Several:
         return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
 
     @property
+    def versions(self) -> dict[str, None]:
+        """The tasks of those that were asked the same, with their versions, each once."""
+        named = (f"{task.name}, version {run.versions.get(task.name, '?')}" for run, task in self.alike)
+        return dict.fromkeys(named)
+
+    @property
     def at_chance(self) -> float | None:
         """What the best of as many runs at chance would show; None where chance is not known."""
         task = self.alike[0].task
@@ -125,16 +131,18 @@ def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]
     """
     tables: dict[str, FittingTable] = {}
     captions: dict[str, list[str]] = {}
+    versions: dict[str, dict[str, None]] = {}
     for several in find_several(runs, only):
         table = tables.setdefault(several.title, FittingTable(several.title, ("model", *HEADINGS)))
-        table.signature = METHOD
         if several.found:
             table.add_row(several.model, *several.cells())
+            versions.setdefault(several.title, {}).update(several.versions)
         captions.setdefault(several.title, []).extend(several.sentences())
     shown: list[FittingTable | str] = []
     for title, table in tables.items():
         if table.rows:
             table.caption = "\n".join((OPTIMISTIC, *captions[title]))
+            table.signature = "; ".join((*versions[title], METHOD))
             shown.append(table)
         else:
             shown += [f"{title}. {sentence}" for sentence in captions[title]]

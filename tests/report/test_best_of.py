@@ -53,7 +53,7 @@ def test_runs_of_a_model_have_a_best(tmp_path: Path) -> None:
     (table,) = [one for one in tables if one["title"] == several.title]
     best = table["rows"][0][table["columns"].index("best")]
     assert (best["value"], best["n"]) == (several.found.best.value, several.found.best.groups)
-    assert OPTIMISTIC in table["caption"]
+    assert OPTIMISTIC in table["caption"] and table["signature"].startswith(f"{TASK}, version 1-A; ")
     told = " ".join(printed.split())
     assert " ".join(OPTIMISTIC.split()) in told
     assert f"3 runs at chance would show {several.at_chance:.1f}." in told
