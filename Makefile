@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples api-page docs pictures install train-env test-training wheel clean
+.PHONY: demo test quick lint versions version-examples api-page docs docs-files pictures install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -45,6 +45,10 @@ docs: install
 # The pictures of the report page in docs, which need Chromium.
 pictures: install
 	$(BIN)/python tests/support/pictures.py
+
+# docs/scores.schema.json and docs/python.ipynb, from the model and the page.
+docs-files: install
+	$(BIN)/python tools/generated_docs.py
 
 version-examples: install
 	$(BIN)/python tools/add_examples.py

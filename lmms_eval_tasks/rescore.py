@@ -19,7 +19,8 @@ from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.loading import aggregate
 from lmms_eval_tasks.host.regrading import FILTER, regrade
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.installed.runs import assemble_run, read_run
+from lmms_eval_tasks.installed.scores import scores_of
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
@@ -29,6 +30,7 @@ from lmms_eval_tasks.utils.runs.extractors import extractor_of
 from lmms_eval_tasks.utils.runs.results_file import (
     RESULTS,
     SUBMISSIONS,
+    ResultsFile,
     card_path,
     read_results_with_all,
     sample_log,
@@ -36,6 +38,7 @@ from lmms_eval_tasks.utils.runs.results_file import (
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
+from lmms_eval_tasks.utils.runs.scores_file import scores_path, scores_text
 from lmms_eval_tasks.utils.scoring.records import Record
 
 PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
@@ -123,7 +126,7 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
-    """Write a run that was scored again, with its card, to a new output folder in the host's form.
+    """Write a run that was scored again to a new output folder in the host's form, with its card and its scores.
 
     The same run gives the same bytes. Returns the results file.
 
@@ -131,8 +134,12 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
         OSError: where a file cannot be written.
     """
     path = folder / rescored.run.path.name
+    logs = {}
     for task, lines in rescored.logs.items():
         write_file(sample_log(path, task), as_lines(lines))
+        logs[task] = [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
+    run = assemble_run(path, ResultsFile.model_validate(rescored.results), logs)
+    write_file(scores_path(path), scores_text(scores_of(replace(run, logged=rescored.run.logged))))
     write_file(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path

@@ -65,3 +65,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own, in which nothing is prepared."""
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+@pytest.fixture
+def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
+    monkeypatch.setattr("lmms_eval_tasks.utils.core.console.ENDLESS", 100)

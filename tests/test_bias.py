@@ -16,7 +16,7 @@ from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.stats.choice_sets import read_choice_sets
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
 
 
 def run(*arguments: str) -> tuple[int, list[str], str]:

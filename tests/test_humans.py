@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from logged_runs import TASK, write_records
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+
+pytestmark = pytest.mark.usefixtures("hundred_columns")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -93,16 +96,22 @@ def test_runs_beside_people(tmp_path: Path) -> None:
     assert max(len(line) for line in printed.splitlines() if str(tmp_path) not in line) <= 100
     assert f"{TASK}: 12 items in 6 groups, 3 people each" in printed
     rows = [" ".join(line.split()) for line in printed.splitlines()]
-    assert "run 1, people 12 58.3 69.4 66.7 53.2 0.29 [0.02, 0.64] [-0.54, 0.76]" in rows
-    assert "people, people 12 69.4 69.4 61.1 57.6 0.08 [-0.24, 0.54] [-0.44, 1.00]" in rows
+    assert "run 1, people 12 58.3 69.4 66.7 53.2 0.29 [0.02, 0.64] -0.54 0.76" in rows
+    assert "people, people 12 69.4 69.4 61.1 57.6 0.08 [-0.24, 0.54] -0.44 1.00" in rows
     assert any(row.startswith("run 1, run 2 12 58.3 83.3 58.3 55.6 0.06 [") for row in rows)
-    assert "run 1 12 0.43 [-0.20, 0.80] 2 75.0% 25.0% +50.0 [0.0, 100.0]" in rows
+    assert "run 1 12 0.43 [-0.20, 0.80] 2 75.0% 25.0% +50.0 [+0.0, +100.0]" in rows
     assert any(row.startswith("all runs 12 0.08 [") for row in rows)
     assert "every run wrong, every person right: 1 of 12 items, 8.3% [0.0, 33.3] (q2_0)" in printed
     assert "every run right, no person right: 0 of 12 items, 0.0% [0.0, 39.0]" in printed
     lines = out.read_text(encoding="utf-8").splitlines()
     assert lines[0].endswith(f',"run 1, {TASK}","run 2, {TASK}"')
     assert [line.split(",")[-2:] for line in lines[9:11]] == [["unparsed", "correct"], ["correct", "correct"]]
+    status, written, _ = run(*arguments, "--format", "json")
+    (consistency,) = [
+        table for table in json.loads(written)["tables"] if table["title"].startswith(f"{TASK}: 12 items")
+    ]
+    kappa = consistency["rows"][0][consistency["columns"].index("kappa")]
+    assert (status, kappa["n"]) == (0, 6) and kappa["low"] < kappa["value"] < kappa["high"]
     # Question q4 is disputed.
     assert f"{TASK}: 10 items in 5 groups" in run(*arguments, "--drop-disputed")[1]
 

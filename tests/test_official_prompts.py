@@ -219,6 +219,7 @@ def test_there_is_nothing_to_import_for_mvp() -> None:
     assert listed("mvp", "official")[-1] == "yes"
 
 
+@pytest.mark.usefixtures("hundred_columns")
 def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> None:
     run("import", "causalvqa", "--from", checkout, "--accept-other")
     lines = run("list")[1].splitlines()

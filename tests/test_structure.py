@@ -36,7 +36,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore"),
+    ("check", "submit", "rescore", "dataframes"),
     ("leaderboard",),
     ("cli",),
     ("build", "train"),

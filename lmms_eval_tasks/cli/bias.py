@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.installed.registry import read_card, registry
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.cells import Cell, Number
+from lmms_eval_tasks.utils.core.console import show_progress, text_table
+from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.stats.choice_sets import ChoiceSet, read_choice_sets
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 from lmms_eval_tasks.utils.stats.shortcuts import (
     FREQUENT_ANSWER,
     Shortcut,
@@ -45,6 +49,7 @@ def bias(
     model: Annotated[
         str, typer.Option(help="A causal language model, by name or folder, whose likeliest option is a rule too.")
     ] = "",
+    form: FormatOption = None,
 ) -> None:
     """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options.
 
@@ -62,28 +67,32 @@ def bias(
             "rule could choose."
         )
     text_model = _load(model) if model else None
-    console = make_console()
-    paired = False
-    for name in splits:
-        for number, one in enumerate(sets[name]):
-            groups = len({item.group for item in one.items})
-            tasks = f" as {one.tasks[0]} asks them" if number else ""
-            console.print(f"\n{benchmark}, {name}{tasks}: {_size(one)} in {groups:,} groups", style="bold")
-            if apart := manifest.splits[name].data_set.apart:
-                console.print(f"{apart}: it says nothing about the whole release", style="bold red")
-            if one.left_out:
-                console.print(f"without options, and left out: {one.left_out:,} items")
-            rules = _rules(one, text_model)
-            keyless = sum(item.key is None for item in one.items)
-            if keyless == len(one.items):
-                console.print(WITHHELD)
-                console.print(_choice_table(one, [rule for rule in rules if rule is not FREQUENT_ANSWER]))
-                continue
-            if keyless:
-                console.print(f"without a key, and in no accuracy: {keyless:,} items")
-            paired = paired or one.together is not None
-            console.print(_score_table(one, rules))
-    console.print(f"{HOW} {PAIRED}" if paired else HOW)
+    with open_output("bias", form) as output:
+        paired = False
+        for name in splits:
+            for number, one in enumerate(sets[name]):
+                rules = _rules(one, text_model)
+                keyless = sum(item.key is None for item in one.items)
+                withheld = keyless == len(one.items)
+                if withheld:
+                    table = _choice_table(one, [rule for rule in rules if rule is not FREQUENT_ANSWER])
+                else:
+                    table = _score_table(one, rules)
+                    paired = paired or one.together is not None
+                groups = len({item.group for item in one.items})
+                tasks = f" as {one.tasks[0]} asks them" if number else ""
+                table.title = f"{benchmark}, {name}{tasks}: {_size(one)} in {groups:,} groups"
+                table.signature = f"{benchmark}, {name}; {METHOD}"
+                if apart := manifest.splits[name].data_set.apart:
+                    table.warnings.append(f"{apart}: it says nothing about the whole release")
+                if one.left_out:
+                    table.warnings.append(f"without options, and left out: {one.left_out:,} items")
+                if keyless:
+                    table.warnings.append(
+                        WITHHELD if withheld else f"without a key, and in no accuracy: {keyless:,} items"
+                    )
+                output.table(table, gap=True)
+        output.note(f"{HOW} {PAIRED}" if paired else HOW)
 
 
 def _load(name: str) -> TextModel:
@@ -118,21 +127,25 @@ def _score_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
     headings = ["what is chosen", "decided", "single accuracy", *([one.whole, "removed"] if with_pairs else [])]
     table = text_table(None, *headings)
     for score in (guess, *scores):
-        cells = [f"{score.decided:.0f}%", _cell(score.single, guess.single)]
+        cells: list[Cell] = [_share(score.decided), _cell(score.single, guess.single)]
         if with_pairs:
-            removed = "" if score.removed is None else f"{score.removed:.0f}%"
-            cells += [_cell(score.pair, guess.pair), removed]
+            cells += [_cell(score.pair, guess.pair), "" if score.removed is None else _share(score.removed)]
         table.add_row(score.name, *cells)
     return table
 
 
-def _cell(score: Estimate | None, guess: Estimate | None) -> str:
+def _cell(score: Estimate | None, guess: Estimate | None) -> Number:
     """A score with its interval, and on which side of guessing that lies; guessing itself has neither."""
     if score is None or guess is None:
-        return "N/A"
+        return Number(None, unit="%")
     if score is guess:
-        return f"{score.value:.1f}"
-    return f"{score.value:.1f} [{score.low:.1f}, {score.high:.1f}] {compare_to_reference(score, guess.value)}"
+        return Number(score.value, n=score.groups, unit="%")
+    mark = compare_to_reference(score, guess.value)
+    return Number(score.value, score.low, score.high, score.groups, "%", mark=mark)
+
+
+def _share(percent: float, digits: int = 0) -> Number:
+    return Number(percent, unit="%", digits=digits, after="%")
 
 
 def _choice_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
@@ -142,7 +155,7 @@ def _choice_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
     table = text_table(None, "what is chosen", "decided", *(["same text in a group"] if grouped else []))
     for rule in rules:
         share = shares[rule.name]
-        same = "N/A" if share is None else f"{share:.1f}%"
+        same = Number(None, unit="%") if share is None else _share(share, digits=1)
         decided = score_shortcut(rule, one.items, one.together).decided
-        table.add_row(rule.name, f"{decided:.0f}%", *([same] if grouped else []))
+        table.add_row(rule.name, _share(decided), *([same] if grouped else []))
     return table

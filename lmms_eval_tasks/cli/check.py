@@ -15,6 +15,7 @@ from lmms_eval_tasks.installed.registry import find_benchmark, read_card, regist
 from lmms_eval_tasks.thorough.declared import check_runnable
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -149,7 +150,7 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
     if checked.warning:
         console.print(f"warning: {checked.warning}", style="yellow")
     for hazard in checked.hazards:
-        print_hazard(console, hazard)
+        print_hazard(Output("check"), hazard)
     return []
 
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
+from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
-from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.installed.parts import comparable_parts, groups_of, references_of
+from lmms_eval_tasks.utils.core.cells import Cell, Mark, Number, points
+from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.runs.run import Run
@@ -25,13 +28,13 @@ from lmms_eval_tasks.utils.stats.comparison import (
     run_differences,
 )
 from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 Pair = tuple[int, int]
+LEVEL = 0.05
 
 
 def compare(
@@ -39,6 +42,7 @@ def compare(
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered.
 
@@ -48,31 +52,37 @@ def compare(
     """
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
-    console = make_console()
-    read = open_runs(console, runs, allow_incomplete, names=names or ())
-    parts = [comparable_parts(run) for run in read]
-    shared = _shared_names(read, parts, task)
-    for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
-        console.print(f"run {number}: {run.title}, {source}", soft_wrap=True)
-    for name in shared:
-        holders = [index for index, part in enumerate(parts) if name in part]
-        pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
-        records = parts[holders[0]][name]
-        references = references_of(name, next(iter(records)), sum(map(len, records.values())))
-        metrics = [one.metric for one in references]
-        compared = {(one, two): compare_records(parts[one][name], parts[two][name], metrics) for one, two in pairs}
-        _show(console, name, read, compared, references)
-        for one, two in pairs:
-            for difference in run_differences(read[one], read[two], name):
-                console.print(f"runs {one + 1} and {two + 1} differ: {difference}", style="bold red")
-        if missing := [str(index + 1) for index in range(len(read)) if index not in holders]:
-            console.print(f"not in run {', '.join(missing)}")
-    print_differences(console, read, [one for part in parts for name in shared for one in part.get(name, ())])
-    console.print(
-        "Each score on what counts in it in both runs, differences with 95% intervals (paired bootstrap over groups); "
-        "1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, Holm the "
-        "same adjusted for the table's comparisons. Formulas: docs/statistics.md."
-    )
+    with open_output("compare", form) as output:
+        read = open_runs(output, runs, allow_incomplete, names=names or ())
+        parts = [comparable_parts(run) for run in read]
+        shared = _shared_names(read, parts, task)
+        for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
+            output.note(f"run {number}: {run.title}, {source}", whole=True)
+        for name in shared:
+            _compare(output, name, read, parts)
+        tasks = [one for part in parts for name in shared for one in part.get(name, ())]
+        print_differences(output, read, tasks)
+        output.note(
+            "Each score on what counts in it in both runs, differences with 95% intervals (paired bootstrap over "
+            "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of "
+            "them, Holm the same adjusted for the table's comparisons. Formulas: docs/statistics.md."
+        )
+
+
+def _compare(output: Output, name: str, runs: Sequence[Run], parts: Sequence[Mapping[str, Part]]) -> None:
+    """Compare the runs that hold a task or group, two by two."""
+    holders = [index for index, part in enumerate(parts) if name in part]
+    pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
+    records = parts[holders[0]][name]
+    references = references_of(name, next(iter(records)), sum(map(len, records.values())))
+    metrics = [one.metric for one in references]
+    compared = {(one, two): compare_records(parts[one][name], parts[two][name], metrics) for one, two in pairs}
+    _show(output, name, runs, compared, references)
+    for one, two in pairs:
+        for difference in run_differences(runs[one], runs[two], name):
+            output.warn(f"runs {one + 1} and {two + 1} differ: {difference}")
+    if missing := [str(index + 1) for index in range(len(runs)) if index not in holders]:
+        output.note(f"not in run {', '.join(missing)}")
 
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
@@ -89,43 +99,60 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
 
 
 def _show(
-    console: Console,
+    output: Output,
     name: str,
     runs: Sequence[Run],
     compared: dict[Pair, Comparison],
     references: Sequence[ReferencedMetric],
 ) -> None:
-    holders = (runs[index] for index in dict.fromkeys(index for pair in compared for index in pair))
+    holders = [runs[index] for index in dict.fromkeys(index for pair in compared for index in pair)]
     apart = sorted({run.apart(run.groups.get(name, (name,))) for run in holders} - {""})
-    console.print("; ".join([f"\n{name}", *apart]), style="bold")
-    table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
-    table.padding = 0
-    tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
-    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
-    for (one, two), comparison in compared.items():
-        for index, difference in enumerate(comparison.differences):
-            low, high = difference.interval
-            test = tests[one, two]
-            tested = [str(test.only_first), str(test.only_second), _p(test.p_value), _p(adjusted[one, two])]
-            table.add_row(
-                f"{one + 1}, {two + 1}" if not index else "",
-                difference.metric.title,
-                f"{difference.first:.1f}",
-                f"{difference.second:.1f}",
-                f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
-                *(tested if test.metric == difference.metric else [""] * 4),
-            )
-    if table.row_count:
-        console.print(table)
+    table = _difference_table(compared)
+    table.title = "; ".join([name, *apart])
+    versions = ", ".join(sorted({run.versions.get(name, "?") for run in holders}))
+    named = ", ".join(f"run {number} {run.title}" for number, run in enumerate(runs, start=1))
+    table.signature = (
+        f"{named}; {name}, version {versions}; paired, {METHOD}; exact McNemar tests, adjusted by Holm's method"
+    )
+    bases = []
     for (one, two), comparison in compared.items():
         left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
         shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
-        console.print(f"runs {one + 1} and {two + 1} share {shared}{f'; left out: {left}' if left else ''}")
-        for line in _bases(comparison):
-            console.print(f"  {line}", soft_wrap=True)
+        bases += [f"runs {one + 1} and {two + 1} share {shared}{f'; left out: {left}' if left else ''}"]
+        bases += [f"  {line}" for line in _bases(comparison)]
+    table.caption = "\n".join(bases)
+    output.table(table, gap=True)
     effects = _detectable(compared, references)
-    if effects.row_count:
-        console.print(effects)
+    effects.title = f"{name}: smallest difference that is found in 80% of cases, in points"
+    effects.signature = table.signature
+    if effects.rows:
+        output.table(effects)
+
+
+def _difference_table(compared: dict[Pair, Comparison]) -> FittingTable:
+    """Each score of two runs, their difference, and the test beside the score that it is of."""
+    headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
+    table = text_table(None, *headings, names=2, blank_repeats=True)
+    table.padding = 0
+    tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
+    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    for pair, comparison in compared.items():
+        for difference in comparison.differences:
+            unit, groups, test = difference.metric.unit, difference.groups, tests[pair]
+            tested: list[Cell] = [""] * 4
+            mark = None
+            if test.metric == difference.metric:
+                tested = [test.only_first, test.only_second, _p(test.p_value), _p(adjusted[pair])]
+                mark = Mark.DIFFERS if adjusted[pair] < LEVEL else None
+            table.add_row(
+                f"{pair[0] + 1}, {pair[1] + 1}",
+                difference.metric.title,
+                Number(difference.first, n=groups, unit=unit),
+                Number(difference.second, n=groups, unit=unit),
+                Number(difference.change, *difference.interval, groups, points(unit), signed=True, mark=mark),
+                *tested,
+            )
+    return table
 
 
 def _bases(comparison: Comparison) -> Iterator[str]:
@@ -145,8 +172,8 @@ def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
-def _p(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+def _p(value: float) -> Number:
+    return Number(value, digits=3, least=0.001)
 
 
 def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
@@ -160,7 +187,6 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
-    table.title = "smallest difference that is found in 80% of cases, in points"
     for (one, two), comparison in compared.items():
         test = comparison.test
         tested = {difference.metric: difference for difference in comparison.differences}
@@ -173,17 +199,17 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
         known = bool(apart and together)
         table.add_row(
             f"{one + 1}, {two + 1}",
-            f"{100 * together:.1f}" if known else "N/A",
-            f"{100 * apart:.1f}" if apart else "N/A",
-            f"× {together / apart:.2f}" if known else "N/A",
+            Number(100 * together if known else None, unit="points"),
+            Number(100 * apart if apart else None, unit="points"),
+            Number(together / apart if known else None, digits=2, after=" ×"),
             *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
         )
     return table
 
 
-def _above_chance(difference: ScoreDifference | None, percent: float) -> str:
+def _above_chance(difference: ScoreDifference | None, percent: float) -> Number:
     """By how much a score has to exceed chance, on as many items or groups as count in it."""
     if difference is None:
-        return "N/A"
+        return Number(None)
     units = difference.groups if difference.metric.together else difference.items
-    return f"+{100 * effect_above_chance(units, percent / 100):.1f}"
+    return Number(100 * effect_above_chance(units, percent / 100), unit="points", signed=True)

@@ -6,23 +6,29 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
+from lmms_eval_tasks.cli.options import FormatOption, prepared_benchmark, table_file
 from lmms_eval_tasks.cli.people import print_mode
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.cli.shared import outcomes_by_question, print_shared, require_item_ids
+from lmms_eval_tasks.cli.shared import outcomes_by_question, require_item_ids, show_shared
 from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
+from lmms_eval_tasks.utils.reporting.columns import score_number
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
+from lmms_eval_tasks.utils.stats.estimates import METHOD, SEED
 from lmms_eval_tasks.utils.stats.human_baseline import (
     DIFFICULTIES,
     DROPPED,
@@ -41,9 +47,6 @@ from lmms_eval_tasks.utils.stats.human_responses import (
 )
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
 from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 LEVEL = 0.05
 ITEMS_HELP = (
@@ -75,6 +78,7 @@ def humans(
     ] = None,
     task: Annotated[str, typer.Option(help="Only this task or group of the runs.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
 ) -> None:
     """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people.
 
@@ -85,7 +89,8 @@ def humans(
     if mode not in (ANSWER, LAST_FRAME):
         if drop_disputed or out or labels_out or run:
             raise InputError(f"Expected no --drop-disputed, --out, --labels-out or --run in the mode {mode}.")
-        print_mode(responses, items, mode, [name for name in by.split(",") if name])
+        with open_output("humans", form) as output:
+            print_mode(output, responses, items, mode, [name for name in by.split(",") if name])
         return
     if task and not run:
         raise InputError("Expected --task only with --run.")
@@ -93,9 +98,7 @@ def humans(
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
     asked = study.questions(rows) if study else _asked(items) if items else None
-    console = make_console()
     of_runs = require_item_ids(asked) if run else None
-    opened = open_runs(console, run or [], allow_incomplete)
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -104,13 +107,55 @@ def humans(
     if unknown := [name for name in columns if name not in possible]:
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
+    with open_output("humans", form) as output:
+        opened = open_runs(output, run or [], allow_incomplete)
+        disputed = _show_checks(output, answers, summaries, asked, drop_disputed)
+        if drop_disputed:
+            strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
+        _show_scores(output, answers, strata)
+        counts = Counter(one.difficulty for one in summaries)
+        levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+        output.note(f"difficulty by these responses: {levels}")
+        if "difficulty" in known and asked is not None:
+            listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
+            other = [one.item for one in summaries if listed[one.item] != one.difficulty]
+            named = f" ({summarize_names(other)})" if other else ""
+            output.note(f"other than in the table: {len(other):,}{named}")
+        output.note(
+            "Each question counts once; an interval is for one response per question. A single-version score: not to "
+            "be compared with pair accuracy."
+        )
+        if study is not None:
+            _show_study(output, study, rows, answers, items)
+            if labels_out is not None:
+                labels = label_items(answers)
+                write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
+                output.note(f"Written: {labels_out}", whole=True)
+        outcomes: Mapping[str, Mapping[Key, str]] = {}
+        if of_runs is not None:
+            kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
+            show_shared(output, kept, of_runs, opened, task)
+            outcomes = outcomes_by_question(opened, of_runs, task)
+        if out is not None:
+            _write(out, summaries, disputed, outcomes)
+            output.note(f"Written: {out}", whole=True)
+
+
+def _show_checks(
+    output: Output,
+    answers: Sequence[Response],
+    summaries: Sequence[QuestionSummary],
+    asked: Mapping[Key, AskedQuestion] | None,
+    drop_disputed: bool,
+) -> list[str]:
+    """Say how many answered, and what is odd about keys and versions; the questions whose key is disputed."""
     annotators = len({response.annotator for response in answers})
-    console.print(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
+    output.note(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})")
+        output.warn(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", style="yellow")
     disputed = disputed_questions(answers)
     percent = f" ({100 * len(disputed) / len(summaries):.1f}%)"
-    console.print(
+    output.note(
         f"most frequent answer is not the key: {len(disputed):,} questions{percent}"
         + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else "")
     )
@@ -120,43 +165,21 @@ def humans(
             f"{test.item} {test.right[0]}/{test.responses[0]} and {test.right[1]}/{test.responses[1]}"
             for test in differing
         ]
-        console.print(
+        output.note(
             f"versions not equally hard: {len(differing):,} of {len(tests):,} questions"
             + (f": {summarize_names(named)}" if named else "")
             + f" (Fisher's exact test, Holm, p < {LEVEL})"
         )
-    if drop_disputed:
-        strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
-    table = text_table(None, "questions", "number", "right", "95% interval")
+    return disputed
+
+
+def _show_scores(output: Output, answers: Sequence[Response], strata: Mapping[str, Any]) -> None:
+    table = text_table("accuracy of people", "questions", "number", "right, %", numbers=True)
+    table.signature = f"95% intervals over questions, for one response to each, {DRAWS:,} draws, seed {SEED}"
     for score in human_scores(answers, strata):
-        low, high = score.interval
-        table.add_row(score.name, f"{score.questions:,}", f"{score.percent:.2f}", f"[{low:.1f}, {high:.1f}]")
-    console.print(table)
-    counts = Counter(one.difficulty for one in summaries)
-    levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
-    console.print(f"difficulty by these responses: {levels}")
-    if "difficulty" in known and asked is not None:
-        listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
-        other = [one.item for one in summaries if listed[one.item] != one.difficulty]
-        console.print(f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""))
-    console.print(
-        "Each question counts once; an interval is for one response per question. A single-version score: not to be "
-        "compared with pair accuracy."
-    )
-    if study is not None:
-        _print_study(console, study, rows, answers, items)
-        if labels_out is not None:
-            labels = label_items(answers)
-            write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
-            console.print(f"Written: {labels_out}", soft_wrap=True)
-    outcomes: Mapping[str, Mapping[Key, str]] = {}
-    if of_runs is not None:
-        kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
-        print_shared(console, kept, of_runs, opened, task)
-        outcomes = outcomes_by_question(opened, of_runs, task)
-    if out is not None:
-        _write(out, summaries, disputed, outcomes)
-        console.print(f"Written: {out}", soft_wrap=True)
+        right = Number(score.percent, *score.interval, n=score.questions, unit="%", digits=2)
+        table.add_row(score.name, score.questions, right)
+    output.table(table)
 
 
 def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
@@ -179,29 +202,29 @@ def _asked(items: str) -> dict[Key, AskedQuestion]:
     return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
 
 
-def _print_study(
-    console: Console, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], items: str
+def _show_study(
+    output: Output, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], items: str
 ) -> None:
     """Show the scores of a benchmark's own study of people; of the official release beside the paper's."""
     name, _, split = items.partition(":")
     card = read_card(name)
-    is_official = read_manifest(card).splits[split].data_set.is_official
-    published = {human.metric: f"{human.percent:.2f}" for human in card.human if is_official}
-    table = text_table(None, "people", "items", "score", "95% interval", *(["paper"] if published else []))
+    data_set = read_manifest(card).splits[split].data_set
+    published = {human.metric: human.percent for human in card.human if data_set.is_official}
+    table = text_table(
+        "the study of people", "people", "items", "score", *(["paper"] if published else []), numbers=True
+    )
+    table.signature = f"{name}, {split}; {METHOD}"
+    if data_set.apart:
+        table.warnings.append(data_set.apart)
     for score in score_study(study, rows, answers):
         value, metric = score.estimate, score.metric
-        cells = (
-            ("0", "–", "–")
-            if value is None
-            else (f"{value.groups:,}", f"{value.value:.2f}", f"[{value.low:.1f}, {value.high:.1f}]")
-        )
-        table.add_row(metric.title, *cells, *([published.get(metric.name, "")] if published else []))
-    console.print(table)
+        shown = replace(score_number(metric, value), digits=2)
+        paper = [Number(published[metric.name], unit="%", digits=2) if metric.name in published else ""]
+        table.add_row(metric.title, value.groups if value else 0, shown, *(paper if published else []))
+    output.table(table)
     labels = label_items(answers)
-    console.print(f"unknown: {unknown_share(answers):.1f}% of the responses, each with half the credit")
-    console.print(
-        f"{study.label}: {sum(labels.values()):,} of {len(labels):,} items, by more than half of the responses"
-    )
+    output.note(f"unknown: {unknown_share(answers):.1f}% of the responses, each with half the credit")
+    output.note(f"{study.label}: {sum(labels.values()):,} of {len(labels):,} items, by more than half of the responses")
 
 
 def _write(

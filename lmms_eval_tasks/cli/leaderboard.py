@@ -7,44 +7,46 @@ from pathlib import Path
 
 from lmms_eval_tasks.cli.runs import print_notes
 from lmms_eval_tasks.leaderboard import Slot, submit_to_leaderboard
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.cells import Cell
+from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.core.output import Output
 
 
 def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: bool, allow_incomplete: bool) -> None:
     """Write the files of a leaderboard, and print what there is and what is missing."""
     done = submit_to_leaderboard(name, runs, out, allow_unofficial, allow_incomplete)
-    console = make_console()
+    output = Output("submit")
     for run in done.runs:
-        print_notes(console, run)
+        print_notes(output, run)
     for run in done.unused:
-        console.print(f"note: No file was made of {run.path}.", style="yellow", soft_wrap=True)
+        output.note(f"note: No file was made of {run.path}.", style="yellow", whole=True)
     if len(models := dict.fromkeys(run.name for run in done.runs)) > 1:
         told = f"The files are of {len(models)} models: {', '.join(models)}. A leaderboard's row is of one."
-        console.print(f"warning: {told}", style="yellow", soft_wrap=True)
+        output.note(f"warning: {told}", style="yellow", whole=True)
     for apart in dict.fromkeys(slot.made.apart for slot in done.slots if slot.made and slot.made.apart):
-        console.print(f"{apart}: no leaderboard should be sent this.", style="bold red")
+        output.warn(f"{apart}: no leaderboard should be sent this.")
     table = text_table(f"For {name}, in {out}", "file", "tasks", "rows", "empty", "checked")
     for slot in done.slots:
         table.add_row(*_row(slot))
-    console.print(table)
+    output.table(table)
     for slot in done.slots:
         if slot.made and slot.checked:
             for note in dict.fromkeys((*slot.made.built.notes, *slot.checked.notes)):
-                console.print(f"note: {slot.path.name}: {note}")
+                output.note(f"note: {slot.path.name}: {note}")
         elif slot.outdated:
             told = f"{slot.path} was there before, and is not of these runs."
-            console.print(f"warning: {told}", style="yellow", soft_wrap=True)
+            output.note(f"warning: {told}", style="yellow", whole=True)
     if missing := [slot.tasks for slot in done.slots if not slot.made and slot.place.needed]:
         told = f"Run {', '.join(missing)} with --log_samples, and give that run too."
-        console.print(f"warning: Files are missing. {told}", style="yellow", soft_wrap=True)
+        output.note(f"warning: Files are missing. {told}", style="yellow", whole=True)
 
 
-def _row(slot: Slot) -> tuple[str, ...]:
+def _row(slot: Slot) -> tuple[Cell, ...]:
     """A line of the table."""
     if slot.made and slot.checked:
         built = slot.made.built
         rows = f"{built.rows:,} of {slot.made.items:,}"
-        return slot.path.name, slot.tasks, rows, f"{built.empty:,}", slot.checked.checked
+        return slot.path.name, slot.tasks, rows, built.empty, slot.checked.checked
     state = "missing" if slot.place.needed else "not needed"
     if slot.lacking:
         state = f"{state}: the runs lack {', '.join(slot.lacking)}"

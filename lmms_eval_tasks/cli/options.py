@@ -5,14 +5,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from lmms_eval_tasks.cli.help import join_examples, split_examples
+from lmms_eval_tasks.utils.core.formats import Format
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import printable_lines
 from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
+
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="Write the tables in this format on standard output, and notes on standard error."),
+]
+"""How a command writes its tables."""
 
 
 def print_warnings(warnings: Iterable[str]) -> None:

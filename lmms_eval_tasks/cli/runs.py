@@ -1,18 +1,15 @@
-"""Runs as commands read them: what is odd about a run is printed before what it scored."""
+"""Runs as commands read them: what is odd about a run is said before what it scored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.naming import name_runs
 from lmms_eval_tasks.utils.runs.run import Run
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ALLOW_INCOMPLETE = "Also the part that is there of a run that was cut short."
 
@@ -21,13 +18,13 @@ NAMES = "What to call a run; once for each, in their order."
 
 
 def open_runs(
-    console: Console,
+    output: Output,
     sources: Sequence[Path],
     allow_incomplete: bool = False,
     allow_predictions: bool = False,
     names: Sequence[str] = (),
 ) -> list[Run]:
-    """Read runs, name them, and print what their readers have to know; errors also as for `read_run`.
+    """Read runs, name them, and say what their readers have to know; errors also as for `read_run`.
 
     Raises:
         InputError: where a run is given twice, or the names do not fit; see `name_runs`.
@@ -35,7 +32,7 @@ def open_runs(
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
     _refuse_doubled(runs, sources)
     for run in runs:
-        print_notes(console, run)
+        print_notes(output, run)
     return name_runs(runs, names)
 
 
@@ -53,9 +50,9 @@ def _refuse_doubled(runs: Sequence[Run], sources: Sequence[Path]) -> None:
         raise InputError(f"Expected different runs, but {'; '.join(doubled)}.")
 
 
-def print_notes(console: Console, run: Run) -> None:
-    """Print what to know of a run before its scores."""
+def print_notes(output: Output, run: Run) -> None:
+    """Say what to know of a run before its scores."""
     for note in run.notes:
-        console.print(f"note: {note}.", style="yellow", soft_wrap=True)
+        output.note(f"note: {note}.", style="yellow", whole=True)
     if run.incomplete:
-        console.print(f"INCOMPLETE: the run was cut short, {run.incomplete}.", style="bold red")
+        output.warn(f"INCOMPLETE: the run was cut short, {run.incomplete}.")

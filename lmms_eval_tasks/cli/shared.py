@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.report.runs import entries_of
+from lmms_eval_tasks.report.runs import entries_of, versions_of
+from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run import Run
@@ -18,14 +20,13 @@ from lmms_eval_tasks.utils.stats.error_consistency import (
     run_consistency,
     two_runs,
 )
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, Response
 from lmms_eval_tasks.utils.stats.shared_difficulty import correlate_difficulty, find_opposed
 from lmms_eval_tasks.utils.stats.shared_items import SharedItem, SharedItems, share_items
 from lmms_eval_tasks.utils.stats.shared_options import SharedOptions, share_options
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 Asked = Mapping[Key, AskedQuestion]
@@ -48,13 +49,13 @@ def require_item_ids(asked: Asked | None) -> Asked:
     return asked
 
 
-def print_shared(
-    console: Console, responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = ""
+def show_shared(
+    output: Output, responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = ""
 ) -> None:
     """Show what people and runs share, for each task or group of the runs.
 
     Args:
-        console: Where to.
+        output: Where it is shown.
         responses: People's.
         asked: The questions, with the ids of the runs' items.
         runs: The runs.
@@ -64,8 +65,10 @@ def print_shared(
         InputError: no run has the task, or none an item that people answered.
     """
     numbers = {id(run): number for number, run in enumerate(runs, start=1)}
-    found = {}
+    found, signatures = {}, {}
     for name, entries in entries_of(runs, task).items():
+        named = ", ".join(f"run {numbers[id(run)]} {run.title}" for run, _ in entries)
+        signatures[name] = f"{named}; {name}, version {versions_of(name, entries)}; {METHOD}"
         parts = [{one: run.records[one] for one in tasks} for run, tasks in entries]
         found[name] = share_items(responses, asked, parts), [f"run {numbers[id(run)]}" for run, _ in entries]
     if not any(shared.items for shared, _ in found.values()):
@@ -79,18 +82,18 @@ def print_shared(
             f"Expected runs with scores on items that people answered, but there are none.{''.join(reasons)}"
         )
     for run in runs:
-        console.print(f"run {numbers[id(run)]}: {run.name}, {run.path}", soft_wrap=True)
+        output.note(f"run {numbers[id(run)]}: {run.title}, {run.path}", whole=True)
     for name, (shared, labels) in found.items():
         if shared.items:
-            _print_entry(console, name, shared, labels)
+            _show_entry(output, name, shared, labels, signatures[name])
         else:
-            console.print(f"\n{name}: no item of {', '.join(labels)} that people answered and that has a score")
-    console.print(
+            output.note(f"\n{name}: no item of {', '.join(labels)} that people answered and that has a score")
+    output.note(
         "Unparsed and unknown count as wrong. Alike: both right or both wrong; by chance: the same for independent "
-        "observers with these accuracies; kappa: 0 by chance, 1 if they err on the same items; possible: the least and "
-        "the greatest kappa that these accuracies allow. rho: Spearman's, of the share of people and of runs that are "
-        "right. Both err: items on which the run and some people choose a wrong option; expected: the same option, had "
-        "they answered different questions. Intervals are 95%, over groups. Formulas: docs/statistics.md."
+        "observers with these accuracies; kappa: 0 by chance, 1 if they err on the same items; least and "
+        "greatest: what kappa can be with these accuracies. rho: Spearman's, of the share of people and of runs that "
+        "are right. Both err: items on which the run and some people choose a wrong option; expected: the same option, "
+        "had they answered different questions. Intervals are 95%, over groups. Formulas: docs/statistics.md."
     )
 
 
@@ -106,43 +109,54 @@ def outcomes_by_question(runs: Sequence[Run], asked: Asked, task: str = "") -> d
     return found
 
 
-def _print_entry(console: Console, name: str, shared: SharedItems, labels: Sequence[str]) -> None:
+def _show_entry(output: Output, name: str, shared: SharedItems, labels: Sequence[str], signature: str) -> None:
     items = shared.items
     least, most = (pick(len(item.people) for item in items) for pick in (min, max))
     people = f"{least}" if least == most else f"{least} to {most}"
     groups = len({(item.task, item.record.group_id) for item in items})
-    console.print(f"\n{name}: {len(items):,} items in {groups:,} groups, {people} people each", style="bold")
-    for label, left in zip(labels, shared.left_out, strict=True):
-        for why, ids in left.items():
-            console.print(f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})")
-    console.print(_consistency_table(items, labels))
+    consistency = _consistency_table(items, labels)
+    consistency.title = f"{name}: {len(items):,} items in {groups:,} groups, {people} people each"
+    consistency.caption = "\n".join(
+        f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})"
+        for label, left in zip(labels, shared.left_out, strict=True)
+        for why, ids in left.items()
+    )
+    consistency.signature = signature
+    output.table(consistency, gap=True)
     options = [share_options(items, run) for run in range(len(labels))]
-    console.print(_difficulty_table(items, labels, options))
-    for label, found in zip(labels, options, strict=True):
-        if found is not None and found.alone:
-            console.print(f"{label}, both err, left out, alone with their key: {found.alone:,} items")
+    difficulty = _difficulty_table(items, labels, options)
+    difficulty.title = f"{name}: what is difficult, and what is chosen where both err"
+    below = [
+        f"{label}, both err, left out, alone with their key: {found.alone:,} items"
+        for label, found in zip(labels, options, strict=True)
+        if found is not None and found.alone
+    ]
     both = [(find_opposed(items, False), "wrong", "every person"), (find_opposed(items, True), "right", "no person")]
     for opposed, runs_are, people_are in both:
         if opposed is not None:
             low, high = opposed.interval
-            console.print(
+            named = f" ({summarize_names(opposed.ids)})" if opposed.ids else ""
+            below.append(
                 f"every run {runs_are}, {people_are} right: {len(opposed.ids):,} of {opposed.items:,} items, "
-                f"{opposed.percent:.1f}% [{low:.1f}, {high:.1f}]"
-                + (f" ({summarize_names(opposed.ids)})" if opposed.ids else "")
+                f"{opposed.percent:.1f}% [{low:.1f}, {high:.1f}]{named}"
             )
+    difficulty.caption = "\n".join(below)
+    difficulty.signature = signature
+    output.table(difficulty)
 
 
 def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> FittingTable:
     table = text_table(
-        None, "observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "95% interval", "possible"
+        None, "observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest"
     )
     table.padding = 0
     for observers, found in _pairs_of_observers(items, labels):
-        cells = ["0", *[NONE] * 7]
+        cells: list[Cell] = [0, *[NONE] * 7]
         if found is not None:
             shares = (*found.right, found.agreement, found.expected)
-            percents = [f"{100 * share:.1f}" for share in shares]
-            cells = [f"{found.items:,}", *percents, _number(found.kappa), _span(found.interval), _span(found.bounds)]
+            percents = [Number(100 * share, n=found.groups, unit="%") for share in shares]
+            kappa = _coefficient(found.kappa, found.interval, found.groups)
+            cells = [found.items, *percents, kappa, *map(_coefficient, found.bounds or (None, None))]
         table.add_row(observers, *cells)
     return table
 
@@ -159,9 +173,7 @@ def _pairs_of_observers(items: Sequence[SharedItem], labels: Sequence[str]) -> I
 def _difficulty_table(
     items: Sequence[SharedItem], labels: Sequence[str], options: Sequence[SharedOptions | None]
 ) -> FittingTable:
-    table = text_table(
-        None, "", "items", "difficulty, rho", "95% interval", "both err", "same option", "expected", "beyond, points"
-    )
+    table = text_table(None, "", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
     table.padding = 0
     for run, (label, same) in enumerate(zip(labels, options, strict=True)):
         table.add_row(label, *_difficulty_cells(items, [run]), *_option_cells(same))
@@ -170,24 +182,20 @@ def _difficulty_table(
     return table
 
 
-def _difficulty_cells(items: Sequence[SharedItem], runs: Sequence[int]) -> list[str]:
+def _difficulty_cells(items: Sequence[SharedItem], runs: Sequence[int]) -> list[Cell]:
     found = correlate_difficulty(items, runs)
-    if found is None:
-        return ["0", NONE, NONE]
-    return [f"{found.items:,}", _number(found.rho), _span(found.interval)]
+    return [0, NONE] if found is None else [found.items, _coefficient(found.rho, found.interval)]
 
 
-def _option_cells(found: SharedOptions | None) -> list[str]:
+def _option_cells(found: SharedOptions | None) -> list[Cell]:
     if found is None:
         return [NONE] * 4
-    beyond = f"{found.beyond:+.1f} {_span(found.interval, 1)}"
-    return [f"{found.errors:,}", f"{found.same:.1f}%", f"{found.expected:.1f}%", beyond]
+    low, high = found.interval or (None, None)
+    same, expected = (Number(percent, unit="%", after="%") for percent in (found.same, found.expected))
+    return [found.errors, same, expected, Number(found.beyond, low, high, unit="points", signed=True)]
 
 
-def _number(value: float | None, digits: int = 2) -> str:
-    """A number; 0 has no sign."""
-    return NONE if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def _span(ends: tuple[float, float] | None, digits: int = 2) -> str:
-    return NONE if ends is None else f"[{_number(ends[0], digits)}, {_number(ends[1], digits)}]"
+def _coefficient(value: float | None, interval: tuple[float, float] | None = None, groups: int | None = None) -> Cell:
+    """A kappa or rho, with two decimals."""
+    low, high = interval or (None, None)
+    return NONE if value is None else Number(value, low, high, groups, digits=2)

@@ -10,6 +10,7 @@ import typer
 from lmms_eval_tasks.cli.runs import print_notes
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
 
 LEADERBOARDS = ", ".join(registry().leaderboards)
@@ -67,7 +68,7 @@ def submit(
         told = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
         raise InputError(told)
     done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
-    print_notes(console, done.runs[0])
+    print_notes(Output("submit"), done.runs[0])
     if done.apart:
         console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"

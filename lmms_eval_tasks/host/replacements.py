@@ -129,7 +129,8 @@ INDEX = Replacement(
 SAVE = Replacement(
     "lmms_eval.loggers.evaluation_tracker", "EvaluationTracker", "save_results_aggregated", wrap_save,
     {"save_results_aggregated": Call(1, ("results", "samples", "datetime_str"))},
-    "A run card lies beside the results, whose name is known here alone; two runs of a second would share their logs.",
+    "A run card and scores lie beside the results, whose name is known here alone; two runs of a second would share "
+    "their logs.",
     "writes no run cards",
 )  # fmt: skip
 CREATE = Replacement(

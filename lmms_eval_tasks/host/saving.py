@@ -1,11 +1,13 @@
-"""The run card, written beside lmms-eval's results when it saves them."""
+"""The run card and the scores with their intervals, written beside lmms-eval's results when it saves them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -13,17 +15,25 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.closing import announce
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.installed.parts import groups_of
+from lmms_eval_tasks.installed.runs import assemble_run
+from lmms_eval_tasks.installed.scores import scores_of, scores_without_items
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.runs.results_file import RESULTS, card_path
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.runs.results_file import RESULTS, card_path, read_results
+from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
+from lmms_eval_tasks.utils.runs.scores_file import ScoresFile, scores_path, scores_text
+from lmms_eval_tasks.utils.scoring.records import Record
 
 DATE = "%Y%m%d_%H%M%S"
 """How lmms-eval writes the second in which a run started in the names of its files."""
 
 
 def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
-    """The method by which lmms-eval saves its results, with a run card beside them."""
+    """The method by which lmms-eval saves its results, with a run card and their scores with intervals beside them."""
     signature = inspect.signature(save)
 
     @functools.wraps(save)
@@ -34,13 +44,25 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:  # lmms-eval saves its results all the same, or says why not
             logger.debug("Whether another run has the same date is not known ({}).", error)
         saved = save(**given)
-        try:
-            write_card(self, given["results"])
-        except Exception as error:  # the run has its results, and no card is worth losing what follows
-            logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
+        results = given["results"]
+        with _warn_without("run card"):
+            if path := saved_results(self, results):
+                write_card(path, results)
+        with _warn_without("file of scores"):
+            if (path := saved_results(self, results)) and (scores := write_scores(path, results, given.get("samples"))):
+                announce(scores, path, self.output_path)
         return saved
 
     return save_with_card
+
+
+@contextmanager
+def _warn_without(name: str) -> Iterator[None]:
+    """Go on where a file cannot be written: the run has its results, and no other file is worth losing what follows."""
+    try:
+        yield
+    except Exception as error:
+        logger.warning("No {} was written ({}: {}).", name, type(error).__name__, error)
 
 
 def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
@@ -64,15 +86,15 @@ def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
     raise AssertionError
 
 
-def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
-    """Write the card of a run beside the results that lmms-eval's tracker has just saved, on the first rank alone.
+def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
+    """The results file that lmms-eval's tracker has just saved, on the first rank alone.
 
     Returns:
-        The card; None where the run has no task of ours, or no output path.
+        The file; None where the run has no task of ours, or no output path.
 
     Raises:
         AttributeError: where the tracker is another than expected.
-        OSError: where the results are not where they should be, or the card cannot be written.
+        FileNotFoundError: where the file is not where it should be.
     """
     if not tracker.output_path or not isinstance(results, Results):
         return None
@@ -80,6 +102,60 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     saved = folder / f"{tracker.date_id}{RESULTS}"
     if not saved.is_file():
         raise FileNotFoundError(f"there is no {saved}")
-    path = card_path(saved)
-    write_file(path, json.dumps(gather(results, results.evaluation), ensure_ascii=False, indent=2) + "\n")
-    return path
+    return saved
+
+
+Samples = Mapping[str, Sequence[Mapping[str, Any]]] | None
+"""Task to its logged items; None where they were not to be logged."""
+
+
+def write_card(saved: Path, results: Results) -> None:
+    """Write the card of a run beside its results file.
+
+    Raises:
+        OSError: where it cannot be written.
+    """
+    card = gather(results, results.evaluation)
+    write_file(card_path(saved), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
+
+
+def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile | None:
+    """Write the scores of a run with their intervals beside its results file.
+
+    Args:
+        saved: The results file.
+        results: What it holds, with the evaluation.
+        samples: Task to its logged items; None where they were not to be logged.
+
+    Returns:
+        The scores; None of a run that has none, as it only kept its answers.
+
+    Raises:
+        OSError: where they cannot be written.
+    """
+    own = results.evaluation.tasks
+    tasks = [task for task in results.get("configs", ()) if task in own]
+    if not tasks:
+        return None
+    form = read_results(saved)
+    if any(form.is_predicted(task) for task in tasks):
+        return None
+    if samples:
+        logs = {task: [_logged_item(task, sample) for sample in samples[task]] for task in tasks if samples[task]}
+        scores = scores_of(assemble_run(saved, form, logs))
+    else:
+        sets = {task: read_manifest(own[task].benchmark.card).splits[own[task].pointer["split"]] for task in tasks}
+        run = replace(
+            assemble_run(saved, form, {}),
+            groups=form.groups_within(tasks),
+            sets={task: split.data_set for task, split in sets.items()},
+        )
+        scores = scores_without_items(run, {name: form.scores_of(name) for name in (*tasks, *groups_of(run))})
+    write_file(scores_path(saved), scores_text(scores))
+    return scores
+
+
+def _logged_item(task: str, sample: Mapping[str, Any]) -> LoggedItem:
+    """An item as it comes back from the log that lmms-eval writes after its results."""
+    values = {**sample, "record": json.loads(json.dumps(sample["record"]))}
+    return LoggedItem(task, Record.from_json(values["record"]), values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet
+from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
@@ -23,9 +23,8 @@ from lmms_eval_tasks.utils.runs.results_file import (
 )
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.utils.runs.sample_log import SampleLog, read_sample_log
+from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, SampleLog, read_sample_log
 from lmms_eval_tasks.utils.scoring.log_forms import LogLine
-from lmms_eval_tasks.utils.scoring.records import Record
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
 RUN_AGAIN = "The same command with the same output path goes on where the run was."
@@ -79,10 +78,8 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
     """The run of one results file; `CutShort` where that is all that is wrong with it."""
     results = read_results(path)
     problems, gaps = Problems(), Problems()
-    records: dict[str, tuple[Record, ...]] = {}
+    logs: dict[str, Sequence[LoggedItem]] = {}
     logged: dict[str, tuple[int, int]] = {}
-    sets: dict[str, DataSet] = {}
-    only_predicted = False
     known = {name: own for name in results.configs if (own := registry().find_task(name))}
     for task in results.configs:
         expected = results.expected_items(task)
@@ -98,12 +95,8 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
         elif log.torn:
             problems.add(name, "Expected every line to be whole, but the last one breaks off.")
         if log.items:
-            records[task] = tuple(item.record for item in log.items)
-            found = {item.data_set for item in log.items}
-            simulated = [one for one in found if one.is_sample]
-            sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
-        only_predicted = only_predicted or any(item.only_predicted for item in log.items)
-    if not (records or problems or (gaps and not allow_incomplete)):
+            logs[task] = log.items
+    if not (logs or problems or (gaps and not allow_incomplete)):
         predicted = [task for task in results.configs if results.is_predicted(task)]
         remedy = "A run with --predict_only is read where this package was installed when it was made."
         problems.add(path.name, "Expected a task of ours, but the run has none.", remedy if predicted else "")
@@ -118,22 +111,33 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
             gaps.raise_if_any(f"{path} is of a run that was cut short while its sample logs were written")
         except InputError as error:
             raise CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
+    run = assemble_run(path, results, logs)
+    forms = {name: own.kind.log_form for name, own in known.items() if own.kind.log_form}
+    return replace(run, card=card, logged=logged, forms=forms)
+
+
+def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
+    """A run from its results and its logged items.
+
+    Args:
+        path: The results file.
+        results: What it holds.
+        logs: Task of ours to its items, in the order in which they are logged.
+    """
+    sets = {}
+    for task, items in logs.items():
+        found = {item.data_set for item in items}
+        simulated = [one for one in found if one.is_sample]
+        sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
     return Run(
         path=path,
         name=results.model_name,
-        records=records,
-        groups={
-            name: tuple(dict.fromkeys(tasks))
-            for name, tasks in results.group_subtasks.items()
-            if tasks and set(tasks) <= set(records)
-        },
+        records={task: tuple(item.record for item in items) for task, items in logs.items()},
+        groups=results.groups_within(logs),
         versions={name: str(version) for name, version in results.versions.items()},
         sets=sets,
         limited=results.limits,
-        card=card,
-        only_predicted=only_predicted,
-        logged=logged,
-        forms={name: own.kind.log_form for name, own in known.items() if own.kind.log_form},
+        only_predicted=any(item.only_predicted for items in logs.values() for item in items),
     )
 
 

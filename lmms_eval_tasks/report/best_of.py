@@ -11,10 +11,14 @@ from typing import NamedTuple
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.benchmark.views import MASKED
+from lmms_eval_tasks.utils.core.cells import Cell, Number, cell_text, points
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.best_of import BestOf, best_of
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 
 OPTIMISTIC = (
     "The authors report the best of several runs and prompts. That is an optimistic choice: by choice is how far the "
@@ -63,13 +67,24 @@ class Several:
         """The best of those that were asked the same; None where they have no score."""
         if not self.alike:
             return None
-        kind = self.alike[0].task.kind
-        return best_of(kind.metric(kind.best_of), [run.records[task.name] for run, task in self.alike])
+        return best_of(self.metric, [run.records[task.name] for run, task in self.alike])
+
+    @property
+    def metric(self) -> Metric:
+        """The score."""
+        kind = (*self.alike, *self.apart)[0].task.kind
+        return kind.metric(kind.best_of)
 
     @property
     def tasks(self) -> frozenset[str]:
         """Names of all tasks in it."""
         return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
+
+    @property
+    def versions(self) -> dict[str, None]:
+        """The tasks of those that were asked the same, with their versions, each once."""
+        named = (f"{task.name}, version {run.versions.get(task.name, '?')}" for run, task in self.alike)
+        return dict.fromkeys(named)
 
     @property
     def at_chance(self) -> float | None:
@@ -78,16 +93,16 @@ class Several:
         chance = None if task.view == MASKED else task.benchmark.card.chance.get(task.kind.best_of)
         return chance + self.found.inflation if self.found and chance is not None else None
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self) -> tuple[Cell, ...]:
         """Its row of a table: how many runs, the best with its interval, the mean, and what the choice is worth."""
         assert self.found is not None
-        best, chance = self.found.best, self.at_chance
+        unit = self.metric.unit
         return (
-            f"{self.found.runs}",
-            f"{best.value:.1f} [{best.low:.1f}, {best.high:.1f}]",
-            f"{self.found.mean:.1f}",
-            f"+{self.found.inflation:.1f}",
-            "" if chance is None else f"{chance:.1f}",
+            self.found.runs,
+            score_number(self.metric, self.found.best),
+            Number(self.found.mean, unit=unit),
+            Number(self.found.inflation, unit=points(unit), signed=True),
+            "" if self.at_chance is None else Number(self.at_chance, unit=unit),
         )
 
     def sentences(self) -> Iterator[str]:
@@ -115,15 +130,18 @@ def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]
     """
     tables: dict[str, FittingTable] = {}
     captions: dict[str, list[str]] = {}
+    versions: dict[str, dict[str, None]] = {}
     for several in find_several(runs, only):
         table = tables.setdefault(several.title, FittingTable(several.title, ("model", *HEADINGS)))
         if several.found:
             table.add_row(several.model, *several.cells())
+            versions.setdefault(several.title, {}).update(several.versions)
         captions.setdefault(several.title, []).extend(several.sentences())
     shown: list[FittingTable | str] = []
     for title, table in tables.items():
-        if table.row_count:
+        if table.rows:
             table.caption = "\n".join((OPTIMISTIC, *captions[title]))
+            table.signature = "; ".join((*versions[title], METHOD))
             shown.append(table)
         else:
             shown += [f"{title}. {sentence}" for sentence in captions[title]]
@@ -137,7 +155,10 @@ def best_notes(found: Sequence[Several], tasks: Sequence[str]) -> tuple[str, ...
         if several.tasks.isdisjoint(tasks):
             continue
         cells = zip(HEADINGS, several.cells(), strict=True) if several.found else ()
-        told = [*filter(None, [", ".join(f"{name} {cell}" for name, cell in cells if cell)]), *several.sentences()]
+        told = [
+            *filter(None, [", ".join(f"{name} {cell_text(cell)}" for name, cell in cells if cell)]),
+            *several.sentences(),
+        ]
         notes += [f"{several.title}. {' '.join(told)}"] if told else []
     return (OPTIMISTIC, *notes) if notes else ()
 

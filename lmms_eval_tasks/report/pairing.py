@@ -1,11 +1,12 @@
-"""What runs would score if their pairs had been made at random, as tables for the terminal."""
+"""What runs would score if their pairs had been made at random, as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import entries_of
+from lmms_eval_tasks.report.runs import entries_of, versions_of
+from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_controls
@@ -28,6 +29,8 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
         apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
         headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
         table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{apart})", headings)
+        method = f"95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
+        table.signature = f"{name}, version {versions_of(name, entries)}; {method}"
         notes = []
         for run, tasks in entries:
             pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
@@ -35,16 +38,15 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
                 reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
                 notes.append(f"groups left out of {run.title}: {reasons}")
             if pairing is None:
-                table.add_row(run.title, "N/A", "N/A", "N/A", "0", "0")
+                table.add_row(run.title, *[Number(None)] * 3, 0, 0)
                 continue
-            (low, high), (least, most) = pairing.random_interval, pairing.difference_interval
             table.add_row(
                 run.title,
-                f"{pairing.random:.1f} [{low:.1f}, {high:.1f}]",
-                f"{pairing.real:.1f}",
-                f"{pairing.difference:+.1f} [{least:+.1f}, {most:+.1f}]",
-                f"{pairing.pairs:,}",
-                f"{pairing.questions:,}",
+                Number(pairing.random, *pairing.random_interval, n=pairing.pairs, unit="%"),
+                Number(pairing.real, n=pairing.pairs, unit="%"),
+                Number(pairing.difference, *pairing.difference_interval, n=pairing.pairs, unit="points", signed=True),
+                pairing.pairs,
+                pairing.questions,
             )
         run, tasks = entries[0]
         # What papers print is of the whole items.

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
+from lmms_eval_tasks.installed.parts import metrics_of, parts_of, references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import Column, usual_columns
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring import pair_scores
-from lmms_eval_tasks.utils.stats.comparison import Part
-
-PAIR_METRICS = (
-    pair_scores.PAIR_ACCURACY,
-    pair_scores.SINGLE_ACCURACY,
-    pair_scores.PAIR_ACCURACY_OFFICIAL,
-    pair_scores.PAIRS_SCORED,
-)
-"""The scores of a task of no benchmark, whose items are taken for pairs."""
 
 
 def columns_of(task: str) -> tuple[Column, ...]:
@@ -29,62 +17,12 @@ def columns_of(task: str) -> tuple[Column, ...]:
     known = registry().find_task(task)
     if known and known.kind.columns:
         return known.kind.columns
-    metrics = known.kind.metrics if known else PAIR_METRICS
-    return usual_columns(metrics, [reference.metric for reference in references_of(task, task, 0)])
+    return usual_columns(metrics_of(task), [reference.metric for reference in references_of(task, task, 0)])
 
 
-def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
-
-    `task` is one of its tasks. A view stands beside chance, unless it adds an option, and beside models that its paper
-    showed the same view; never beside what people and models score on the whole items. A benchmark can distinguish
-    parts of a release by how many items a run has.
-    """
-    known = registry().find_task(task)
-    if known is None:
-        return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
-    parent, kind = registry().find_parent(name), known.kind
-    card, folder = known.benchmark.card, known.benchmark.folder
-    own = kind.references
-    references = own(parent, items) if own else usual_references(card, folder, kind.metrics, parent)
-    if not known.view:
-        return references
-    published = [one for one in published_of_view(folder, parent, known.view) if not one.people]
-    seen = []
-    for one in references:
-        models = tuple(model for model in published if model.score == one.metric.name)
-        chance = None if known.view == MASKED else one.chance
-        note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
-        seen.append(replace(one, chance=chance, people=(), published=models, note=note))
-    return tuple(seen)
-
-
-def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
-    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items.
-
-    Tasks of several kinds have no scores in common; they are shown one by one.
-    """
-
-    def form(task: str) -> tuple[int, str] | None:
-        known = registry().find_task(task)
-        return (id(known.kind), known.view) if known else None
-
-    return {group: tasks for group, tasks in run.groups.items() if len(set(map(form, tasks))) == 1}
-
-
-def comparable_parts(run: Run) -> dict[str, Part]:
-    """What of a run can be compared: each of its tasks alone, and each of its groups with its tasks."""
-    alone = {task: {task: records} for task, records in run.records.items()}
-    grouped = {group: {task: run.records[task] for task in tasks} for group, tasks in groups_of(run).items()}
-    return {**alone, **grouped}
-
-
-def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
-    """The run's groups with their tasks, then its tasks that are in none of them."""
-    groups = groups_of(run)
-    yield from groups.items()
-    grouped = {task for tasks in groups.values() for task in tasks}
-    yield from ((task, [task]) for task in run.records if task not in grouped)
+def versions_of(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
+    """The versions of a task or group in the runs that hold it."""
+    return ", ".join(sorted({run.versions.get(name, "?") for run, _ in entries}))
 
 
 def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:

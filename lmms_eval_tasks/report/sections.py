@@ -10,8 +10,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.installed.parts import references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -23,7 +24,7 @@ from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records
+from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate, Records
 
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
@@ -108,7 +109,7 @@ def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Reco
     for field in HOW_ASKED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
-    return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
+    return "; ".join([*filter(None, parts), METHOD])
 
 
 def _text(value: Any) -> str:

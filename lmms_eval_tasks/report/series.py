@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from lmms_eval_tasks.report.runs import columns_of, entries_of
+from lmms_eval_tasks.report.runs import columns_of, entries_of, versions_of
+from lmms_eval_tasks.utils.core.cells import Number, points
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.figures import Dot, Place, dot_plot, fit_axis, line_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel
@@ -59,11 +60,15 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     for name, entries in entries_of(seeds, only).items() if seeds else ():
         headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")
         table = FittingTable(f"{name}: over {len(entries)} seeds", headings)
+        table.signature = f"{name}, version {versions_of(name, entries)}; standard deviation of one run (n - 1)"
         for metric in (column.metric for column in columns_of(entries[0][1][0]) if column.metric):
             if metric.kind == "mean" and (scores := _scores(metric, entries)):
                 spread = Spread.of(scores)
-                numbers = (f"{number:.1f}" for number in (spread.low, spread.high))
-                table.add_row(metric.title, f"{spread.mean:.1f}", spread.text, *numbers, str(spread.runs))
+                average, low, high = (
+                    Number(value, unit=metric.unit) for value in (spread.mean, spread.low, spread.high)
+                )
+                deviation = Number(spread.deviation, unit=points(metric.unit), digits=2)
+                table.add_row(metric.title, average, deviation, low, high, spread.runs)
         tables.append(table)
     return tables
 

@@ -1,11 +1,13 @@
-"""What a run scored, with intervals and counts, as tables for the terminal."""
+"""What a run scored, with intervals and counts, as tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
+from lmms_eval_tasks.installed.parts import references_of
+from lmms_eval_tasks.report.runs import columns_of, entries_of, versions_of
+from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -13,10 +15,8 @@ from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records
+from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate
 
-MOST_BESIDE = 6
-"""With more columns than these a table of scores and intervals side by side does not fit a terminal."""
 STANDS_APART = "stand beside no score of people or of published models."
 
 
@@ -36,7 +36,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         table = _new_table(name, entries, "run", columns)
         for run, tasks in entries:
             parts = [run.records[task] for task in tasks]
-            table.add_row(run.title, *_cells(columns, parts))
+            table.add_row(run.title, *(column.value(parts) for column in columns))
         tables.append(table)
     return tables
 
@@ -58,6 +58,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             continue
         headings = ("score", "run", "value", "chance", "people", "best published")
         table = FittingTable(f"{name}: beside references", headings, names=2)
+        table.signature = _signature(name, entries)
         for reference in references:
             for run, tasks in entries:
                 score = reference.estimate([run.records[task] for task in tasks])
@@ -66,7 +67,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 table.add_row(
                     reference.metric.title,
                     run.title,
-                    f"{score.value:.1f}" if score else "N/A",
+                    Number(score.value if score else None, unit=reference.metric.unit),
                     _compared(score, reference.chance),
                     apart if apart and people is not None else _compared(score, people),
                     apart if apart and best else _best(score, best),
@@ -76,15 +77,15 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     return tables
 
 
-def _best(score: Estimate | None, best: Published | None) -> str:
-    return f"{best.model} {_compared(score, best.value)}" if best else ""
+def _best(score: Estimate | None, best: Published | None) -> Cell:
+    return _compared(score, best.value, best.model) if best else ""
 
 
-def _compared(score: Estimate | None, reference: float | None) -> str:
+def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:
     """A reference and on which side of it a score lies; empty where there is none."""
     if reference is None:
         return ""
-    return f"{reference:.1f} {compare_to_reference(score, reference)}" if score else f"{reference:.1f}"
+    return Number(reference, of=of, mark=compare_to_reference(score, reference) if score else None)
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
@@ -109,8 +110,9 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
         scores = columns_of(task)
         table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
         for values in sorted(strata):
-            table.add_row(" ".join(values).replace("_", " "), *_cells(scores, [strata[values]]))
-        table.add_row("all", *_cells(scores, [records]))
+            cells = (column.value([strata[values]]) for column in scores)
+            table.add_row(" ".join(values).replace("_", " "), *cells)
+        table.add_row("all", *(column.value([records]) for column in scores))
         tables.append(table)
     return tables
 
@@ -132,16 +134,16 @@ def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     return warnings
 
 
-def _cells(columns: Sequence[Column], parts: Sequence[Records]) -> list[str]:
-    """A row's texts; in a table of many columns an interval stands below its score."""
-    cells = [column.cell(parts) for column in columns]
-    return cells if len(columns) <= MOST_BESIDE else [cell.replace(" [", "\n[") for cell in cells]
-
-
 def _new_table(
     name: str, entries: Sequence[tuple[Run, Sequence[str]]], first: str, columns: Sequence[Column]
 ) -> FittingTable:
-    versions = sorted({run.versions.get(name, "?") for run, _ in entries})
     apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
-    title = f"{name} (version {', '.join(versions)}{apart})"
-    return FittingTable(title, [first, *(column.heading for column in columns)])
+    title = f"{name} (version {versions_of(name, entries)}{apart})"
+    table = FittingTable(title, [first, *(column.heading for column in columns)])
+    table.signature = _signature(name, entries)
+    return table
+
+
+def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
+    """What the numbers of a table were computed from, and how."""
+    return f"{name}, version {versions_of(name, entries)}; {METHOD}"

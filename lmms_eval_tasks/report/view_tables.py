@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lmms_eval_tasks.installed.parts import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
+from lmms_eval_tasks.utils.core.cells import Number, points
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, compare_records
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 
 
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
@@ -31,19 +33,21 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         if parent not in tables:
             title = f"{parent}: what is left in its views{f'; {apart}' if apart else ''}"
             headings = ("view", "run", "score", "whole", "view", "view - whole", "groups")
-            tables[parent] = FittingTable(title, headings, names=2)
+            tables[parent] = FittingTable(title, headings, names=3, blank_repeats=True)
+            versions = f"{whole.versions.get(parent, '?')}, view {run.versions.get(f'{parent}_{view}', '?')}"
+            tables[parent].signature = f"{parent}, version {versions}; paired, {METHOD}"
         if not compared.differences:
-            tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", "0")
-        for index, difference in enumerate(compared.differences):
-            low, high = difference.interval
+            tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", 0)
+        for difference in compared.differences:
+            unit, groups = difference.metric.unit, difference.groups
             tables[parent].add_row(
-                view if not index else "",
-                run.title if not index else "",
+                view,
+                run.title,
                 difference.metric.title,
-                f"{difference.first:.1f}",
-                f"{difference.second:.1f}",
-                f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
-                f"{difference.groups:,}",
+                Number(difference.first, n=groups, unit=unit),
+                Number(difference.second, n=groups, unit=unit),
+                Number(difference.change, *difference.interval, n=groups, unit=points(unit), signed=True),
+                groups,
             )
         published = () if apart else _add_published(tables[parent], parent, view)
         sources.setdefault(parent, {}).update(dict.fromkeys(published))
@@ -66,7 +70,7 @@ def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]
     for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
         assert task is not None
         title = task.kind.metric(entry.score).title
-        table.add_row("", f"{entry.model} (published)", title, "", f"{entry.value:.1f}", "", "")
+        table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "")
         yield f"published, {view}: {entry.source}"
         if entry.note:
             yield f"{entry.model}: {entry.note}"

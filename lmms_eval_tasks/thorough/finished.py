@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState, find_metrics
+from lmms_eval_tasks.installed.parts import comparable_parts
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.runs import comparable_parts
 from lmms_eval_tasks.thorough.graded import SteadyEvaluation
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task

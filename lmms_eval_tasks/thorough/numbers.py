@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from math import isclose
 from typing import Any
 
+from lmms_eval_tasks.installed.parts import references_of
+from lmms_eval_tasks.installed.scores import scores_of
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.report.items import task_block
-from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.report.tables import score_tables, stratum_tables
 from lmms_eval_tasks.thorough.finished import Finished, Parts, Score
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
+from lmms_eval_tasks.utils.runs.scores_file import ScoresFile, scores_text
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.comparison import compare_records
 from lmms_eval_tasks.utils.stats.estimates import estimate
@@ -66,7 +70,7 @@ def check_tables(finished: Finished) -> None:
     run, metrics, host = finished.run, finished.metrics, finished.host[finished.name]
     columns = columns_of(finished.name)
     (table,) = score_tables([run], finished.name)
-    ((_, *cells),) = table._rows
+    ((_, *cells),) = table.texts()
     own = [column.metric for column in columns if column.metric and column.metric.name in metrics]
     _expect(bool(own), True, "a column with a score of its kind")
     shown = _strip_intervals(columns, cells)
@@ -80,6 +84,27 @@ def check_tables(finished: Finished) -> None:
         block = task_block(part, [(0, run)], ClipShelf())
         logged = {record.item_id: OUTCOMES.index(record.outcome.value) for record in run.records[part]}
         _expect({item.item_id: item.answers[0].outcome for item in block["items"]}, logged, "outcomes of the page")
+
+
+def check_files(finished: Finished) -> None:
+    """That the file of scores has what report has of each score, and the numbers that lmms-eval has.
+
+    Raises:
+        InputError: it has not.
+    """
+    written = ScoresFile.model_validate_json(scores_text(scores_of(finished.run)))
+    part = written.part(finished.name)
+    expected = {name: score for name, score in finished.host[finished.name].items() if name != SAMPLE_DATA.name}
+    _expect({score.metric for score in part.scores}, set(expected), "scores of the file")
+    leading = _leading(finished)
+    _expect(part.leading, leading and leading.name, "the leading score of the file")
+    for score in part.scores:
+        metric = finished.metrics[score.metric]
+        _expect(score.value, expected[metric.name], f"{metric.name} in the file")
+        own = estimate(metric, list(finished.parts.values())) if metric.kind == "mean" else None
+        ends = (own.low, own.high, own.groups) if own else (None, None, score.groups)
+        _expect((score.low, score.high, score.groups), ends, f"the interval of {metric.name} in the file")
+        _expect((score.groups, score.items), _count_behind(metric, finished.parts), f"what {metric.name} stands on")
 
 
 def check_strata(finished: Finished) -> None:
@@ -101,7 +126,7 @@ def check_strata(finished: Finished) -> None:
                 found.update((f"{one.first:.1f}", f"{one.groups:,}") for one in compared)
         if len(finished.parts) == 1:
             (table,) = stratum_tables(finished.run, [column], finished.name)
-            rows = {row[0]: row[1:] for row in table._rows}
+            rows = {row[0]: row[1:] for row in table.texts()}
             cells = _strip_intervals(columns_of(finished.name), rows[value.replace("_", " ")])
             for name, metric in finished.metrics.items():
                 if name in cells and metric.kind == "mean":
@@ -122,7 +147,7 @@ def stratum_panels(finished: Finished) -> dict[str, Panel]:
     return {panel.title.removeprefix(title): panel for panel in section.panels if panel.title.startswith(title)}
 
 
-CHECKS: Sequence[Callable[[Finished], None]] = (check_values, check_parts, check_tables, check_strata)
+CHECKS: Sequence[Callable[[Finished], None]] = (check_values, check_parts, check_tables, check_files, check_strata)
 
 
 def _leading(finished: Finished) -> Any:

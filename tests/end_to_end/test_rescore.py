@@ -15,9 +15,9 @@ from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.parts import comparable_parts
 from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.runs import comparable_parts
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit
 from lmms_eval_tasks.utils.core.problems import InputError

@@ -11,10 +11,13 @@ from clip_libraries import write_broken_torchcodec
 from host_run import HostRun, SampleWorld, run_host
 from packaging.version import Version
 
+from lmms_eval_tasks.host.closing import closing_lines
 from lmms_eval_tasks.host.weights import weights_identity
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.installed.scores import scores_of
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Sections, differences
+from lmms_eval_tasks.utils.runs.scores_file import read_scores, scores_path, scores_text
 
 pytestmark = pytest.mark.host
 
@@ -55,6 +58,33 @@ def test_two_ranks_leave_one_card_that_says_what_ran(floor: HostRun, sample_worl
     assert (card["run"]["ranks"], card["run"]["limit"], card["model"]["arguments"]) == (2, 6, "seed=3")
     assert set(card[NOT_KNOWN]) <= {"model.checkpoint", "model.precision"}
     assert set(card["known hazards"].values()) == {"does not apply"}
+
+
+def test_two_ranks_leave_one_file_of_scores_and_end_with_a_line_a_task(floor: HostRun) -> None:
+    """The lines stand below the host's table, once."""
+    run = read_run(floor.out)
+    written = scores_path(run.path).read_text(encoding="utf-8")
+    assert written == scores_text(scores_of(run))
+    assert [part.name for part in read_scores(scores_path(run.path)).parts] == list(run.records)
+    lines = floor.output.rstrip().splitlines()
+    assert lines[-5:] == [*closing_lines(scores_of(run), str(floor.out))]
+    assert sum(line.startswith("lmms-eval-tasks report") for line in lines) == 1
+    assert all(" groups; SAMPLE DATA, not the benchmark" in line for line in lines[-4:-1])
+
+
+def test_a_run_that_logs_no_items_has_scores_without_intervals(sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "random_answer", "--tasks", "mvp_mini", "--limit", "4",
+        home=sample_world.home, out=tmp_path, log_samples=False,
+    )  # fmt: skip
+    (path,) = tmp_path.rglob("*_scores.json")
+    scores = read_scores(path)
+    assert scores.without_intervals and {part.apart for part in scores.parts} == {
+        "SAMPLE DATA, not the benchmark, --limit 4"
+    }
+    for part in scores.parts:
+        assert part.score(part.leading).value == run.score(part.name, part.leading) is not None
+    assert run.output.rstrip().splitlines()[-1].startswith("With --log_samples")
 
 
 def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:

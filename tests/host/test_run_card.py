@@ -15,7 +15,7 @@ from lmms_eval_tasks.host.environment import Unknown, package_version
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.run_card import FRAMES, gather
-from lmms_eval_tasks.host.saving import write_card
+from lmms_eval_tasks.host.saving import saved_results, write_card
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
 from lmms_eval_tasks.installed.prompts import read_prompt
@@ -249,18 +249,19 @@ def known(results: dict[str, Any]) -> Results:
 def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
     (tmp_path / "org__name").mkdir()
     (tmp_path / "org__name" / "20261122_results.json").write_text("{}")
-    path = write_card(tracker(tmp_path), known(saved()))
-    assert path == tmp_path / "org__name" / "20261122_run_card.json"
-    assert read_run_card(path)["run"]["date"] == "20261122_000000"
-    assert write_card(tracker(tmp_path, output_path=None), known(saved())) is None
+    path = saved_results(tracker(tmp_path), known(saved()))
+    assert path == tmp_path / "org__name" / "20261122_results.json"
+    write_card(path, known(saved()))
+    assert read_run_card(path.with_name("20261122_run_card.json"))["run"]["date"] == "20261122_000000"
+    assert saved_results(tracker(tmp_path, output_path=None), known(saved())) is None
 
 
 def test_a_run_without_a_task_of_ours_has_no_card(tmp_path: Path) -> None:
-    assert write_card(tracker(tmp_path), {"configs": {"theirs": {}}, "config": {}}) is None
+    assert saved_results(tracker(tmp_path), {"configs": {"theirs": {}}, "config": {}}) is None
     assert not list(tmp_path.iterdir())
 
 
 def test_without_results_there_is_no_card(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no .*20261122_results\.json"):
-        write_card(tracker(tmp_path), known(saved()))
+        saved_results(tracker(tmp_path), known(saved()))
     assert not list(tmp_path.iterdir())

@@ -87,6 +87,7 @@ def test_sources_that_are_not_given_come_from_the_videos(originals: Path, raw: d
     assert not clip_path("mvp", "mini/ssv2/101.mp4").is_symlink()
 
 
+@pytest.mark.usefixtures("hundred_columns")
 def test_one_table_says_what_is_missing_and_where_it_comes_from(originals: Path, raw: dict[str, Path]) -> None:
     (raw["ssv2"] / "20bn-something-something-v2" / "102.webm").unlink()
     shutil.rmtree(raw["intphys"] / "dev" / "O1" / "01" / "2")

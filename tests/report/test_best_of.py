@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.best_of import OPTIMISTIC, find_several
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
 
 TASK = next(name for name, task in registry().tasks.items() if task.kind.best_of)
@@ -37,6 +39,7 @@ def report(*arguments: str | Path) -> str:
     return result.stdout
 
 
+@pytest.mark.usefixtures("hundred_columns")
 def test_runs_of_a_model_have_a_best(tmp_path: Path) -> None:
     runs = [run(tmp_path / str(seed), seed) for seed in range(3)]
     (several,) = find_several([read_run(folder) for folder in runs])
@@ -44,8 +47,13 @@ def test_runs_of_a_model_have_a_best(tmp_path: Path) -> None:
     assert several.at_chance == pytest.approx(50 + several.found.inflation)
     printed = report(*runs)
     assert max(map(len, printed.splitlines())) <= 100
-    row = f"{several.model} {' '.join(filter(None, several.cells()))}"
+    row = f"{several.model} {' '.join(filter(None, map(cell_text, several.cells())))}"
     assert row in {" ".join(line.split()) for line in printed.splitlines()}
+    tables = json.loads(report(*runs, "--format", "json"))["tables"]
+    (table,) = [one for one in tables if one["title"] == several.title]
+    best = table["rows"][0][table["columns"].index("best")]
+    assert (best["value"], best["n"]) == (several.found.best.value, several.found.best.groups)
+    assert OPTIMISTIC in table["caption"] and table["signature"].startswith(f"{TASK}, version 1-A; ")
     told = " ".join(printed.split())
     assert " ".join(OPTIMISTIC.split()) in told
     assert f"3 runs at chance would show {several.at_chance:.1f}." in told

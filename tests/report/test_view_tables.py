@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from logged_runs import write_run
 
+from lmms_eval_tasks.installed.parts import references_of
 from lmms_eval_tasks.installed.registry import find_benchmark, registry
 from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.view_tables import view_tables
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
@@ -22,7 +22,7 @@ BLIND = {str(number): (number < 12, number < 6) for number in range(40)}
 
 
 def cells(table: FittingTable) -> list[tuple[str, ...]]:
-    return table._rows
+    return table.texts()
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def refusal(out: Path, *arguments: str | Path) -> list[str]:
     return told.splitlines()
 
 
+@pytest.mark.usefixtures("hundred_columns")
 def test_one_run_gives_the_files_that_it_wrote_itself(world_home: Path, run: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "files"
     status, printed, told = command("submit", NAME, run, "--out", out)

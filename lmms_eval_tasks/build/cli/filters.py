@@ -20,16 +20,18 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     view_records,
 )
 from lmms_eval_tasks.cli.help import BUILD
+from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.output import Output, open_output
+from lmms_eval_tasks.utils.stats.estimates import METHOD
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lmms_eval_tasks.utils.core.tables import FittingTable
     from lmms_eval_tasks.utils.reporting.references import Control
     from lmms_eval_tasks.utils.runs.run import Run
@@ -53,6 +55,7 @@ def single_frame(
         float, typer.Option(help="A pair goes where this share of the frames of both clips is solvable.")
     ] = FRAME_SHARE,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
 ) -> None:
     """List the pairs that single frames solve, as MVP removed them: by runs of views such as single_frame_random1.
 
@@ -64,18 +67,17 @@ def single_frame(
 
     check_share("--model-share", model_share)
     check_share("--frame-share", frame_share)
-    console = make_console()
-    opened = open_runs(console, runs, allow_incomplete)
-    answers = view_records(opened, SINGLE_FRAME, models)
-    groups = single_frame_filter(answers, model_share, frame_share)
-    _print_source(console, opened, list(answers))
-    console.print(_table(groups))
-    console.print(
-        f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair goes "
-        f"where at least {100 * frame_share:g}% of the frames of each of its clips are."
-    )
-    _print_published(console, opened, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
-    _write(console, out, groups)
+    with open_output("filter single-frame", form) as output:
+        opened = open_runs(output, runs, allow_incomplete)
+        answers = view_records(opened, SINGLE_FRAME, models)
+        groups = single_frame_filter(answers, model_share, frame_share)
+        rule = (
+            f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
+            f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
+        )
+        _show(output, opened, list(answers), groups, rule)
+        _show_published(output, opened, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
+        _write(output, out, groups)
 
 
 @filter_app.command("blind")
@@ -84,6 +86,7 @@ def blind(
     out: Annotated[Path, typer.Option(help=OUT, show_default=False)],
     models: Annotated[int, typer.Option(min=1, help="How many models have to be right on both items of a pair.")] = 1,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
 ) -> None:
     """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.
 
@@ -93,21 +96,27 @@ def blind(
     """
     from lmms_eval_tasks.utils.reporting.references import Control
 
-    console = make_console()
-    opened = open_runs(console, runs, allow_incomplete)
-    answers = view_records(opened, BLIND, models)
-    groups = blind_filter(answers, models)
-    _print_source(console, opened, list(answers))
-    console.print(_table(groups))
-    console.print(f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind.")
-    _print_published(console, opened, groups, (Control.BLIND,))
-    _write(console, out, groups)
+    with open_output("filter blind", form) as output:
+        opened = open_runs(output, runs, allow_incomplete)
+        answers = view_records(opened, BLIND, models)
+        groups = blind_filter(answers, models)
+        rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
+        _show(output, opened, list(answers), groups, rule)
+        _show_published(output, opened, groups, (Control.BLIND,))
+        _write(output, out, groups)
 
 
-def _print_source(console: Console, runs: Sequence[Run], models: Sequence[str]) -> None:
-    console.print(f"models: {', '.join(models)}", soft_wrap=True)
+def _show(
+    output: Output, runs: Sequence[Run], models: Sequence[str], groups: Sequence[FilteredGroup], rule: str
+) -> None:
+    output.note(f"models: {', '.join(models)}", whole=True)
     for why in _apart(runs):
-        console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
+        output.warn(f"NOT THE WHOLE RELEASE: {why}")
+    table = _table(groups)
+    versions = {task: version for run in runs for task, version in run.versions.items() if task in run.records}
+    named = ", ".join(f"{task} version {version}" for task, version in versions.items())
+    table.caption, table.signature = rule, f"{named}; models {', '.join(models)}; {METHOD}"
+    output.table(table)
 
 
 def _apart(runs: Sequence[Run]) -> list[str]:
@@ -117,23 +126,24 @@ def _apart(runs: Sequence[Run]) -> list[str]:
 def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
     from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 
-    table = text_table(None, "task", "pairs", "removed", "percent", "kept", "unscored")
+    headings = ("task", "pairs", "removed", "percent", "kept", "unscored")
+    table = text_table("pairs that a shortcut solves", *headings, numbers=True)
     tasks = list(dict.fromkeys(group.task for group in groups))
     for name in [*tasks, *(["all"] if len(tasks) > 1 else [])]:
         part = [group for group in groups if name in ("all", group.task)]
         unscored = sum(group.why == UNSCORED for group in part)
         decided = [(100.0 * group.removed, 1.0) for group in part if group.why != UNSCORED]
         removed = sum(group.removed for group in part)
-        percent = "N/A"
+        percent = Number(None, unit="%")
         if decided:
-            low, high = macro_interval([decided])
-            percent = f"{100 * removed / len(decided):.1f} [{low:.1f}, {high:.1f}]"
-        table.add_row(name, f"{len(part):,}", f"{removed:,}", percent, f"{len(part) - removed:,}", f"{unscored:,}")
+            low, high = map(float, macro_interval([decided]))
+            percent = Number(100 * removed / len(decided), low, high, len(decided), "%")
+        table.add_row(name, len(part), removed, percent, len(part) - removed, unscored)
     return table
 
 
-def _print_published(
-    console: Console, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
+def _show_published(
+    output: Output, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
 ) -> None:
     """What papers print of the filter, for the tasks that were filtered; nothing where not all of the release was."""
     from lmms_eval_tasks.utils.reporting.references import published_controls
@@ -143,10 +153,10 @@ def _print_published(
         known = find(task)
         for published in published_controls(known.benchmark.folder, task) if known else ():
             if published.control in controls:
-                console.print(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
+                output.note(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
 
 
-def _write(console: Console, out: Path, groups: Sequence[FilteredGroup]) -> None:
+def _write(output: Output, out: Path, groups: Sequence[FilteredGroup]) -> None:
     write_file(out, as_lines(group.to_json() for group in groups))
     removed = sum(group.removed for group in groups)
-    console.print(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", soft_wrap=True)
+    output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)

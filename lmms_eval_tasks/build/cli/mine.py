@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.help import BUILD
-from lmms_eval_tasks.cli.options import clips_folder, table_file
+from lmms_eval_tasks.cli.options import FormatOption, clips_folder, table_file
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def pairs(
     ] = "differ",
     per_skill: Annotated[int | None, typer.Option(min=1, help="The most pairs of a skill.")] = None,
     total: Annotated[int | None, typer.Option(min=1, help="The most pairs in all, in equal shares.")] = None,
+    form: FormatOption = None,
 ) -> None:
     """Mine minimal pairs: one question, answers that exclude each other, and clips that look most alike.
 
@@ -72,12 +74,14 @@ def pairs(
     chosen = find_rule(rule)
     items = read_candidates(table_file(candidates), skill)
     mining = mine_pairs(items, read_vectors(embeddings, ids, distinct_clips(items)), chosen, per_skill, total)
-    console = make_console()
-    console.print(_table(mining))
-    if mining.dropped:
-        console.print(f"In no pair: {EXPLAINED}.")
-    _write(out, mining)
-    console.print(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", soft_wrap=True)
+    with open_output("mine pairs", form) as output:
+        table = _table(mining)
+        table.signature = f"{candidates}; rule {rule}; at most {per_skill or 'any'} of a skill, {total or 'any'} in all"
+        output.table(table)
+        if mining.dropped:
+            output.note(f"In no pair: {EXPLAINED}.")
+        _write(out, mining)
+        output.note(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", whole=True)
 
 
 @mine_app.command()
@@ -124,14 +128,13 @@ def _table(mining: Mining) -> FittingTable:
     from lmms_eval_tasks.build.curation.mining import REASONS
 
     reasons = [reason for reason in REASONS if any(counts.get(reason) for counts in mining.dropped.values())]
-    table = text_table(None, "skill", "candidates", "pairs", "cosines", *reasons)
+    headings = ("skill", "candidates", "pairs", "cosines", *reasons)
+    table = text_table("minimal pairs by skill", *headings, numbers=True)
     for skill, number in mining.candidates.items():
         cosines = [pair.cosine for pair in mining.pairs if pair.first.skill == skill]
         span = f"{min(cosines):.3f} to {max(cosines):.3f}" if cosines else ""
         dropped = mining.dropped.get(skill, Counter())
-        table.add_row(
-            skill, f"{number:,}", f"{len(cosines):,}", span, *(f"{dropped.get(reason, 0):,}" for reason in reasons)
-        )
+        table.add_row(skill, number, len(cosines), span, *(dropped.get(reason, 0) for reason in reasons))
     return table
 
 

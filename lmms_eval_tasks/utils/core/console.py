@@ -16,33 +16,52 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 WIDEST = 100
+ENDLESS = 1_000_000
+"""Columns that no row needs."""
 
 
-def text_table(title: str | None, *columns: str, names: int = 1) -> FittingTable:
-    """An empty table; its ``add_row`` takes a text for each column, and a console prints it at any width.
+def text_table(
+    title: str | None, *columns: str, names: int = 1, numbers: bool | None = None, blank_repeats: bool = False
+) -> FittingTable:
+    """An empty table; its ``add_row`` takes a text or a count for each column, and a console prints it at any width.
 
     Args:
         title: What stands above it. Without one, the columns that are no names hold numbers, which stand to the right.
         columns: Headings of the columns.
         names: How many columns, the first ones, hold names; they are repeated where the others do not fit side by side.
+        numbers: Whether the columns that are no names hold numbers, where the title does not say so.
+        blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
     """
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
-    return FittingTable(title, columns, names, numbers=title is None, padding=1)
+    numbers = title is None if numbers is None else numbers
+    return FittingTable(title, columns, names, numbers, padding=1, blank_repeats=blank_repeats)
 
 
-def make_console() -> Console:
-    """Rich's console on standard output, at most 100 columns wide; into a file or a pipe it writes 100.
+def make_console(stderr: bool = False) -> Console:
+    """Rich's console, at most 100 columns wide; into a file or a pipe it writes 100, and each row of a table whole.
 
     No text of a release or of a model can give the terminal orders, and brackets in it are no markup.
+
+    Args:
+        stderr: Whether it prints on standard error, instead of standard output.
     """
     from rich.console import Console
+
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
     class SafeConsole(Console):
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(printable_lines(text), **options)
 
-    console = SafeConsole(highlight=False, markup=False, emoji=False)
+        def print(self, *objects: Any, **options: Any) -> None:
+            width = self.width
+            if not self.is_terminal and any(isinstance(one, FittingTable) for one in objects):
+                self.width = ENDLESS
+            super().print(*objects, **options)
+            self.width = width
+
+    console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
     # A file or a pipe has no width of its own, and rich would take 80 columns for it.
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
     return console

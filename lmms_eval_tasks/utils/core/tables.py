@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.table import Table
 
+from lmms_eval_tasks.utils.core.cells import Cell, Number, cell_text
 from lmms_eval_tasks.utils.core.wording import printable_lines
 
 LEAST = 20
 """Characters that a name or another text has at least, before it is folded."""
+MOST_BESIDE = 6
+"""With more values than these an interval stands below its score where a row does not fit a terminal."""
+
+Texts = Sequence[tuple[str, ...]]
 
 
 class FittingTable:
-    """A table of names and values that any width can show.
+    """A table of names and values, which a terminal of any width can show and `formats` writes for other programs.
 
     Names come first in each row. Where its columns do not fit side by side, they are printed as several tables below
     each other, each with the names. Only a text that is wider than its share of the terminal is folded.
 
     Attributes:
+        title: What stands above it; may be empty.
+        names: How many of its columns hold names.
+        headings: Of its columns.
+        rows: Its cells, by row.
         caption: What stands below it.
+        signature: What its numbers were computed from and how; a terminal does not show it.
+        warnings: What has to be known before its numbers are read; they stand above these.
         padding: Spaces beside each cell.
     """
 
     def __init__(
-        self, title: str | None, headings: Sequence[str], names: int = 1, numbers: bool = True, padding: int = 0
+        self,
+        title: str | None,
+        headings: Sequence[str],
+        names: int = 1,
+        numbers: bool = True,
+        padding: int = 0,
+        blank_repeats: bool = False,
     ) -> None:
         """Make an empty table.
 
@@ -37,43 +55,76 @@ class FittingTable:
             names: How many of its columns hold names.
             numbers: Whether the others hold numbers, which stand to the right.
             padding: Spaces beside each cell.
+            blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
         """
-        self.title, self.caption, self.padding = title or "", "", padding
-        self._headings, self._names, self._numbers = list(map(printable_lines, headings)), names, numbers
-        self._rows: list[tuple[str, ...]] = []
+        self.title, self.caption, self.signature, self.padding = title or "", "", "", padding
+        self.headings, self.names = tuple(map(printable_lines, headings)), names
+        self.rows: list[tuple[Cell, ...]] = []
+        self.warnings: list[str] = []
+        self._numbers, self._blank_repeats = numbers, blank_repeats
 
-    @property
-    def row_count(self) -> int:
-        """How many rows it has."""
-        return len(self._rows)
+    def add_row(self, *cells: Cell) -> None:
+        """Add a row, a cell for each column."""
+        if len(cells) != len(self.headings):
+            raise ValueError(f"Expected {len(self.headings)} cells, but got {len(cells)}.")
+        self.rows.append(tuple(printable_lines(cell) if isinstance(cell, str) else cell for cell in cells))
 
-    def add_row(self, *cells: str) -> None:
-        """Add a row, a text for each column."""
-        self._rows.append(tuple(map(printable_lines, cells)))
+    def texts(self) -> list[tuple[str, ...]]:
+        """The cells of each row as texts."""
+        return [tuple(map(cell_text, row)) for row in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table, or several that show all of its columns."""
         if self.title:
             yield console.render_str(self.title, style="table.title")
-        names = range(self._names)
-        widths, parts = self._lay_out(options.max_width)
+        for warning in self.warnings:
+            yield console.render_str(warning, style="bold red")
+        names = range(self.names)
+        rows = self._shown_texts()
+        if len(self.headings) - self.names > MOST_BESIDE and not self._fits(rows, options.max_width):
+            rows = [
+                tuple(
+                    text.replace(" [", "\n[") if isinstance(cell, Number) else text
+                    for cell, text in zip(cells, texts, strict=True)
+                )
+                for cells, texts in zip(self.rows, rows, strict=True)
+            ]
+        widths, parts = self._lay_out(rows, options.max_width)
         for part in parts:
             table = Table(box=box.SIMPLE_HEAD, padding=(0, self.padding))
             for column in (*names, *part):
                 justify: JustifyMethod = "right" if self._numbers and column not in names else "left"
-                table.add_column(self._headings[column], justify=justify, overflow="fold", width=widths[column])
-            for row in self._rows:
+                table.add_column(self.headings[column], justify=justify, overflow="fold", width=widths[column])
+            for row in rows:
                 table.add_row(*(row[column] for column in (*names, *part)))
             yield table
         if self.caption:
             yield console.render_str(self.caption, style="table.caption")
 
-    def _lay_out(self, width: int) -> tuple[list[int], list[list[int]]]:
+    def _shown_texts(self) -> list[tuple[str, ...]]:
+        """The texts of each row, without names that only repeat those of the row above."""
+        texts = self.texts()
+        if not self._blank_repeats:
+            return texts
+        shown = texts[:1]
+        for above, row in pairwise(texts):
+            same = next((at for at in range(self.names) if row[at] != above[at]), self.names)
+            shown.append(("",) * same + row[same:])
+        return shown
+
+    def _fits(self, rows: Texts, width: int) -> bool:
+        """Whether a row is no wider than a terminal, its values beside each other in full."""
+        columns = list(zip(self.headings, *rows, strict=True))
+        natural = sum(max(map(_width, column)) for column in columns[self.names :])
+        around = len(columns) * (2 * self.padding + 1) + 1
+        return natural + sum(map(_longest_word, columns[: self.names])) + around <= width
+
+    def _lay_out(self, rows: Texts, width: int) -> tuple[list[int], list[list[int]]]:
         """The width of each column, and which columns stand beside the names in each table."""
-        names, around = self._names, 2 * self.padding + 1
-        columns = list(zip(self._headings, *self._rows, strict=True))
+        names, around = self.names, 2 * self.padding + 1
+        columns = list(zip(self.headings, *rows, strict=True))
         natural = [max(map(_width, column)) for column in columns]
-        words = [max(_width(word) for text in column for word in (text.split() or [""])) for column in columns]
+        words = list(map(_longest_word, columns))
         whole = words[:names]
         free = width - 1 - len(natural) * around
         short = [min(one, max(width // 3, LEAST)) for one in natural[names:]]
@@ -109,3 +160,7 @@ def _shrink(widths: Sequence[int], least: Sequence[int], total: int) -> list[int
 
 def _width(text: str) -> int:
     return max((cell_len(line) for line in text.split("\n")), default=0)
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    return max(_width(word) for text in column for word in (text.split() or [""]))

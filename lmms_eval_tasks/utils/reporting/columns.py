@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lmms_eval_tasks.utils.core.cells import Cell, Number, cell_text
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
 from lmms_eval_tasks.utils.scoring import rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Records, estimate, refuse_counts
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,28 @@ class Column:
         """What it is called."""
         return self.title or (self.metric.title if self.metric else "items")
 
-    def cell(self, parts: Sequence[Records]) -> str:
-        """Its text for one run, from the records of each of the run's parts (the tasks of a group, or one task).
-
-        ``12.3``, with its interval ``12.3 [10.0, 15.0]``, and ``N/A`` where a part has no score.
-        """
+    def value(self, parts: Sequence[Records]) -> Cell:
+        """Its cell for one run, from the records of each of the run's parts (the tasks of a group, or one task)."""
         if self.metric is None:
-            return f"{sum(map(len, parts)):,}"
+            return sum(map(len, parts))
         if self.interval or self.against is not None:
             score = estimate(self.metric, parts)
-            if score is None:
-                return "N/A"
-            if self.against is not None:
-                return compare_to_reference(score, self.against)
-            return f"{score.value:.1f} [{score.low:.1f}, {score.high:.1f}]"
+            if self.against is None:
+                return score_number(self.metric, score)
+            return compare_to_reference(score, self.against).value if score else "N/A"
         number = score_tasks(self.metric, map(self.metric.units, parts))
-        return number_text(number) if self.metric.kind == "mean" else f"{number or 0:,}"
+        return Number(number, unit=self.metric.unit) if self.metric.kind == "mean" else int(number or 0)
+
+    def cell(self, parts: Sequence[Records]) -> str:
+        """The same as a text: ``12.3``, with its interval ``12.3 [10.0, 15.0]``, and ``N/A`` without a score."""
+        return cell_text(self.value(parts))
+
+
+def score_number(metric: Metric, score: Estimate | None) -> Number:
+    """A score with its interval and how many groups it stands on, for a table; `score` is None where it has none."""
+    if score is None:
+        return Number(None, unit=metric.unit)
+    return Number(score.value, score.low, score.high, score.groups, metric.unit)
 
 
 def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple[Column, ...]:

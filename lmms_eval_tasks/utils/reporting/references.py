@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.card import Card, Human
+from lmms_eval_tasks.utils.core.cells import Mark
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
@@ -223,9 +224,9 @@ def usual_references(card: Card, folder: Path, metrics: Sequence[Metric], task: 
     )
 
 
-def compare_to_reference(score: Estimate, reference: float) -> str:
+def compare_to_reference(score: Estimate, reference: float) -> Mark:
     """``above`` or ``below`` where the score's interval excludes a reference, else ``open``."""
-    return "above" if score.low > reference else "below" if score.high < reference else "open"
+    return Mark.ABOVE if score.low > reference else Mark.BELOW if score.high < reference else Mark.OPEN
 
 
 def reference_notes(references: Sequence[ReferencedMetric]) -> list[str]:

@@ -16,9 +16,20 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     sum_groups,
 )
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.bootstrap import Floats, Statistic, Strata, intervals, macro_interval, macro_mean
+from lmms_eval_tasks.utils.stats.bootstrap import (
+    DRAWS,
+    Floats,
+    Statistic,
+    Strata,
+    intervals,
+    macro_interval,
+    macro_mean,
+)
 
 Records = Sequence[Record]
+SEED = 0
+METHOD = f"95% intervals over groups, {DRAWS:,} draws, seed {SEED}"
+"""How the interval of every score is computed; docs/statistics.md has the formulas."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +50,16 @@ def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
     Raises:
         ValueError: where the score is a count, which has no interval.
     """
+    return estimate_units(metric, [metric.units(part) for part in parts])
+
+
+def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
+    """The same from what counts in each part.
+
+    Raises:
+        ValueError: where the score is a count, which has no interval.
+    """
     refuse_counts(metric)
-    counted = [metric.units(part) for part in parts]
     score = score_tasks(metric, counted)
     if score is None:
         return None

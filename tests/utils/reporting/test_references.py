@@ -14,8 +14,8 @@ from published import records as published_records
 from rich.console import Console
 from yocausal_records import pair_record
 
+from lmms_eval_tasks.installed.parts import references_of
 from lmms_eval_tasks.installed.registry import find_benchmark, registry
-from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.tables import reference_tables
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import Column

@@ -1,0 +1,119 @@
+"""The page "Python", its notebook, and `load_runs`, which they show."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import generated_docs
+import pandas as pd
+import pytest
+from host_run import environment
+from logged_runs import TASK, strong, weak, write_run
+from sample_runs import prepared_sample
+
+from lmms_eval_tasks import load_runs
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.report.tables import score_tables
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.problems import InputError
+
+STRATUM = {"type": "descriptive", "difficulty": "easy"}
+
+
+def code_of(notebook: dict[str, object]) -> list[str]:
+    cells = notebook["cells"]
+    assert isinstance(cells, list)
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_is_the_page() -> None:
+    written = (generated_docs.DOCS / "python.ipynb").read_text(encoding="utf-8")
+    assert written == generated_docs.write_notebook(), "Run `make docs-files`."
+    notebook = json.loads(written)
+    page = (generated_docs.DOCS / "python.md").read_text(encoding="utf-8")
+    assert len(code_of(notebook)) == page.count("```python\n") >= 5
+    assert all("```python" not in "".join(cell["source"]) for cell in notebook["cells"])
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+
+
+@pytest.mark.host
+def test_the_notebook_runs_in_a_fresh_interpreter(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Its cells in their order; what the last expression of a cell is worth, a notebook would show."""
+    cells = code_of(json.loads((generated_docs.DOCS / "python.ipynb").read_text(encoding="utf-8")))
+    script = tmp_path / "cells.py"
+    shown = "exec(compile(ast.Interactive(ast.parse({cell!r}).body), 'cell', 'single'))"
+    lines = [shown.format(cell=cell) for cell in cells]
+    script.write_text("\n".join(["import ast", *lines, ""]), encoding="utf-8")
+    made = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment(prepared_sample(tmp_path_factory)),
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    for shown in ("seed 0", "seed 1", "SAMPLE DATA, not the benchmark"):
+        assert shown in made.stdout
+    assert "lmms-eval-tasks report" not in made.stdout, "a Python program prints what it wants"
+    for seed in (0, 1):
+        found = {path.name.split("_", 2)[2] for path in (tmp_path / "out" / f"python-{seed}").rglob("*.json*")}
+        assert {"results.json", "run_card.json", "scores.json", f"samples_{TASK}.jsonl"} <= found
+
+
+def test_scores_are_those_of_the_report(tmp_path: Path) -> None:
+    folders = [
+        write_run(tmp_path / name, right, stratum=STRATUM) for name, right in (("weak", weak()), ("strong", strong()))
+    ]
+    scores, items = load_runs(*folders)
+    (table,) = score_tables([read_run(folder) for folder in folders])
+    leading = scores[scores.leading]
+    assert list(leading["run"]) == list(map(str, folders)) and list(leading["title"]) == ["pair accuracy"] * 2
+    for row, (_, shown, *_) in zip(leading.itertuples(), table.rows, strict=True):
+        assert isinstance(shown, Number)
+        assert (row.value, row.low, row.high, row.n, row.unit) == (shown.value, shown.low, shown.high, shown.n, "%")
+    assert not scores.duplicated(["run", "task", "metric"]).any()
+    counts = scores[scores.metric == "pairs_scored"]
+    assert counts.low.isna().all() and list(counts.value) == [60, 60]
+    assert len(items) == 240 and not items.duplicated(["run", "task", "item_id"]).any()
+    assert items.groupby("run", sort=False).correct.mean().tolist() == [70 / 120, 105 / 120]
+    assert set(items.stratum_type) == {"descriptive"}
+
+
+def test_columns_have_types_that_missing_values_keep(tmp_path: Path) -> None:
+    scores, items = load_runs(write_run(tmp_path / "weak", weak(), stratum=STRATUM), names=["one"])
+    assert set(scores["run"]) == {"one"}
+    assert {name: str(kind) for name, kind in scores.dtypes.items() if name in ("value", "low", "n", "leading")} == {
+        "leading": "bool", "value": "float64", "low": "float64", "n": "Int64",
+    }  # fmt: skip
+    assert str(items.correct.dtype) == "boolean" and isinstance(items.outcome.dtype, pd.CategoricalDtype)
+    assert list(items.outcome.cat.categories) == ["correct", "wrong", "unparsed", "unscored"]
+    assert items.reason.isna().all()
+    none = load_runs()
+    assert list(none.scores) == list(scores) and len(none.scores) == len(none.items) == 0
+
+
+def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "weak", weak(), stratum=STRATUM)
+    with pytest.raises(InputError, match=r"Expected another name for each run, but got .*weak more than once"):
+        load_runs(folder, folder)
+    with pytest.raises(InputError, match="Expected a name for each run, but got 1 for 2"):
+        load_runs(folder, tmp_path, names=["a"])
+    with pytest.raises(InputError, match="holds no run"):
+        load_runs(tmp_path / "nothing")
+
+
+def test_a_score_that_records_do_not_allow_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Expected records of .* with 'type', .* rescore"):
+        load_runs(write_run(tmp_path / "weak", weak()))
+
+
+def test_importing_the_package_stays_cheap() -> None:
+    heavy = "pandas", "numpy", "pydantic"
+    code = f"import sys, lmms_eval_tasks; print([name for name in {heavy} if name in sys.modules])"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        __import__("lmms_eval_tasks").nothing  # noqa: B018
