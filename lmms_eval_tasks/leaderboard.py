@@ -128,6 +128,8 @@ def _fill(
     holders = {task: [run for run in runs if task in run.records or task in run.logged] for task in tasks}
     absent = tuple(task for task in tasks if not holders[task])
     slot = Slot(place, path, _name(list(tasks)), absent if len(absent) < len(tasks) else (), outdated=path.is_file())
+    if path.is_dir():
+        problems.add(str(path), "Expected nothing in the file's place, or an older file, but got a folder.")
     issues = GroupedIssues()
     for task, held in holders.items():
         if len(held) > 1:

@@ -127,15 +127,15 @@ def humans(
         )
         if study is not None:
             _show_study(output, study, rows, answers, items)
-            if labels_out is not None:
-                labels = label_items(answers)
-                write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
-                output.note(f"Written: {labels_out}", whole=True)
         outcomes: Mapping[str, Mapping[Key, str]] = {}
         if of_runs is not None:
             kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
             show_shared(output, kept, of_runs, opened, task)
             outcomes = outcomes_by_question(opened, of_runs, task)
+        if study is not None and labels_out is not None:
+            labels = label_items(answers)
+            write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
+            output.note(f"Written: {labels_out}", whole=True)
         if out is not None:
             _write(out, summaries, disputed, outcomes)
             output.note(f"Written: {out}", whole=True)

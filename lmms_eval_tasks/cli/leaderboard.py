@@ -19,9 +19,9 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
     for run in done.runs:
         print_notes(output, run)
     for run in done.unused:
-        output.note(f"note: No file was made of {run.path}.", style="yellow", whole=True)
+        output.note(f"note: No file was made from {run.path}.", style="yellow", whole=True)
     if len(models := dict.fromkeys(run.name for run in done.runs)) > 1:
-        told = f"The files are of {len(models)} models: {', '.join(models)}. A leaderboard's row is of one."
+        told = f"The files come from {len(models)} models: {', '.join(models)}. A leaderboard row is for one model."
         output.note(f"warning: {told}", style="yellow", whole=True)
     for apart in dict.fromkeys(slot.made.apart for slot in done.slots if slot.made and slot.made.apart):
         output.warn(f"{apart}: no leaderboard should be sent this.")
@@ -34,7 +34,7 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
             for note in dict.fromkeys((*slot.made.built.notes, *slot.checked.notes)):
                 output.note(f"note: {slot.path.name}: {note}")
         elif slot.outdated:
-            told = f"{slot.path} was there before, and is not of these runs."
+            told = f"{slot.path} is an older file, not made from these runs."
             output.note(f"warning: {told}", style="yellow", whole=True)
     if missing := [slot.tasks for slot in done.slots if not slot.made and slot.place.needed]:
         told = f"Run {', '.join(missing)} with --log_samples, and give that run too."

@@ -62,13 +62,15 @@ def report(
         lmms-eval-tasks report out/qwen out/internvl
         lmms-eval-tasks report out/qwen --html report.html
     """
+    if names and series:
+        raise InputError("Expected --name without --series, whose runs are named by their values.")
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
     with open_output("report", form) as output:
         opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or ())
         opened = [
-            replace(run, series=at, label=run.label if names else at.title) if (at := places.get(source)) else run
+            replace(run, series=at, label=at.title) if (at := places.get(source)) else run
             for run, source in zip(opened, sources, strict=True)
         ]
         for run in opened:

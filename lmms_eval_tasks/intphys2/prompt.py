@@ -88,6 +88,12 @@ class ThreePrompts:
         for number, part in enumerate(self.parts):
             if name == f"{NUMBERED}{number}":
                 return part.find_only()
+        if name == "official":
+            raise InputError(
+                "IntPhys 2 has three official prompts. Import them with `lmms-eval-tasks prompts import intphys2 "
+                "--from CHECKOUT --accept-other`, and run intphys2_main_official, which asks with each of them, or "
+                "choose one by the name that `lmms-eval-tasks prompts list` shows."
+            )
         return self.parts[0].find(name)
 
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:

@@ -6,6 +6,7 @@ Source of the measure: LikePhys (arXiv 2510.11512) compares the denoising losses
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.api import GradedItem, InputError, Outcome, Record, Row, TaskContext, UnscoredReason
@@ -23,8 +24,8 @@ MOTIONS = ("motion", "motion_other")
 """How much moves in each."""
 LETTERS = ("A", "B")
 NO_LOSSES = (
-    "The response is no losses of two clips: run this task with --model video_diffusion, or with a model that has "
-    'answer_forms = ("clip losses",); for a model that answers in words, the task is intphys2_main.'
+    "The response does not give a loss for each of the two clips: run this task with --model video_diffusion, or with "
+    'a model that has answer_forms = ("clip losses",); for a model that answers in words, the task is intphys2_main.'
 )
 _ENDING = "_pair"
 
@@ -49,7 +50,7 @@ def matched_pairs(table: datasets.Dataset) -> datasets.Dataset:
     for row in table.to_list():
         members = found.setdefault((row["group_id"], row["coding"], row["pair"]), {})
         members[row["answer"] == POSSIBLE] = row
-    pairs = [_pair(members[True], members[False]) for members in found.values() if len(members) == len(CLIPS)]
+    pairs = [_pair(members[True], members[False]) for members in found.values()]
     equal = most_symmetric({pair["item_id"]: _equality(pair) for pair in pairs})
     features = datasets.Features(
         {
@@ -123,7 +124,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
             "clips": [row.get(column) for column in CLIPS],
             "motions": [row.get(column) for column in MOTIONS],
             "motion_equal": bool(row.get("motion_equal")),
-            "losses": answer.model_dump(mode="json")["losses"] if answer else None,
+            "losses": json.loads(answer.to_json())["losses"] if answer else None,
             "timesteps": answer.timesteps if answer else [],
             "lowest": [lowest_clip(losses) for losses in zip(*curves, strict=True)],
             "model": answer.settings.get("model") if answer else None,

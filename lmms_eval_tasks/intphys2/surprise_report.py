@@ -76,7 +76,7 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     facts: dict[str, str] = {}
     for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
         facts |= {
-            f"{name} {letter}": f"{number:.6g}"
+            f"{name} {letter}": number if isinstance(number, str) else f"{number:.6g}"
             for letter, number in zip(LETTERS, numbers, strict=False)
             if number is not None
         }

@@ -18,12 +18,13 @@ from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.best_of import BestOf, best_of
-from lmms_eval_tasks.utils.stats.estimates import METHOD
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
+from lmms_eval_tasks.utils.stats.estimates import METHOD, SEED
 
 OPTIMISTIC = (
-    "The authors report the best of several runs and prompts. That is an optimistic choice: by choice is how far the "
-    "best of as many runs that do not differ is expected to lie above one of them (bootstrap over groups, 10,000 "
-    "draws, seed 0, the same draw for all runs)."
+    "The authors report the best of several runs and prompts. That is an optimistic choice: the gain by choosing is "
+    "how far the best of as many runs that do not differ is expected to lie above one of them (bootstrap over groups, "
+    f"{DRAWS:,} draws, seed {SEED}, the same draw for all runs)."
 )
 
 
@@ -119,7 +120,7 @@ class Several:
             )
 
 
-HEADINGS = ("runs", "best", "mean", "by choice", "at chance")
+HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
 
 
 def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:

@@ -137,11 +137,12 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         )
         unit = f", {reference.metric.unit}" if reference.metric.unit else ""
         caption = f"{reference.metric.title} of the runs beside chance, people and published models"
+        caveats = "; ".join(human.caveat for human in reference.people) if whole else ""
         panels.append(
             Panel(
                 f"{reference.heading}{unit}",
                 dot_plot(caption, ordered, bounds, reference.chance),
-                " ".join(filter(None, ["; ".join(human.caveat for human in reference.people) or reference.note, part])),
+                " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
             )
         )
     return panels

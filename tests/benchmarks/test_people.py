@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import read_table, table_path
@@ -49,6 +50,7 @@ def asked_questions(task: Task) -> Mapping[Key, AskedQuestion]:
     return read_items(table_path(benchmark.name, task.split), benchmark.card.clip_columns)
 
 
+@pytest.mark.usefixtures("hundred_columns")
 @pytest.mark.parametrize("benchmark", list(registry().benchmarks))
 def test_a_run_is_set_beside_people(benchmark: str, tmp_path: Path) -> None:
     task = keyed_task(benchmark)
@@ -63,7 +65,7 @@ def test_a_run_is_set_beside_people(benchmark: str, tmp_path: Path) -> None:
     people.write_text("\n".join(lines), encoding="utf-8")
 
     def answer(_: str, doc: Doc) -> str:
-        if not task.kind.takes_losses:
+        if task.kind.answer_form is AnswerForm.WORDS:
             return draw.choice([*task.kind.guesses(doc), "I cannot say."])
         losses = Directed[float](forward=1.0, backward=draw.choice([0.9, 1.1]))
         return DenoisingResponse(

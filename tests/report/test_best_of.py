@@ -58,7 +58,7 @@ def test_runs_of_a_model_have_a_best(tmp_path: Path) -> None:
     assert " ".join(OPTIMISTIC.split()) in told
     assert f"3 runs at chance would show {several.at_chance:.1f}." in told
     page = build_page([read_run(folder) for folder in runs])
-    assert OPTIMISTIC in page and f"by choice +{several.found.inflation:.1f}" in page
+    assert OPTIMISTIC in page and f"gain by choosing +{several.found.inflation:.1f}" in page
 
 
 def test_one_run_has_none_and_neither_have_two_models(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_several_runs_fill_it_together(world_home: Path, run: Path, tmp_path: Pa
     status, printed, told = command("submit", NAME, one, two, idle, "--out", tmp_path / "files")
     assert status == 0, told
     assert_written(tmp_path / "files", run, *WRITTEN)
-    (noted,) = [line for line in printed.splitlines() if line.startswith("note: No file was made of ")]
+    (noted,) = [line for line in printed.splitlines() if line.startswith("note: No file was made from ")]
     assert str(idle) in noted
 
 
@@ -86,7 +86,7 @@ def test_what_is_missing_is_named_with_its_task(world_home: Path, run: Path, tmp
     told = "Files are missing. Run intphys2_heldout, mvp_mini with --log_samples, and give that run too."
     assert lines[-1] == f"warning: {told}"
     for name in ("mvp.jsonl", "mvp_mini.jsonl"):
-        assert f"warning: {out / name} was there before, and is not of these runs." in lines
+        assert f"warning: {out / name} is an older file, not made from these runs." in lines
         assert (out / name).read_text() == "earlier"
     assert (out / "causalvqa.jsonl").read_bytes() == (run / FILES["causalvqa", ""]).read_bytes()
     (refused,) = refusal(out, write_run(tmp_path / "other", "cast_bench", "yocausal"))
@@ -160,7 +160,7 @@ def test_two_models_are_pointed_out_and_in_one_file_refused(world_home: Path, ru
     one = write_run(tmp_path / "one", "causalvqa_paired", model="first")
     two = write_run(tmp_path / "two", "intphys2_heldout", *MVP_MINI, model="second")
     status, printed, _ = command("submit", NAME, one, two, "--out", tmp_path / "files")
-    assert status == 0 and "warning: The files are of 2 models: first, second." in printed
+    assert status == 0 and "warning: The files come from 2 models: first, second." in printed
     one = write_run(tmp_path / "three", *MVP_MINI[:2], model="first")
     two = write_run(tmp_path / "four", *MVP_MINI[2:], model="second")
     (problem,) = refusal(tmp_path / "none", one, two)[1:]

@@ -107,7 +107,6 @@ class Engine:
         # A model that is given another name keeps its answers.
         self.digests = {form: settings_digest(known) for form, known in by_form.items()}
         self.settings_of = {form: {**known, "model": settings.name} for form, known in by_form.items()}
-        self.facts = self.settings_of[AnswerForm.LOSSES]
         self._texts: dict[str, dict[str, torch.Tensor]] = {}
         self._traced: set[str] = set()
 

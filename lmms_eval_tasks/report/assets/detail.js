@@ -121,5 +121,5 @@ function makePair(entry, runs, jump) {
     if (other[KEY]) card.append(make("p", "note", `True: ${other[KEY]}`));
     return card;
   });
-  return make("div", "pair", make("span", "", "Count together:"), make("div", "members", ...cards));
+  return make("div", "pair", make("span", "", "Counted together:"), make("div", "members", ...cards));
 }

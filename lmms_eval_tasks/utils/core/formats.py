@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -191,14 +192,16 @@ _LATEX_MARKS = {
 }
 _LATEX_ESCAPES = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "×": r"$\times$", "[": "{[}", "]": "{]}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "×": r"$\times$", "[": "{[}", "]": "{]}",
     **{char: f"\\{char}" for char in "&%$#_{}"},
 }  # fmt: skip
 
 
 def _latex(text: str) -> str:
     """A text in which nothing is a command, on one line."""
-    return " ".join("".join(_LATEX_ESCAPES.get(char, char) for char in text).split())
+    escaped = "".join(_LATEX_ESCAPES.get(char, char) for char in text)
+    # Two hyphens in a row would be one dash.
+    return " ".join(re.sub("-(?=-)", "-{}", escaped).split())
 
 
 def _latex_cells(cell: Cell, spanned: bool) -> list[str]:

@@ -31,6 +31,9 @@ def measure_clips(
     marks = {name: _mark(videos / name) for name in names}
     found = {name: before[mark] for name, mark in marks.items() if mark in before}
     with kept.open("a", encoding="utf-8") as file:
+        # The last line may have been cut off.
+        if file.tell():
+            file.write("\n")
         missing = [name for name in names if name not in found]
         for name, numbers in in_parallel(missing, lambda name: measure(videos / name), progress, what):
             found[name] = numbers
@@ -51,7 +54,7 @@ def _read(kept: Path) -> dict[str, Mapping[str, Any]]:
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.is_file() else ():
         try:
             mark, numbers = json.loads(line)
-        except ValueError:
+        except (ValueError, TypeError):
             continue
         found[mark] = numbers
     return found

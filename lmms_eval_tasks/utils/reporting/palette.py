@@ -32,11 +32,6 @@ FURTHER = Hue("#66707b", "#9aa4af")
 BLACK, WHITE = "#000000", "#ffffff"
 
 
-def hue_of(number: int) -> Hue:
-    """The hue of a run by its number, from 1 on."""
-    return HUES[number - 1] if number <= len(HUES) else FURTHER
-
-
 def hue_styles() -> str:
     """The style sheet that gives ``data-run`` its colours, on a light and on a dark page."""
     light = _rules([hue.light for hue in HUES], FURTHER.light)

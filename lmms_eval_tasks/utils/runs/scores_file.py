@@ -146,10 +146,10 @@ def read_scores(path: Path) -> ScoresFile:
     try:
         value = read_written_json(content.decode("utf-8"))
     except ValueError as error:
-        raise InputError(f"{path} is no file of scores: Expected JSON, but got {error}.") from None
+        raise InputError(f"{path} is not a scores file: Expected JSON, but got {error}.") from None
     issues = GroupedIssues()
     form = validate_value(value, ScoresFile, issues, "")
-    issues.raise_if_any(f"{path} is no file of scores")
+    issues.raise_if_any(f"{path} is not a scores file")
     assert form is not None
     return form
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.results_file import RESULTS
 
 SEED = "seed"
 """The series whose runs repeat one another; the values of any other are a quantity."""
-NUMBER = r"\d+(?:\.\d+)?"
+NUMBER = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+ENDS = r"(?![A-Za-z0-9]|\.\d)"
+"""What ends a number: the k of 1k would be lost."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class SeriesValue:
 
 
 def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
-    """The value of each folder of a series, in its order, from the folder's name, or else from its whole path.
+    """The value of each run of a series, in its order, from its folder's name, or else from the whole path.
 
     It is the number that follows the series' name (``step-500``, ``global_step500``), or the one number in which names
     differ that are otherwise the same (``ckpt-500``, ``qwen2.5-ckpt-500``).
@@ -41,7 +44,9 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
     Raises:
         InputError: where values cannot be read so, or two folders have the same.
     """
-    for texts in ([folder.name for folder in folders], [folder.as_posix() for folder in folders]):
+    # The name of a results file holds the time at which it was written.
+    named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
+    for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):
         found = _numbers_after(name, texts) or _differing_numbers(texts)
         if found:
             break
@@ -60,7 +65,7 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
 
 def _numbers_after(name: str, texts: Sequence[str]) -> list[str]:
     """The number that follows a name in each text, the last where there are several; empty where a text has none."""
-    found = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER})", text, re.IGNORECASE) for text in texts]
+    found = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
     return [numbers[-1] for numbers in found] if all(found) else []
 
 

@@ -114,9 +114,7 @@ def test_no_text_breaks_a_table(rows: list[tuple[Cell, ...]], name: str) -> None
     body = latex.partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
     assert len(body) == len(table.rows) and {columns_of_row(line) for line in body} == {len(letters)}
     assert all(line.endswith(r" \\") for line in body)
-    bare = re.sub(
-        r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar|textquotedbl)\{\}", "", latex
-    )
+    bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}", "", latex)
     bare = re.sub(r"\\[&%$#_{}\\]", "", bare).partition("\n")[2]
     assert bare.count("{") == bare.count("}") and not set("%#~|<>") & set(bare)
     markdown = write(Format.MARKDOWN, table).splitlines()

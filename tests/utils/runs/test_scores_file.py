@@ -91,7 +91,7 @@ def test_another_file_is_refused_by_name(change: Any, expected: str, scores: Sco
     change(value)
     path = tmp_path / "20261121_scores.json"
     path.write_text(json.dumps(value), encoding="utf-8")
-    with pytest.raises(InputError, match="is no file of scores") as refused:
+    with pytest.raises(InputError, match="is not a scores file") as refused:
         read_scores(path)
     assert expected in str(refused.value)
     path.write_text("{", encoding="utf-8")

@@ -25,6 +25,12 @@ def numbers(name: str, *folders: str) -> list[float]:
         ("epoch", ("r/epoch=0.5", "r/epoch=1.5"), [0.5, 1.5]),
         ("seed", ("out/seed7",), [7]),
         ("step", ("out/ckpt-500",), [500]),
+        ("lr", ("out/lr-1e-5", "out/lr-3e-4"), [1e-5, 3e-4]),
+        (
+            "step",
+            ("out/step-500/20261125_024002_results.json", "out/step-1000/20261125_031500_results.json"),
+            [500, 1000],
+        ),
     ],
 )
 def test_values_are_read(name: str, folders: tuple[str, ...], expected: list[float]) -> None:
@@ -33,7 +39,13 @@ def test_values_are_read(name: str, folders: tuple[str, ...], expected: list[flo
 
 @pytest.mark.parametrize(
     "folders",
-    [("out/ckpt-500", "out/final"), ("out/best",), ("out/lr1-ckpt2", "out/lr2-ckpt4"), ("out/v2-ckpt-500",)],
+    [
+        ("out/ckpt-500", "out/final"),
+        ("out/step-1k", "out/step-500"),
+        ("out/best",),
+        ("out/lr1-ckpt2", "out/lr2-ckpt4"),
+        ("out/v2-ckpt-500",),
+    ],
 )
 def test_names_that_do_not_say_it_are_refused_in_one_message(folders: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as error:
