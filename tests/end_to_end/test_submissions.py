@@ -56,7 +56,7 @@ def test_a_finished_run_is_submitted_and_valid(
         sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-unofficial"
     )
     assert done.returncode == 0 and done.stdout.startswith("SAMPLE DATA, not the benchmark"), done.stderr
-    assert (tmp_path / "file").read_bytes() == (run.out / FILES[benchmark, part]).read_bytes()
+    assert (tmp_path / "file").read_bytes() == run.submission_file(FILES[benchmark, part]).read_bytes()
     checked = own_command(sample_world.home, "validate", benchmark, tmp_path / "file")
     told = " ".join(checked.stdout.split())
     assert checked.returncode == 0 and "not valid for the leaderboard" in told, checked.stderr
@@ -83,7 +83,7 @@ def test_a_leaderboard_gets_the_files_of_each_model(
         assert done.returncode == 0 and "SAMPLE DATA, not the benchmark" in done.stdout, done.stderr
         assert {path.name for path in out.iterdir()} == JOINT.keys() - missing
         for file in out.iterdir():
-            assert file.read_bytes() == (made.out / FILES[JOINT[file.name], ""]).read_bytes()
+            assert file.read_bytes() == made.submission_file(FILES[JOINT[file.name], ""]).read_bytes()
             checked = own_command(sample_world.home, "validate", JOINT[file.name], file)
             assert checked.returncode == 0, checked.stderr
         assert ("Run causalvqa_paired with --log_samples" in done.stdout) == bool(missing)
