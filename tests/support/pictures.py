@@ -1,6 +1,6 @@
 """The pictures of the report page that the documentation shows, of made-up answers to sample data.
 
-`make pictures` draws them anew; where the page has not changed, they are what they were.
+`make pictures` draws them anew. The browser decides a few pixels, so they are not compared in tests.
 """
 
 from __future__ import annotations
