@@ -68,8 +68,9 @@ def submit_to_leaderboard(
 ) -> LeaderboardFiles:
     """Write a file for each place of a leaderboard of which runs hold answers, named by the place's key.
 
-    All files are made and checked before the first is written, and then all of them are written, or none. A place that
-    is not needed gets a file where all of its tasks are there.
+    All files are made and checked, and lie whole on the disk, before the first takes its place. They do so one by one,
+    so an error of the disk in between leaves some of them. A place that is not needed gets a file where all of its
+    tasks are there.
 
     Args:
         name: The leaderboard's.
