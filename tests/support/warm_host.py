@@ -57,13 +57,18 @@ class WarmRun:
 
 
 class WarmHost:
-    """The process that forks; it ends with the process that started it."""
+    """The process that forks; it ends with the process that started it.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    Args:
+        environment: Its variables.
+        python: The interpreter, of the environment whose packages the runs are to have.
+    """
+
+    def __init__(self, environment: Mapping[str, str], python: str | Path = sys.executable) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warm-host-")
         environment = {**environment, "HF_HOME": self._folder.name}
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [python, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         atexit.register(self._end)
 
@@ -112,6 +117,9 @@ def serve() -> None:
 
     from cpu_ranks import register
 
+    # What imports print, such as which benchmark cannot be used, is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     for name in IMPORTS:
         importlib.import_module(name)
     register()
@@ -126,7 +134,7 @@ def serve() -> None:
         else:
             ended, status = os.waitpid(arguments[0], os.WNOHANG if what == "poll" else 0)
             answer = os.waitstatus_to_exitcode(status) if ended else None
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
     gc.unfreeze()
 
 
