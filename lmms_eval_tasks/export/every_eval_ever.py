@@ -136,7 +136,7 @@ def _record(run: ScoredRun, benchmark: str, model: str, said: Said, results: lis
         },
         "eval_library": {
             "name": "lmms-eval",
-            "version": facts.get("software: lmms-eval", "unknown"),
+            "version": facts.get("lmms-eval", "unknown"),
             "additional_details": {"lmms-eval-tasks": run.scores.lmms_eval_tasks},
         },
         "model_info": {

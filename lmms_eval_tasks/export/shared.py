@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
@@ -22,16 +22,26 @@ from lmms_eval_tasks.utils.runs.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry
 from lmms_eval_tasks.utils.scoring.records import Outcome
 
-FRAMES = ("frames", "fps", "least pixels", "most pixels", "height", "width", "pixels of a frame", "reader")
-TOLD: Mapping[str, Sequence[str]] = {
-    "model": ("name", "precision"),
-    "frames": FRAMES,
-    "seeds": ("random", "numpy", "torch", "fewshot"),
-    "run": ("batch size", "ranks"),
-    "software": ("lmms-eval-tasks", "lmms-eval", "torch", "transformers"),
-    "hardware": ("GPUs",),
+TOLD: Mapping[tuple[str, str], str] = {
+    ("model", "name"): "adapter",
+    ("model", "precision"): "precision",
+    ("frames", "frames"): "frames",
+    ("frames", "fps"): "frames a second",
+    ("frames", "least pixels"): "least pixels",
+    ("frames", "most pixels"): "most pixels",
+    ("frames", "height"): "height",
+    ("frames", "width"): "width",
+    ("frames", "pixels of a frame"): "pixels of a frame",
+    ("frames", "reader"): "clip reader",
+    ("seeds", "torch"): "seed",
+    ("run", "batch size"): "batch size",
+    ("run", "ranks"): "ranks",
+    ("software", "torch"): "torch",
+    ("software", "transformers"): "transformers",
+    ("software", "lmms-eval"): "lmms-eval",
+    ("hardware", "GPUs"): "GPUs",
 }
-"""Fields of a card that may leave, by section."""
+"""Fields of a card that may leave, by section and name, with what they are called elsewhere."""
 TOLD_OF_TASKS = (
     "data sha256", "prompt", "prompt sha256", "official prompt", "extractor", "repeats", "fewshot examples"
 )  # fmt: skip
@@ -121,12 +131,11 @@ def data_revision(run: ScoredRun, part: PartScores) -> str | None:
 def told_of_run(run: ScoredRun) -> dict[str, str]:
     """Facts of a card that may leave, those that are the same for all of its tasks."""
     facts = {
-        f"{section}: {name}": str(value)
-        for section, names in TOLD.items()
-        for name in names
-        if (value := _told(run.card.get(section, {}).get(name))) is not None
+        name: str(value)
+        for (section, field), name in TOLD.items()
+        if (value := _told(run.card.get(section, {}).get(field))) is not None
     }
-    return facts | ({"model: commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
+    return facts | ({"commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
 
 
 def told_of_part(run: ScoredRun, part: PartScores) -> dict[str, str]:

@@ -61,9 +61,7 @@ def test_it_has_the_scores_with_intervals_and_facts_of_the_card(make_run: MakeRu
     assert record["eval_library"]["version"] == "0.7.3"
     info = record["model_info"]
     assert (info["id"], info["developer"]) == ("Qwen/Qwen2.5-VL-7B", "Qwen")
-    assert (
-        info["additional_details"]["model: commit"] == COMMIT and info["additional_details"]["frames: frames"] == "16"
-    )
+    assert info["additional_details"]["commit"] == COMMIT and info["additional_details"]["frames"] == "16"
     leading, *others = record["evaluation_results"]
     score = run.scores.part(TASK).score("pair_accuracy")
     uncertainty = leading["score_details"]["uncertainty"]

@@ -53,7 +53,7 @@ def test_the_section_has_a_table_and_how_it_was_made(make_run: MakeRun) -> None:
     assert f"| {score.value:.2f}% [{score.low:.2f}, {score.high:.2f}] | 60 | 120 | 0 | 1-A |" in row
     assert "the official release, whole" in row
     told = section.replace("\\", "")
-    assert "frames: frames 16" in told and "software: torch 2.15.0" in told and f"model: commit {COMMIT}" in told
+    assert f"Run: adapter qwen2_5_vl, frames 16, batch size 2, torch 2.15.0, lmms-eval 0.7.3, commit {COMMIT}" in told
     assert "Asked with: data sha256 bb, prompt mcq_letter, judge judge-7b" in told
     assert "Known hazards that apply: frames_without_times" in told and "video_as_images" not in told
     assert "secret" not in section and export_hub([run])[0][Path(SECTION)] == section
