@@ -49,8 +49,8 @@ def every_eval_ever(
     out: Annotated[
         Path, typer.Option(help="Folder for the files, as a checkout of the datastore.", show_default=False)
     ],
-    organization: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default=False)],
-    relationship: Annotated[
+    evaluator: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default=False)],
+    relation: Annotated[
         Relationship, typer.Option(help="What they have to do with who made the model.", show_default=False)
     ],
     models: Annotated[
@@ -66,12 +66,12 @@ def every_eval_ever(
     the files, and no item.
 
     Examples:
-        {command} out/qwen --out eee --organization "Our lab" --relationship third_party
-        {command} out/ours --out eee --organization "Our lab" --relationship first_party --model ours/video-7b
+        {command} out/qwen --out eee --evaluator Lab --relation third_party
+        {command} out/ours --out eee --evaluator Me --relation first_party
     """
     if models and len(models) != len(runs):
         raise InputError(f"Expected --model once for each of {len(runs)} runs, but got {len(models)}.")
-    said = Said(organization, relationship, deployment, weights)
+    said = Said(evaluator, relation, deployment, weights)
     files: dict[Path, str] = {}
     left_out: list[str] = []
     for run, model in zip(_read(runs), models or [""] * len(runs), strict=True):

@@ -118,9 +118,9 @@ def test_a_date_or_a_model_that_is_not_known_is_asked_for(make_run: MakeRun) -> 
 def test_the_command_wants_what_only_a_person_can_say(make_run: MakeRun, tmp_path: Path) -> None:
     make_run()
     words = ["export", "every-eval-ever", str(tmp_path / "weak"), "--out", str(tmp_path / "eee")]
-    for lacking in (["--organization", "Our lab"], ["--relationship", "third_party"]):
+    for lacking in (["--evaluator", "Our lab"], ["--relation", "third_party"]):
         assert CliRunner().invoke(app, [*words, *lacking]).exit_code == 2
-    words += ["--organization", "Our lab", "--relationship", "third_party"]
+    words += ["--evaluator", "Our lab", "--relation", "third_party"]
     assert "once for each of 1 runs" in CliRunner().invoke(app, [*words, *["--model", "a/b"] * 2]).output
     made = CliRunner().invoke(app, [*words, "--weights", "open_weights"])
     assert made.exit_code == 0, made.output
