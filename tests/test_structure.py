@@ -37,7 +37,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore", "dataframes"),
+    ("check", "submit", "rescore", "dataframes", "export"),
     ("leaderboard",),
     ("cli",),
     ("build", "train"),
