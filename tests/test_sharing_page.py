@@ -10,10 +10,10 @@ import pyarrow.parquet
 import pytest
 from docs import ROOT, blocks
 from eee_schema import read_schema
+from exported_runs import write_exported_run
 from host_run import run_host
 from logged_runs import TASK, strong, weak, write_run
 from sample_runs import prepared_sample
-from told_runs import write_told_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
@@ -25,7 +25,7 @@ EXPORTS, LOGGED = blocks(PAGE)[:-1], blocks(PAGE)[-1]
 def test_its_exports_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     monkeypatch.chdir(tmp_path)
-    write_told_run(Path("out", "qwen"))
+    write_exported_run(Path("out", "qwen"))
     commands = [words for block in EXPORTS for words in block.commands()]
     assert [words[1:3] for words in commands] == [["export", "hub"], ["export", "every-eval-ever"]]
     for _, *arguments in commands:
@@ -56,11 +56,11 @@ def test_the_hosts_logger_gets_the_scores_and_no_item(tmp_path: Path, tmp_path_f
     rows = {row[4]: row[5] for row in json.loads(table.read_text(encoding="utf-8"))["data"]}
     assert rows["pair_accuracy"] == str(scores["pair_accuracy,none"])
     rows_asked = pyarrow.parquet.read_table(home / "causalvqa" / "debug.parquet").to_pylist()
-    told = {text for row in rows_asked for text in (row["question"], row["item_id"], row["clip"], *row["options"])}
+    texts = {text for row in rows_asked for text in (row["question"], row["item_id"], row["clip"], *row["options"])}
     sent = read_all(tmp_path / "wandb") + read_all(tmp_path / "artifacts") + json.dumps(run.results()).encode()
     # A short option, or an id of a few digits, is part of other words.
-    assert not [text for text in told if len(text) > 8 and text.encode() in sent]
-    assert sum(len(text) > 8 for text in told) > 10
+    assert not [text for text in texts if len(text) > 8 and text.encode() in sent]
+    assert sum(len(text) > 8 for text in texts) > 10
 
 
 def read_all(folder: Path) -> bytes:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.export.every_eval_ever import Availability, Deployment, Relationship, Said, export_run
+from lmms_eval_tasks.export.every_eval_ever import Availability, Deployment, Evaluator, Relationship, export_run
 from lmms_eval_tasks.installed.scored import ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.console import make_console
 from lmms_eval_tasks.utils.core.files import write_file
@@ -71,18 +71,18 @@ def every_eval_ever(
     """
     if models and len(models) != len(runs):
         raise InputError(f"Expected --model once for each of {len(runs)} runs, but got {len(models)}.")
-    said = Said(evaluator, relation, deployment, weights)
+    evaluation_by = Evaluator(evaluator, relation, deployment, weights)
     files: dict[Path, str] = {}
     left_out: list[str] = []
     for run, model in zip(_read(runs), models or [""] * len(runs), strict=True):
-        of_run, without = export_run(run, model, said)
+        of_run, without = export_run(run, model, evaluation_by)
         files |= of_run
         left_out += without
     _write(files, out, left_out, "Left out")
 
 
 def _read(sources: Sequence[Path]) -> list[ScoredRun]:
-    """Runs, with what is to be known of their folders said."""
+    """The runs of folders; a note names what else lies in one."""
     runs = [read_scored(source) for source in sources]
     console = make_console()
     for run in runs:

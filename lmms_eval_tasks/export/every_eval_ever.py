@@ -22,10 +22,10 @@ from lmms_eval_tasks.export.shared import (
     card_of,
     hub_model,
     is_sample,
+    run_facts,
     sampling_of,
     started,
-    told_of_part,
-    told_of_run,
+    task_facts,
     why_not_whole,
 )
 from lmms_eval_tasks.installed.parts import metrics_of
@@ -67,7 +67,7 @@ class Availability(str, Enum):
 
 
 @dataclass(frozen=True)
-class Said:
+class Evaluator:
     """What only a person can say of a run.
 
     Attributes:
@@ -83,13 +83,13 @@ class Said:
     weights: Availability = Availability.UNKNOWN
 
 
-def export_run(run: ScoredRun, model: str, said: Said) -> tuple[dict[Path, str], list[str]]:
+def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[Path, str], list[str]]:
     """The files of one run: one for each of its benchmarks; the same run gives the same names and bytes.
 
     Args:
         run: The run.
         model: The model's id, ``developer/model``; empty for the one on the hub that the run's card names.
-        said: What only a person can say.
+        evaluator: What only a person can say.
 
     Returns:
         Files by their paths below the datastore, and what is left out, with the reason.
@@ -107,9 +107,9 @@ def export_run(run: ScoredRun, model: str, said: Said) -> tuple[dict[Path, str],
         parts = [part for part in run.scores.parts if part.benchmark == benchmark and not is_sample(part)]
         results = [result for part in parts for result in _results(run, part)]
         if not benchmark or not results:
-            left_out += [f"{part.name}: no benchmark or score that can be told" for part in parts]
+            left_out += [f"{part.name}: of no benchmark here, or no score with a direction" for part in parts]
             continue
-        text = json.dumps(_record(run, benchmark, model, said, results), indent=2, allow_nan=False) + "\n"
+        text = json.dumps(_record(run, benchmark, model, evaluator, results), indent=2, allow_nan=False) + "\n"
         developer, _, name = model.partition("/")
         # The datastore takes names of the form of a random UUID alone.
         uuid = UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4)
@@ -119,10 +119,12 @@ def export_run(run: ScoredRun, model: str, said: Said) -> tuple[dict[Path, str],
     return files, left_out
 
 
-def _record(run: ScoredRun, benchmark: str, model: str, said: Said, results: list[dict[str, Any]]) -> dict[str, Any]:
+def _record(
+    run: ScoredRun, benchmark: str, model: str, evaluator: Evaluator, results: list[dict[str, Any]]
+) -> dict[str, Any]:
     moment = started(run)
     seconds = str(int(moment.timestamp()))
-    facts = told_of_run(run)
+    facts = run_facts(run)
     return {
         "schema_version": SCHEMA,
         "evaluation_id": f"{benchmark}/{model}/{seconds}",
@@ -131,8 +133,8 @@ def _record(run: ScoredRun, benchmark: str, model: str, said: Said, results: lis
         "source_metadata": {
             "source_name": "lmms-eval-tasks",
             "source_type": "evaluation_run",
-            "source_organization_name": said.organization,
-            "evaluator_relationship": said.relationship.value,
+            "source_organization_name": evaluator.organization,
+            "evaluator_relationship": evaluator.relationship.value,
         },
         "eval_library": {
             "name": "lmms-eval",
@@ -144,8 +146,8 @@ def _record(run: ScoredRun, benchmark: str, model: str, said: Said, results: lis
             "id": model,
             "developer": model.partition("/")[0],
             "additional_details": {
-                "deployment_type": said.deployment.value,
-                "model_availability": said.weights.value,
+                "deployment_type": evaluator.deployment.value,
+                "model_availability": evaluator.weights.value,
                 **facts,
             },
         },
@@ -156,7 +158,7 @@ def _record(run: ScoredRun, benchmark: str, model: str, said: Said, results: lis
 def _results(run: ScoredRun, part: PartScores) -> Iterator[dict[str, Any]]:
     """Scores of a task or group of which more or less is better; counts of items are no results."""
     bounds = {metric.name: metric.bounds for metric in metrics_of(part.tasks[0])}
-    config: dict[str, Any] = {"additional_details": told_of_part(run, part)}
+    config: dict[str, Any] = {"additional_details": task_facts(run, part)}
     if sampling := sampling_of(run, part):
         config["generation_args"] = sampling
     for score in part.scores:

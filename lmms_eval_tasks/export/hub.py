@@ -11,12 +11,12 @@ import lmms_eval_tasks
 from lmms_eval_tasks.export.shared import (
     card_of,
     data_revision,
+    exported_parts,
     is_sample,
     leading_score,
+    run_facts,
     started,
-    told_of_part,
-    told_of_run,
-    told_parts,
+    task_facts,
     why_not_whole,
 )
 from lmms_eval_tasks.installed.scored import ScoredRun
@@ -36,7 +36,7 @@ try:
 except ImportError:
     EvalResultEntry = None
 
-Told = Sequence[tuple[ScoredRun, PartScores]]
+Exported = Sequence[tuple[ScoredRun, PartScores]]
 
 
 def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
@@ -59,16 +59,16 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
         raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
     if len(models := sorted({run.scores.model for run in runs})) > 1:
         raise InputError(f"Expected runs of one model, to whose repository the files go, but got {', '.join(models)}.")
-    told = [(run, part) for run in runs for part in told_parts(run)]
-    names = [part.name for _, part in told]
+    exported = [(run, part) for run in runs for part in exported_parts(run)]
+    names = [part.name for _, part in exported]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Expected each task in one run, but got {', '.join(doubled)} more than once.")
     left_out = [f"{part.name}: {reason}" for run in runs for part in run.scores.parts if (reason := _why_not(part))]
-    if not told:
+    if not exported:
         raise InputError("\n  ".join(["Expected scores of real data, but got none.", *left_out]))
-    files = {Path(SECTION): _section(told)}
+    files = {Path(SECTION): _section(exported)}
     entries: dict[str, list[EvalResultEntry]] = {}
-    for run, part in told:
+    for run, part in exported:
         if not _why_not(part):
             entries.setdefault(part.benchmark, []).append(_entry(run, part))
     for benchmark, of_benchmark in entries.items():
@@ -116,7 +116,7 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 
 def _signature(run: ScoredRun, part: PartScores) -> str:
     """What a number was computed from and how."""
-    prompt = told_of_part(run, part).get("prompt")
+    prompt = task_facts(run, part).get("prompt")
     return ", ".join(
         [
             f"{part.name} version {part.version}",
@@ -127,12 +127,12 @@ def _signature(run: ScoredRun, part: PartScores) -> str:
     )
 
 
-def _section(told: Told) -> str:
+def _section(exported: Exported) -> str:
     """A section of a model card, in Markdown."""
     table = FittingTable(
         "Video causal reasoning", ["task", "score", "value", "groups", "items", "unparsed", "version", "asked"], names=2
     )
-    for _, part in told:
+    for _, part in exported:
         score = leading_score(part)
         assert score is not None
         value = Number(score.value, score.low, score.high, score.groups, score.unit, DIGITS, after=_sign(score))
@@ -140,7 +140,7 @@ def _section(told: Told) -> str:
         unparsed = part.outcomes.get("unparsed", "")
         asked = why_not_whole(part) or "the official release, whole"
         table.add_row(part.name, score.title, value, *counts, unparsed, part.version, asked)
-    table.caption = "\n".join(_made(told))
+    table.caption = "\n".join(_made(exported))
     return write_document(Document("export hub", lmms_eval_tasks.__version__, [table]), Format.MARKDOWN)
 
 
@@ -148,20 +148,20 @@ def _sign(score: ScoreEntry) -> str:
     return score.unit if score.unit == "%" else f" {score.unit}" if score.unit else ""
 
 
-def _made(told: Told) -> Iterator[str]:
+def _made(exported: Exported) -> Iterator[str]:
     """How the scores were made, a line for each fact; runs that were made alike share theirs."""
     lines: dict[str, list[str]] = {}
-    for run, part in told:
+    for run, part in exported:
         yours = [
             "; ".join([f"lmms-eval-tasks {run.scores.lmms_eval_tasks}", run.scores.method]).rstrip("; "),
-            _listed("Run", told_of_run(run)),
-            _listed("Asked with", told_of_part(run, part)),
+            _listed("Run", run_facts(run)),
+            _listed("Asked with", task_facts(run, part)),
             _listed("Known hazards that apply", dict.fromkeys(applying_hazards([run.card]), "")),
         ]
         for line in filter(None, yours):
             lines.setdefault(line, []).append(part.name)
     for line, names in lines.items():
-        yield line if len(names) == len(told) else f"{', '.join(names)}: {line}"
+        yield line if len(names) == len(exported) else f"{', '.join(names)}: {line}"
 
 
 def _listed(what: str, facts: dict[str, str]) -> str:

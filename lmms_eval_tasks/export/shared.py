@@ -1,7 +1,7 @@
-"""What is told of a run elsewhere: what its scores are of, when it was made, and facts of its card that may leave.
+"""What may leave of a run: what its scores are of, when it was made, and facts of its card that may leave.
 
-A card names paths, commands and files of the machine it was made on. What leaves is what `TOLD` and `TOLD_OF_TASKS`
-list, and nothing else.
+A card names paths, commands and files of the machine it was made on. What leaves is what `PUBLIC_RUN_FIELDS`
+and `PUBLIC_TASK_FIELDS` list, and nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lmms_eval_tasks.utils.runs.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry
 from lmms_eval_tasks.utils.scoring.records import Outcome
 
-TOLD: Mapping[tuple[str, str], str] = {
+PUBLIC_RUN_FIELDS: Mapping[tuple[str, str], str] = {
     ("model", "name"): "adapter",
     ("model", "precision"): "precision",
     ("frames", "frames"): "frames",
@@ -42,7 +42,7 @@ TOLD: Mapping[tuple[str, str], str] = {
     ("hardware", "GPUs"): "GPUs",
 }
 """Fields of a card that may leave, by section and name, with what they are called elsewhere."""
-TOLD_OF_TASKS = (
+PUBLIC_TASK_FIELDS = (
     "data sha256", "prompt", "prompt sha256", "official prompt", "extractor", "repeats", "fewshot examples"
 )  # fmt: skip
 """Those of its tasks' sections."""
@@ -84,7 +84,7 @@ def is_sample(part: PartScores) -> bool:
     return any(one.is_sample for one in part.data)
 
 
-def told_parts(run: ScoredRun) -> list[PartScores]:
+def exported_parts(run: ScoredRun) -> list[PartScores]:
     """The tasks and groups of a run that have a leading score and are of real data."""
     return [part for part in run.scores.parts if not is_sample(part) and leading_score(part) is not None]
 
@@ -128,20 +128,20 @@ def data_revision(run: ScoredRun, part: PartScores) -> str | None:
     return revision if len(found) == 1 and _COMMIT.fullmatch(revision := found.pop()) else None
 
 
-def told_of_run(run: ScoredRun) -> dict[str, str]:
+def run_facts(run: ScoredRun) -> dict[str, str]:
     """Facts of a card that may leave, those that are the same for all of its tasks."""
     facts = {
         name: str(value)
-        for (section, field), name in TOLD.items()
-        if (value := _told(run.card.get(section, {}).get(field))) is not None
+        for (section, field), name in PUBLIC_RUN_FIELDS.items()
+        if (value := _public(run.card.get(section, {}).get(field))) is not None
     }
     return facts | ({"commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
 
 
-def told_of_part(run: ScoredRun, part: PartScores) -> dict[str, str]:
+def task_facts(run: ScoredRun, part: PartScores) -> dict[str, str]:
     """Facts of a card that may leave, those of a task, or of a group's tasks where these are alike."""
     alike = _alike(run, part)
-    facts = {name: str(told) for name in TOLD_OF_TASKS if (told := _told(alike.get(name))) is not None}
+    facts = {name: str(value) for name in PUBLIC_TASK_FIELDS if (value := _public(alike.get(name))) is not None}
     judge = _settings(alike.get("judge")).get("model")
     return facts | ({"judge": PurePath(judge).name} if isinstance(judge, str) else {})
 
@@ -150,8 +150,8 @@ def sampling_of(run: ScoredRun, part: PartScores) -> dict[str, float]:
     """Settings by which answers were sampled, where all tasks have the same and they are numbers."""
     settings = _settings(_alike(run, part).get("generation"))
     return {
-        told: settings[name]
-        for name, told in SAMPLING.items()
+        elsewhere: settings[name]
+        for name, elsewhere in SAMPLING.items()
         if isinstance(settings.get(name), int | float) and not isinstance(settings[name], bool)
     }
 
@@ -175,6 +175,6 @@ def _settings(value: Value) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _told(value: Value) -> Value:
+def _public(value: Value) -> Value:
     """A value that may leave; None of one that is not known, and of a path."""
     return None if isinstance(value, str) and ("/" in value or "\\" in value) else value

@@ -121,8 +121,8 @@ def test_no_text_of_an_item_leaves(benchmark: str, name: str, view: str, tmp_pat
     assert MARK not in scores
     scores_path(finished.run.path).write_text(scores, encoding="utf-8")
     out = tmp_path / "out"
-    said = ["--evaluator", "Ours", "--relation", "other", "--model", "ours/model"]
-    for words in (["hub"], ["every-eval-ever", *said]):
+    options = ["--evaluator", "Ours", "--relation", "other", "--model", "ours/model"]
+    for words in (["hub"], ["every-eval-ever", *options]):
         made = CliRunner().invoke(app, ["export", *words, str(folder), "--out", str(out)])
         assert made.exit_code == 0, made.output
         assert MARK not in made.output

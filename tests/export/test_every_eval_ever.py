@@ -11,23 +11,23 @@ from typing import Any
 import jsonschema
 import pytest
 from eee_schema import read_schema
-from told_runs import COMMIT, TASK, WHOLE, MakeRun
+from exported_runs import COMMIT, TASK, WHOLE, MakeRun
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.export.every_eval_ever import SCHEMA, Relationship, Said, export_run
+from lmms_eval_tasks.export.every_eval_ever import SCHEMA, Evaluator, Relationship, export_run
 from lmms_eval_tasks.installed.scored import ScoredRun
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import ResultsFile
 
-SAID = Said("Our lab", Relationship.THIRD_PARTY)
+EVALUATOR = Evaluator("Our lab", Relationship.THIRD_PARTY)
 # As the datastore's own check of paths has it.
 PLACE = r"data/mvp/Qwen/[\w.-]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json"
 
 
 def record_of(run: ScoredRun, model: str = "") -> tuple[Path, dict[str, Any]]:
-    ((path, text),) = export_run(run, model, SAID)[0].items()
+    ((path, text),) = export_run(run, model, EVALUATOR)[0].items()
     return path, json.loads(text)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exported_runs import COMMIT, OTHER, TASK, WHOLE, MakeRun
 from huggingface_hub import parse_eval_result_entries
-from told_runs import COMMIT, OTHER, TASK, WHOLE, MakeRun
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
@@ -52,10 +52,10 @@ def test_the_section_has_a_table_and_how_it_was_made(make_run: MakeRun) -> None:
     row = next(line for line in section.splitlines() if line.startswith("| mvp"))
     assert f"| {score.value:.2f}% [{score.low:.2f}, {score.high:.2f}] | 60 | 120 | 0 | 1-A |" in row
     assert "the official release, whole" in row
-    told = section.replace("\\", "")
-    assert f"Run: adapter qwen2_5_vl, frames 16, batch size 2, torch 2.15.0, lmms-eval 0.7.3, commit {COMMIT}" in told
-    assert "Asked with: data sha256 bb, prompt mcq_letter, judge judge-7b" in told
-    assert "Known hazards that apply: frames_without_times" in told and "video_as_images" not in told
+    plain = section.replace("\\", "")
+    assert f"Run: adapter qwen2_5_vl, frames 16, batch size 2, torch 2.15.0, lmms-eval 0.7.3, commit {COMMIT}" in plain
+    assert "Asked with: data sha256 bb, prompt mcq_letter, judge judge-7b" in plain
+    assert "Known hazards that apply: frames_without_times" in plain and "video_as_images" not in plain
     assert "secret" not in section and export_hub([run])[0][Path(SECTION)] == section
 
 
@@ -88,7 +88,7 @@ def test_a_benchmark_of_which_the_hub_has_no_dataset_has_no_entry(make_run: Make
     assert left_out == ["causalvqa_debug_paired: no dataset of CausalVQA is known on the hub"]
 
 
-def test_sample_data_is_told_nowhere(make_run: MakeRun) -> None:
+def test_sample_data_is_not_exported(make_run: MakeRun) -> None:
     run = make_run(data=DataSet(kind=SetKind.SAMPLE, items=120))
     with pytest.raises(InputError, match=f"Expected scores of real data.*\n  {TASK}: SAMPLE DATA"):
         export_hub([run])

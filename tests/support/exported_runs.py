@@ -33,7 +33,7 @@ STRATA = {"subset": "temporal_reasoning", "source": "star", "type": "planning", 
 MakeRun = Callable[..., ScoredRun]
 
 
-def write_told_run(
+def write_exported_run(
     folder: Path,
     task: str = TASK,
     data: DataSet = WHOLE,
