@@ -109,18 +109,36 @@ Examples:
     {'': 'test/clip0.mp4'}
     >>> kind.answer_view(large.records[0], {}, "The answer is A.").facts
     {'scene': 'day', 'words': '4'}
+
+    What leads to what in a clip is drawn by time, with the links between the two events that a question is about; an
+    answer claims that the one leads to the other, or that it does not. Numbers along a quantity are drawn as curves.
+
+    >>> from lmms_eval_tasks.api.page import Claim, Curve, CurvePlot, Event, EventGraph
+    >>> events = (Event("push", "Somebody pushes.", 1.0), Event("open", "The door opens.", 2.0), Event("bell", "Bell", 3.0))
+    >>> graph = EventGraph(events, links=(("push", "open"), ("open", "bell")), asked=("push", "bell"))
+    >>> graph.path
+    (('push', 'open'), ('open', 'bell'))
+    >>> view = ItemView({"": "test/clip0.mp4"}, graph=graph)
+    >>> losses = CurvePlot("timestep", "loss", (Curve("forward", ((100, 0.4), (900, 0.1))),))
+    >>> answer = AnswerView(claims=(Claim("push", "bell", holds=False, right=False),), curves=losses)
 """
 
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.reporting.figures import heat_map
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
+from lmms_eval_tasks.utils.reporting.event_graphs import Claim, Event, EventGraph
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, Curve, CurvePlot, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
 from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 __all__ = [
     "AnswerView",
+    "Claim",
+    "Curve",
+    "CurvePlot",
+    "Event",
+    "EventGraph",
     "InstanceTrack",
     "ItemView",
     "ReferencedMetric",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from lmms_eval_tasks.api.page import (
     published_models,
     usual_panels,
 )
-from lmms_eval_tasks.countervqa import metrics, probe
+from lmms_eval_tasks.countervqa import events, metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 
@@ -143,10 +144,11 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
+    """The verdict that was read, what it claims, and how far a judge found the explanation to agree with the reference."""
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
-    return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
+    facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
+    return AnswerView(facts, claims=events.claims(record, row))
 
 
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -183,4 +185,5 @@ def _detection(record: Record) -> str:
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """Both answers as they were read, and the action."""
     facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
-    return AnswerView({**facts, **answer_view(record, row, response).facts})
+    shown = answer_view(record, row, response)
+    return replace(shown, facts={**facts, **shown.facts})

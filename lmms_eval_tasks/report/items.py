@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.report.graph_layout import ordered_events, place_events
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.page_items import (
     AnswerView,
+    CurvePlot,
     InstanceTrack,
     ItemView,
     usual_answer_view,
@@ -52,6 +55,7 @@ class ItemRow(NamedTuple):
     frame: list[int] | int
     tracks: list[Any] | int
     answers: list[AnswerRow | int]
+    graph: tuple[int, list[int], list[list[int]]] | int
 
 
 class AnswerRow(NamedTuple):
@@ -63,6 +67,8 @@ class AnswerRow(NamedTuple):
     facts: Mapping[str, str] | int
     tracks: list[Any]
     matches: list[list[int]]
+    claims: list[list[int]]
+    curves: list[Any] | int
 
 
 @dataclass
@@ -114,6 +120,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     strata: dict[str, Strings] = {name: {} for item_id in ordered for name in first[item_id].stratum}
     strings: Strings = {}
     groups: Strings = {}
+    graphs: Strings = {}
     benchmark = prepared.task.benchmark.name if prepared.task else ""
     items = []
     for item_id in ordered:
@@ -121,7 +128,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         view = prepared.item_view(record)
         question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
         answers = [
-            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
+            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, view.graph, strings)
             for one, saved in zip(records, responses, strict=True)
         ]
         items.append(
@@ -139,6 +146,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
                 frame=list(view.frame) if view.frame else 0,
                 tracks=_tracks(view.tracks) if view.clips else 0,
                 answers=answers,
+                graph=_graph(view.graph, strings, graphs) if view.graph else 0,
             )
         )
     return {
@@ -147,6 +155,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         "note": prepared.note,
         "strata": [[name, list(values)] for name, values in strata.items()],
         "strings": list(strings),
+        "graphs": list(map(json.loads, graphs)),
         "items": items,
     }
 
@@ -190,7 +199,9 @@ def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
     return prompts
 
 
-def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
+def _answer(
+    record: Record | None, response: str | None, prepared: TaskRows, graph: EventGraph | None, strings: Strings
+) -> AnswerRow | int:
     """A run's answer; 0 where it has none."""
     if record is None:
         return 0
@@ -206,7 +217,45 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
         facts=facts or 0,
         tracks=_tracks(view.tracks),
         matches=[list(match) for match in view.matches],
+        claims=[[*_places(graph, (one.cause, one.effect)), one.holds, one.right] for one in view.claims]
+        if graph
+        else [],
+        curves=_curves(view.curves) if view.curves else 0,
     )
+
+
+def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
+    """A graph's place among those of a block, and the events and links that the question is about.
+
+    In the block it is a list of its events (place of the label, time, whether it happens, left edge and lane) and one
+    of its links, which name events by their places.
+    """
+    placed = place_events(graph)
+    events = [
+        [_place(strings, event.label), event.time, int(event.happens), *placed[event.name]]
+        for event in ordered_events(graph)
+    ]
+    links = [_places(graph, link) for link in graph.links]
+    place = _place(graphs, json.dumps([events, links], allow_nan=False))
+    return place, _places(graph, graph.asked or ()), [_places(graph, link) for link in graph.path]
+
+
+def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
+    places = {event.name: place for place, event in enumerate(ordered_events(graph))}
+    return [places[name] for name in names]
+
+
+def _curves(plot: CurvePlot) -> list[Any]:
+    """The titles of the axes and the curves, of numbers that JSON has."""
+    curves = [
+        [one.name, [[_short(x), _short(y)] for x, y in one.points if math.isfinite(x) and math.isfinite(y)]]
+        for one in plot.curves
+    ]
+    return [plot.x, plot.y, curves]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:

@@ -29,8 +29,8 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
-STYLES = ("page.css", "browser.css")
-SCRIPTS = ("store.js", "address.js", "clips.js", "detail.js", "browser.js")
+STYLES = ("page.css", "browser.css", "drawn.css")
+SCRIPTS = ("store.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
 
 
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:

@@ -19,8 +19,11 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
+from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
+    Curve,
+    CurvePlot,
     ItemView,
     ReferencedMetric,
     outcome_panel,
@@ -29,6 +32,7 @@ from lmms_eval_tasks.api.page import (
 )
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
+from lmms_eval_tasks.yocausal.submission import losses_by_timestep
 
 FOLDER = Path(__file__).parent
 CHANCE = CARD.chance["rsi"]
@@ -108,9 +112,22 @@ def _clips(row: Row) -> dict[str, str]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The two losses."""
+    """The two losses, and each along the timesteps."""
     loss = record.fields.get("loss") or {}
-    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()})
+    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()}, curves=_curves(response))
+
+
+def _curves(response: str) -> CurvePlot | None:
+    """The losses of both directions at each timestep, their windows together; None without losses."""
+    answer = read_denoising(response)
+    if answer is None or answer.losses is None:
+        return None
+    names = {"forward": "forward", "backward": "reversed"}
+    curves = (
+        Curve(names[side], tuple(zip(answer.timesteps, losses, strict=True)))
+        for side, losses in losses_by_timestep(answer).items()
+    )
+    return CurvePlot("timestep, from clean to noise", "loss", tuple(curves))
 
 
 def vlm_item_view(record: Record, row: Row) -> ItemView:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.evidence.boxes import Box
+from lmms_eval_tasks.utils.reporting.event_graphs import Claim, EventGraph
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -26,6 +27,34 @@ class InstanceTrack:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A line of a small figure.
+
+    Attributes:
+        name: What it is of.
+        points: Its points, x and y; those that are not finite are left out.
+    """
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class CurvePlot:
+    """A small figure of curves.
+
+    Attributes:
+        x: What is on the horizontal axis.
+        y: What is on the vertical one.
+        curves: The curves.
+    """
+
+    x: str
+    y: str
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
 class ItemView:
     """What an item shows, whatever a run answered.
 
@@ -35,6 +64,7 @@ class ItemView:
         frame: Width and height of a clip in pixels, where boxes are drawn; None where there are none.
         tracks: True evidence.
         text: What stands in place of question and options, where the model is asked something else.
+        graph: What leads to what in the first clip; None where that is not known.
     """
 
     clips: Mapping[str, str] = field(default_factory=dict)
@@ -42,6 +72,7 @@ class ItemView:
     frame: tuple[int, int] | None = None
     tracks: tuple[InstanceTrack, ...] = ()
     text: str | None = None
+    graph: EventGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -52,11 +83,15 @@ class AnswerView:
         facts: Names and values, such as losses.
         tracks: Predicted evidence.
         matches: Which predicted track was matched with which true one, by their places from 0 on.
+        claims: What it says of the events of the item's graph.
+        curves: Numbers along a quantity, such as losses along timesteps; None where it has none.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
     tracks: tuple[InstanceTrack, ...] = ()
     matches: tuple[tuple[int, int], ...] = ()
+    claims: tuple[Claim, ...] = ()
+    curves: CurvePlot | None = None
 
 
 def usual_item_view(row: Row, visuals: Sequence[str]) -> ItemView:
