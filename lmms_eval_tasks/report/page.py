@@ -17,6 +17,7 @@ from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.report.tables import apart_warnings
+from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.reporting.figures import run_badge, template_environment
@@ -67,40 +68,38 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
-    return (
-        template_environment(ASSETS)
-        .get_template(TEMPLATE)
-        .render(
-            version=lmms_eval_tasks.__version__,
-            runs=[
-                {
-                    "tag": str(number),
-                    "name": run.title,
-                    "file": run.path.name.removesuffix(RESULTS),
-                    "apart": run.apart(run.records),
-                    "incomplete": run.incomplete,
-                    "items": sum(map(len, run.records.values())),
-                    "card": run.card,
-                }
-                for number, run in enumerate(runs, start=1)
-            ],
-            hazards=[
-                ([str(place + 1) for place in held_by], name, describe(name))
-                for name, held_by in applying_hazards([run.card for run in runs]).items()
-            ],
-            apart=apart_warnings(runs, only),
-            sections=sections,
-            style=Markup("\n".join([*map(_read, STYLES), hue_styles()])),
-            badge=run_badge,
-            hues=len(HUES),
-            script=Markup(script),
-            # No other script runs, whatever stands in the page.
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-            about=Markup(as_json(about)),
-            blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
-            listing=Markup(as_json(shelf.listing(embed))),
-            encoded=list(shelf.encoded()) if embed else [],
-        )
+    environment = template_environment(ASSETS)
+    environment.filters["cell_text"] = cell_text
+    return environment.get_template(TEMPLATE).render(
+        version=lmms_eval_tasks.__version__,
+        runs=[
+            {
+                "tag": str(number),
+                "name": run.title,
+                "file": run.path.name.removesuffix(RESULTS),
+                "apart": run.apart(run.records),
+                "incomplete": run.incomplete,
+                "items": sum(map(len, run.records.values())),
+                "card": run.card,
+            }
+            for number, run in enumerate(runs, start=1)
+        ],
+        hazards=[
+            ([str(place + 1) for place in held_by], name, describe(name))
+            for name, held_by in applying_hazards([run.card for run in runs]).items()
+        ],
+        apart=apart_warnings(runs, only),
+        sections=sections,
+        style=Markup("\n".join([*map(_read, STYLES), hue_styles()])),
+        badge=run_badge,
+        hues=len(HUES),
+        script=Markup(script),
+        # No other script runs, whatever stands in the page.
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        about=Markup(as_json(about)),
+        blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
+        listing=Markup(as_json(shelf.listing(embed))),
+        encoded=list(shelf.encoded()) if embed else [],
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import by_group
 from lmms_eval_tasks.utils.reporting.figures import Point, count_table, fit_axis, scatter_plot, share_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -20,19 +21,21 @@ OUTCOMES = tuple(outcome.value for outcome in Outcome)
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of a report page: a figure with its title.
+    """A panel of a report page: a figure, or a table, with its title.
 
     Attributes:
         title: What it shows.
-        body: The figure.
+        body: The figure; empty where there is a table instead.
         note: How to read it.
         wide: Whether it takes the page's whole width.
+        table: Names and numbers that no figure would show better. What stands above and below it is shown with it.
     """
 
     title: str
-    body: Markup
+    body: Markup = field(default_factory=Markup)
     note: str = ""
     wide: bool = False
+    table: FittingTable | None = None
 
 
 def apart_note(runs: Sequence[RunRecords]) -> str:
