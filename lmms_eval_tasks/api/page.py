@@ -114,7 +114,8 @@ Examples:
     answer claims that the one leads to the other, or that it does not. Numbers along a quantity are drawn as curves.
 
     >>> from lmms_eval_tasks.api.page import Claim, Curve, CurvePlot, Event, EventGraph
-    >>> events = (Event("push", "Somebody pushes.", 1.0), Event("open", "The door opens.", 2.0), Event("bell", "Bell", 3.0))
+    >>> texts = {"push": "Somebody pushes.", "open": "The door opens.", "bell": "A bell rings."}
+    >>> events = tuple(Event(name, text, float(second)) for second, (name, text) in enumerate(texts.items()))
     >>> graph = EventGraph(events, links=(("push", "open"), ("open", "bell")), asked=("push", "bell"))
     >>> graph.path
     (('push', 'open'), ('open', 'bell'))
@@ -125,8 +126,8 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.reporting.figures import heat_map
 from lmms_eval_tasks.utils.reporting.event_graphs import Claim, Event, EventGraph
+from lmms_eval_tasks.utils.reporting.figures import heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, Curve, CurvePlot, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models

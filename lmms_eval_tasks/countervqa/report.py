@@ -144,7 +144,7 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, what it claims, and how far a judge found the explanation to agree with the reference."""
+    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
     facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}

@@ -81,7 +81,7 @@ def test_the_block_of_a_task_has_graphs_claims_and_curves(sample_runs: tuple[Pat
         rule = item.item_id.partition("_")[2]
         assert bool(path) is (rule in ("path", "adjacent_linked"))
         assert all(link in links for link in path)
-        assert not all(event[2] for event in events) is (rule == "absent")
+        assert all(event[2] for event in events) is not (rule == "absent")
         for answer in item.answers:
             [[*pair, holds, right]] = answer.claims
             # A "no" claims that the one leads to the other, which it does where there is a path.
