@@ -13,9 +13,11 @@ from markupsafe import Markup
 import lmms_eval_tasks
 from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
+from lmms_eval_tasks.report.comparison import comparison_panels
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.report.shared import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
@@ -34,29 +36,50 @@ STYLES = ("page.css", "browser.css", "drawn.css")
 SCRIPTS = ("store.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
 
 
-def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
+def write_page(
+    runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto, people: People | None = None
+) -> None:
     """Write the report of runs as one HTML page; the same runs and data give the same bytes.
 
+    Args:
+        runs: The runs.
+        path: The file.
+        only: The one task or group to show; all of them if it is empty.
+        clips: Where clips are.
+        people: What people answered, to be set beside the runs.
+
     Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
-        OSError: where the file cannot be written.
+        InputError: no run holds the task or group, or none has an item that people answered.
+        OSError: the file cannot be written.
     """
-    write_file(path, escape_surrogates(build_page(runs, only, clips)))
+    write_file(path, escape_surrogates(build_page(runs, only, clips, people)))
 
 
-def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
+def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, people: People | None = None) -> str:
     """The page's text; arguments and errors as for `write_page`."""
     entries = entries_of(runs, only)
     holding = {id(run) for holders in entries.values() for run, _ in holders}
     runs = [run for run in runs if id(run) in holding]
     numbers = {id(run): number for number, run in enumerate(runs, start=1)}
+    shared = share_tasks(people.responses, people.asked, dict(enumerate(runs, start=1)), only) if people else []
     shelf = ClipShelf()
     sections = [
         build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
         for name, holders in entries.items()
     ]
     several = list(find_several(runs, only))
-    sections = [replace(one, notes=(*one.notes, *best_notes(several, one.tasks))) for one in sections]
+    sections = [
+        replace(
+            one,
+            panels=(
+                *comparison_panels(one.name, {numbers[id(run)]: run for run, _ in entries[one.name]}),
+                *one.panels,
+                *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
+            ),
+            notes=(*one.notes, *best_notes(several, one.tasks)),
+        )
+        for one in sections
+    ]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
         for task in dict.fromkeys(task for section in sections for task in section.tasks)
