@@ -1,12 +1,12 @@
-"""What a report shows of a question's clip: its causal graph, what is asked of it, and what a verdict claims."""
+"""What a report shows of a question's clip: its causal graph, and which two of its actions the question is about."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from lmms_eval_tasks.api import Record, Row
-from lmms_eval_tasks.api.answers import NO
-from lmms_eval_tasks.api.page import Claim, Event, EventGraph, ItemView
+from lmms_eval_tasks.api.page import EventGraph, ItemView
+from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL
 from lmms_eval_tasks.countervqa.released import ClipGraph
 
 # No action's id is blank.
@@ -20,33 +20,25 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 
 def event_graph(row: Row) -> EventGraph:
-    """The clip's actions and links; a table of an earlier version does not say which of them the question is about."""
-    events, links = _of_clip(row["graph"])
-    if "action_id" not in row:
-        return EventGraph(events, links)
-    if row["action_id"] is None:
-        events = (*events, Event(LEFT_OUT, row["action"], happens=False))
-    if row["outcome_id"] is None:
-        events = (*events, Event(GOAL, row["outcome"]))
-    return EventGraph(events, links, _asked(row))
+    """The clip's actions and links, and what the question is about.
 
-
-def claims(record: Record, row: Row) -> tuple[Claim, ...]:
-    """What a verdict says: *no*, that the action leads to the outcome; *yes*, that it does not."""
-    if record.correct is None or record.answered is None or "action_id" not in row:
-        return ()
-    return (Claim(*_asked(row), holds=record.answered == NO, right=record.correct),)
-
-
-def _asked(row: Row) -> tuple[str, str]:
-    return row["action_id"] or LEFT_OUT, row["outcome_id"] or GOAL
+    A prepared row has the two actions in words. Where several actions of a clip are in these words, nothing says which
+    of them is meant, and none is marked.
+    """
+    graph = _read(row["graph"])
+    events: dict[str, tuple[str, float | None]] = {one.id: (one.text, one.start) for one in graph.actions}
+    links = tuple((link.cause, link.effect) for link in graph.links)
+    absent = row["level"] == ABSENT_LEVEL
+    first, last = ([one.id for one in graph.actions if one.text == row[column]] for column in ("action", "outcome"))
+    if absent:
+        first, events[LEFT_OUT] = [LEFT_OUT], (row["action"], None)
+    if absent and not last:
+        last, events[GOAL] = [GOAL], (row["outcome"], None)
+    asked = (first[0], last[0]) if len(first) == len(last) == 1 else None
+    return EventGraph(events, links, asked, (LEFT_OUT,) if absent else ())
 
 
 @lru_cache(maxsize=16)
-def _of_clip(text: str) -> tuple[tuple[Event, ...], tuple[tuple[str, str], ...]]:
-    """The events and links of a `ClipGraph`, given as JSON; the questions about a clip follow each other."""
-    graph = ClipGraph.model_validate_json(text)
-    return (
-        tuple(Event(action.id, action.text, action.start) for action in graph.actions),
-        tuple((link.cause, link.effect) for link in graph.links),
-    )
+def _read(text: str) -> ClipGraph:
+    """A clip's graph; the questions about a clip follow each other."""
+    return ClipGraph.model_validate_json(text)

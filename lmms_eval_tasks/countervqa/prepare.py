@@ -92,8 +92,6 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
             "outcome": actions[question.clip][question.outcome]
             if question.outcome is not None
             else asked_goal(question, graphs[question.clip]),
-            "action_id": question.action,
-            "outcome_id": question.outcome,
             "paired": question.partner is not None,
             "graph": texts[question.clip],
         }
@@ -104,8 +102,7 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
 def own_columns() -> dict[str, Any]:
     """The benchmark's own columns and their types.
 
-    `action` and `outcome`, an action or the main goal, are in words, and by id where they are actions of the clip;
-    `graph` is a `ClipGraph` as JSON.
+    `action` and `outcome`, an action or the main goal, are in words; `graph` is a `ClipGraph` as JSON.
     """
-    texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "action_id", "outcome_id", "graph")
+    texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "graph")
     return {**dict.fromkeys(texts, "string"), "paired": "bool"}

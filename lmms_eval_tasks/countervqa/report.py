@@ -31,7 +31,7 @@ from lmms_eval_tasks.api.page import (
     published_models,
     usual_panels,
 )
-from lmms_eval_tasks.countervqa import events, metrics, probe
+from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 
@@ -148,7 +148,7 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
     facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
-    return AnswerView(facts, claims=events.claims(record, row))
+    return AnswerView(facts, claim=None if record.correct is None or not record.answered else record.answered == NO)
 
 
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:

@@ -8,8 +8,6 @@ from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunR
 from lmms_eval_tasks.api.losses import read_clip_losses
 from lmms_eval_tasks.api.page import (
     AnswerView,
-    Curve,
-    CurvePlot,
     ItemView,
     ReferencedMetric,
     heat_map,
@@ -89,19 +87,13 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
             for letter, number in zip(LETTERS, numbers, strict=False)
             if number is not None
         }
-    return AnswerView(facts, curves=_curves(record, response))
-
-
-def _curves(record: Record, response: str) -> CurvePlot | None:
-    """The loss of each clip at each timestep; None where the model measured at none."""
     answer = read_clip_losses(response, len(LETTERS))
     if answer is None or not answer.timesteps:
-        return None
-    curves = (
-        Curve(
-            f"{letter}, {'possible' if letter == record.expected else 'impossible'}",
-            tuple(zip(answer.timesteps, losses, strict=True)),
+        return AnswerView(facts)
+    curves = {
+        f"{letter}, {'possible' if letter == record.expected else 'impossible'}": list(
+            zip(answer.timesteps, losses, strict=True)
         )
         for letter, losses in zip(LETTERS, answer.curves, strict=True)
-    )
-    return CurvePlot("timestep", "loss", tuple(curves))
+    }
+    return AnswerView(facts, curves=curves, axes=("timestep", "loss"))

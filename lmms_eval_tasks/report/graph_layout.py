@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from lmms_eval_tasks.utils.reporting.event_graphs import Event, EventGraph
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 
 WIDTH = 148
 """Of an event, in pixels; the page's script has the same."""
@@ -15,23 +14,13 @@ MOST_LANES = 6
 """With so many lanes an event goes below an earlier one, even where a link has to pass behind it."""
 
 
-def ordered_events(graph: EventGraph) -> list[Event]:
-    """The events in order of time: first those that do not happen, and last those of which no time is known."""
-
-    def key(event: Event) -> tuple[bool, float]:
-        return event.happens, math.inf if event.time is None else event.time
-
-    return sorted(graph.events, key=key)
-
-
 def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
     """The left edge of each event in pixels, and its lane from 0 on, by name.
 
     No event begins left of an earlier one or of what it follows from, and none overlaps another.
     """
-    ordered = ordered_events(graph)
-    causes: dict[str, list[str]] = {event.name: [] for event in ordered}
-    waiting = {event.name: 0 for event in ordered}
+    causes: dict[str, list[str]] = {name: [] for name in graph.events}
+    waiting = dict.fromkeys(graph.events, 0)
     for cause, effect in graph.links:
         causes[effect].append(cause)
         waiting[cause] += 1
@@ -39,8 +28,8 @@ def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
     last: list[str] = []
     """The last event of each lane."""
     least = 0
-    for event in ordered:
-        before = [name for name in causes[event.name] if name in placed]
+    for event in graph.ordered:
+        before = [name for name in causes[event] if name in placed]
         for name in before:
             waiting[name] -= 1
         least = max([least, *(placed[name][0] + WIDTH + GAP for name in before)])
@@ -50,11 +39,11 @@ def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
             lane = (following or free)[0]
         elif len(last) < MOST_LANES:
             lane = len(last)
-            last.append(event.name)
+            last.append(event)
         else:
             lane = min(range(len(last)), key=lambda one: placed[last[one]][0])
             least = max(least, placed[last[lane]][0] + WIDTH + GAP)
-        last[lane] = event.name
-        placed[event.name] = (least, lane)
+        last[lane] = event
+        placed[event] = (least, lane)
         least += STEP
     return placed

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.clips import ClipShelf
-from lmms_eval_tasks.report.graph_layout import ordered_events, place_events
+from lmms_eval_tasks.report.graph_layout import place_events
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import Task
@@ -20,7 +20,6 @@ from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.page_items import (
     AnswerView,
-    CurvePlot,
     InstanceTrack,
     ItemView,
     usual_answer_view,
@@ -67,7 +66,7 @@ class AnswerRow(NamedTuple):
     facts: Mapping[str, str] | int
     tracks: list[Any]
     matches: list[list[int]]
-    claims: list[list[int]]
+    claim: bool | None
     curves: list[Any] | int
 
 
@@ -128,7 +127,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         view = prepared.item_view(record)
         question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
         answers = [
-            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, view.graph, strings)
+            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
             for one, saved in zip(records, responses, strict=True)
         ]
         items.append(
@@ -199,9 +198,7 @@ def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
     return prompts
 
 
-def _answer(
-    record: Record | None, response: str | None, prepared: TaskRows, graph: EventGraph | None, strings: Strings
-) -> AnswerRow | int:
+def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
     """A run's answer; 0 where it has none."""
     if record is None:
         return 0
@@ -217,10 +214,8 @@ def _answer(
         facts=facts or 0,
         tracks=_tracks(view.tracks),
         matches=[list(match) for match in view.matches],
-        claims=[[*_places(graph, (one.cause, one.effect)), one.holds, one.right] for one in view.claims]
-        if graph
-        else [],
-        curves=_curves(view.curves) if view.curves else 0,
+        claim=view.claim,
+        curves=[*view.axes, _curves(view.curves)] if view.curves else 0,
     )
 
 
@@ -232,8 +227,8 @@ def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, l
     """
     placed = place_events(graph)
     events = [
-        [_place(strings, event.label), event.time, int(event.happens), *placed[event.name]]
-        for event in ordered_events(graph)
+        [_place(strings, graph.events[name][0]), graph.events[name][1], int(name not in graph.made_up), *placed[name]]
+        for name in graph.ordered
     ]
     links = [_places(graph, link) for link in graph.links]
     place = _place(graphs, json.dumps([events, links], allow_nan=False))
@@ -241,17 +236,16 @@ def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, l
 
 
 def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
-    places = {event.name: place for place, event in enumerate(ordered_events(graph))}
+    places = {name: place for place, name in enumerate(graph.ordered)}
     return [places[name] for name in names]
 
 
-def _curves(plot: CurvePlot) -> list[Any]:
-    """The titles of the axes and the curves, of numbers that JSON has."""
-    curves = [
-        [one.name, [[_short(x), _short(y)] for x, y in one.points if math.isfinite(x) and math.isfinite(y)]]
-        for one in plot.curves
+def _curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[Any]:
+    """Names and points, those that are numbers in JSON."""
+    return [
+        [name, [[_short(x), _short(y)] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
+        for name, points in curves.items()
     ]
-    return [plot.x, plot.y, curves]
 
 
 def _short(value: float) -> float:

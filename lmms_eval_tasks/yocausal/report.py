@@ -22,8 +22,6 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
-    Curve,
-    CurvePlot,
     ItemView,
     ReferencedMetric,
     outcome_panel,
@@ -114,20 +112,15 @@ def _clips(row: Row) -> dict[str, str]:
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """The two losses, and each along the timesteps."""
     loss = record.fields.get("loss") or {}
-    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()}, curves=_curves(response))
-
-
-def _curves(response: str) -> CurvePlot | None:
-    """The losses of both directions at each timestep, their windows together; None without losses."""
+    facts = {f"loss {side}": f"{value:.6g}" for side, value in loss.items()}
     answer = read_denoising(response)
     if answer is None or answer.losses is None:
-        return None
-    names = {"forward": "forward", "backward": "reversed"}
-    curves = (
-        Curve(names[side], tuple(zip(answer.timesteps, losses, strict=True)))
-        for side, losses in losses_by_timestep(answer).items()
-    )
-    return CurvePlot("timestep, from clean to noise", "loss", tuple(curves))
+        return AnswerView(facts)
+    sides = {
+        name: list(zip(answer.timesteps, losses, strict=True))
+        for name, losses in zip(_clips(row), losses_by_timestep(answer).values(), strict=True)
+    }
+    return AnswerView(facts, curves=sides, axes=("timestep, from clean to noise", "loss"))
 
 
 def vlm_item_view(record: Record, row: Row) -> ItemView:

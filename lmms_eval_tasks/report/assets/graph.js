@@ -22,7 +22,7 @@ function makeGraph({ item, block }, runs, video) {
   const onPath = new Set(path.map(String));
   const claims = runs.flatMap((run) => {
     const answer = answerOf({ item, block }, run);
-    return answer ? answer[CLAIMS].map((claim) => [run, ...claim]) : [];
+    return answer && asked.length && answer[CLAIM] !== null ? [[run, ...asked, answer[CLAIM], answer[OUTCOME] === CORRECT]] : [];
   });
   const lanes = 1 + Math.max(0, ...events.map((event) => event[LANE]));
   const bottom = EDGE + lanes * EVENT.apart;

@@ -1,25 +1,10 @@
-"""What leads to what in a clip, as a report page shows it of an item, and what an answer says of it."""
+"""What leads to what in a clip, as a report page shows it of an item."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happens in a clip, or that a question speaks of.
-
-    Attributes:
-        name: By which links name it.
-        label: What happens, in words.
-        time: When it begins, in seconds from the clip's start; None where that is not known.
-        happens: Whether it does; False of one that a question makes up.
-    """
-
-    name: str
-    label: str
-    time: float | None = None
-    happens: bool = True
 
 
 @dataclass(frozen=True)
@@ -27,24 +12,35 @@ class EventGraph:
     """The events of an item's clip and the links between them.
 
     Attributes:
-        events: The events.
+        events: Name of each event to what happens, in words, and when it begins, in seconds from the clip's start; None
+            where that is not known.
         links: Cause and effect, by name.
         asked: The event that a question leaves out, and the one that it asks about; None where it asks of no two.
+        made_up: Those events that a question speaks of and that never happen.
 
     Raises:
-        ValueError: a name stands for two events, or a link or question names none.
+        ValueError: a link, a question or `made_up` names no event.
     """
 
-    events: tuple[Event, ...]
+    events: Mapping[str, tuple[str, float | None]]
     links: tuple[tuple[str, str], ...] = ()
     asked: tuple[str, str] | None = None
+    made_up: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [event.name for event in self.events]
-        if len(set(names)) < len(names):
-            raise ValueError(f"Expected a name for each event, but got {', '.join(names)}.")
-        if unknown := {name for pair in (*self.links, self.asked or ()) for name in pair} - set(names):
+        named = {name for names in (*self.links, self.asked or (), self.made_up) for name in names}
+        if unknown := named - self.events.keys():
             raise ValueError(f"Expected names of events, but got {', '.join(sorted(unknown))}.")
+
+    @property
+    def ordered(self) -> list[str]:
+        """The events in order of time: first those that never happen, and last those of which no time is known."""
+
+        def place(name: str) -> tuple[bool, float]:
+            time = self.events[name][1]
+            return name not in self.made_up, math.inf if time is None else time
+
+        return sorted(self.events, key=place)
 
     @property
     def path(self) -> tuple[tuple[str, str], ...]:
@@ -59,20 +55,3 @@ class EventGraph:
         after = {first, *nx.descendants(graph, first)}
         before = {last, *nx.ancestors(graph, last)}
         return tuple(link for link in self.links if link[0] in after and link[1] in before)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What an answer says of two events of an item's graph.
-
-    Attributes:
-        cause: The name of the one.
-        effect: The name of the other.
-        holds: Whether the answer says that the one leads to the other, through others perhaps.
-        right: Whether that is so.
-    """
-
-    cause: str
-    effect: str
-    holds: bool
-    right: bool

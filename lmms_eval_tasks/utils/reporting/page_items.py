@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.evidence.boxes import Box
-from lmms_eval_tasks.utils.reporting.event_graphs import Claim, EventGraph
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -24,34 +24,6 @@ class InstanceTrack:
     name: str
     spans: tuple[tuple[int, int], ...]
     boxes: Mapping[int, Box]
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A line of a small figure.
-
-    Attributes:
-        name: What it is of.
-        points: Its points, x and y; those that are not finite are left out.
-    """
-
-    name: str
-    points: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class CurvePlot:
-    """A small figure of curves.
-
-    Attributes:
-        x: What is on the horizontal axis.
-        y: What is on the vertical one.
-        curves: The curves.
-    """
-
-    x: str
-    y: str
-    curves: tuple[Curve, ...]
 
 
 @dataclass(frozen=True)
@@ -83,15 +55,18 @@ class AnswerView:
         facts: Names and values, such as losses.
         tracks: Predicted evidence.
         matches: Which predicted track was matched with which true one, by their places from 0 on.
-        claims: What it says of the events of the item's graph.
-        curves: Numbers along a quantity, such as losses along timesteps; None where it has none.
+        claim: Whether it says that what a question leaves out leads to what it asks about, in the item's graph; None
+            where it says nothing of that.
+        curves: What each curve is called to its points, such as losses along timesteps.
+        axes: What is on the horizontal and on the vertical axis of the curves.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
     tracks: tuple[InstanceTrack, ...] = ()
     matches: tuple[tuple[int, int], ...] = ()
-    claims: tuple[Claim, ...] = ()
-    curves: CurvePlot | None = None
+    claim: bool | None = None
+    curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    axes: tuple[str, str] = ("", "")
 
 
 def usual_item_view(row: Row, visuals: Sequence[str]) -> ItemView:
