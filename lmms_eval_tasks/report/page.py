@@ -11,6 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.report.attrition import attrition_panels
 from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.comparison import comparison_panels
@@ -75,6 +76,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
                 *comparison_panels(one.name, {numbers[id(run)]: run for run, _ in entries[one.name]}),
                 *one.panels,
                 *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
+                *attrition_panels(one.tasks, [run for run, _ in entries[one.name]]),
             ),
             notes=(*one.notes, *best_notes(several, one.tasks)),
         )
