@@ -13,16 +13,17 @@ from markupsafe import Markup
 import lmms_eval_tasks
 from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
+from lmms_eval_tasks.report.figures import figures_of
 from lmms_eval_tasks.report.items import as_json, task_block
-from lmms_eval_tasks.report.runs import entries_of
-from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
-from lmms_eval_tasks.utils.reporting.figures import run_badge, template_environment
-from lmms_eval_tasks.utils.reporting.palette import HUES, hue_styles
+from lmms_eval_tasks.utils.reporting.figures.files import page_figures
+from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.reporting.templates import run_badge, template_environment
 from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
@@ -31,7 +32,7 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css")
-SCRIPTS = ("store.js", "address.js", "clips.js", "detail.js", "browser.js")
+SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "detail.js", "browser.js")
 
 
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
@@ -46,15 +47,10 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
     """The page's text; arguments and errors as for `write_page`."""
-    entries = entries_of(runs, only)
-    holding = {id(run) for holders in entries.values() for run, _ in holders}
-    runs = [run for run in runs if id(run) in holding]
-    numbers = {id(run): number for number, run in enumerate(runs, start=1)}
+    runs, sections = build_sections(runs, only)
     shelf = ClipShelf()
-    sections = [
-        build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
-        for name, holders in entries.items()
-    ]
+    figures = figures_of(sections)
+    drawn = dict(zip(map(id, figures.values()), zip(figures, page_figures(figures.values()), strict=True), strict=True))
     several = list(find_several(runs, only))
     sections = [replace(one, notes=(*one.notes, *best_notes(several, one.tasks))) for one in sections]
     blocks = {
@@ -90,8 +86,9 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
         ],
         apart=apart_warnings(runs, only),
         sections=sections,
-        style=Markup("\n".join([*map(_read, STYLES), hue_styles()])),
+        style=Markup("\n".join([ink_styles(), *map(_read, STYLES)])),
         badge=run_badge,
+        drawn=lambda figure: drawn[id(figure)],
         hues=len(HUES),
         script=Markup(script),
         # No other script runs, whatever stands in the page.
