@@ -50,7 +50,8 @@ Examples:
     ...
     ValueError: Expected a mean, which has an interval, but items is a count.
 
-    A page has panels. Those that most benchmarks have are made of the records; figures are HTML.
+    A page has panels. Those that most benchmarks have are made of the records; figures are drawn
+    when a page or a file is written, and have their numbers as a table.
 
     >>> from lmms_eval_tasks.api.page import heat_map, outcome_panel, scatter_panel, usual_panels
     >>> def panels(task, runs):
@@ -70,16 +71,16 @@ Examples:
     What became of the items
     Letters: expected × answered
     Letters: expected × answered
-    >>> "Big-72B: 75.0, 62.5" in panels("doors", [large])[0].body
-    True
+    >>> panels("doors", [large])[0].figures.table().texts()
+    [('Large', '1', '87.5', '75.0'), ('Big-7B', 'published', '62.5', '50.0'), ('Big-72B', 'published', '75.0', '62.5')]
     >>> print(usual_panels([small])[1].note)
     Most given: A, 6 of 8 answers; it is the key 4 times. A column that is full from top to bottom is position bias.
 
     Where the items have no letters, the outcomes alone are shown.
 
     >>> outcomes = outcome_panel([large, small])
-    >>> "7 correct · 1 wrong" in outcomes.body, "4 correct · 4 wrong" in outcomes.body
-    (True, True)
+    >>> outcomes.figures.table().texts()
+    [('Large', '1', '7', '1', '0', '0'), ('Small', '2', '4', '4', '0', '0')]
     >>> print(outcomes.note)
     Unparsed: asked, but nothing in the response reads as an answer. Unscored: could not be asked or graded.
 
@@ -125,8 +126,9 @@ Examples:
 
 from __future__ import annotations
 
+from lmms_eval_tasks.utils.reporting.curves import Curve, timestep_plot
 from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
-from lmms_eval_tasks.utils.reporting.figures import heat_map
+from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
@@ -134,7 +136,9 @@ from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 __all__ = [
     "AnswerView",
+    "Curve",
     "EventGraph",
+    "Figure",
     "InstanceTrack",
     "ItemView",
     "ReferencedMetric",
@@ -143,5 +147,6 @@ __all__ = [
     "outcome_panel",
     "published_models",
     "scatter_panel",
+    "timestep_plot",
     "usual_panels",
 ]

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from markupsafe import Markup
-
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
     PAIR_ACCURACY,
@@ -25,6 +23,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.page import (
     AnswerView,
+    Figure,
     ReferencedMetric,
     heat_map,
     outcome_panel,
@@ -98,7 +97,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [*tables, _floors(runs[0]), *usual_panels(runs, "verdicts", (YES, NO)), *_errors(task, runs)]
 
 
-def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None) -> Markup:
+def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None, name: str = "") -> Figure:
     """A score in the layout of the paper's table."""
     cells = {
         (interaction or TOTAL, level or AVERAGE): run.estimate(
@@ -106,18 +105,18 @@ def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | No
         )
         for interaction, level in metrics.CELLS
     }
-    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named)
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
 
 
 def _floors(run: RunRecords) -> Panel:
-    tables = (
-        _table(f"What a constant {verdict} scores", metric, run)
+    tables = [
+        _table(f"What a constant {verdict} scores", metric, run, name=f"constant {verdict}")
         for verdict, metric in ((YES, metrics.ALWAYS_YES), (NO, metrics.ALWAYS_NO))
-    )
+    ]
     return Panel(
         "Floors of a constant answer",
-        Markup("").join(tables),
-        "The first table is of a constant yes, the second of a constant no, on the items that the first run scored.",
+        tables,
+        "On the items that the first run scored.",
     )
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from markupsafe import Markup
 
 from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.attrition import SetAttrition
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.reporting.figures import template_environment
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.runs.run import Run
-
-ASSETS = Path(__file__).parent / "assets"
 
 
 def attrition_panels(tasks: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
@@ -37,10 +32,11 @@ def attrition_panels(tasks: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
 
 
 def _panel(attrition: SetAttrition) -> Panel:
-    most = max(attrition.rows, *(number for step in attrition.steps for number in (step.came, step.left)), 1)
-    body = template_environment(ASSETS).get_template("funnel.html").render(attrition=attrition, most=most)
-    return Panel(
-        "What the build left at each step",
-        Markup(body),
-        "The pale part of a bar is what came to a step, the full part what it left; below it stands why rows went.",
-    )
+    table = text_table(None, "step", "rows", "of what came to it", numbers=True)
+    table.add_row(attrition.start, attrition.rows, "")
+    for step in attrition.steps:
+        kept = f"{100 * step.left / step.came:.0f}%" if step.came >= step.left and step.came else f"from {step.came:,}"
+        table.add_row(step.step, step.left, kept)
+        for reason, number in step.removed.items():
+            table.add_row(f"– {reason}", -number, "")
+    return Panel("What the build left at each step", note="Below a step stands why rows went.", table=table)

@@ -105,11 +105,15 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
 
 def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
     """The differences and tests of a page's runs of a task or group; none of a single run."""
-    found = compare_runs(name, runs, MOST_RUNS)
+    holders = {number: run for number, run in runs.items() if name in comparable_parts(run)}
+    if len(holders) < 2:
+        return []
+    found = compare_runs(name, holders, MOST_RUNS)
     if not any(one.differences for one in found.compared.values()):
         return []
-    first, *_ = runs
-    only = f" Of {len(runs)} runs each is compared with run {first} alone; `compare` has all." * (len(runs) > MOST_RUNS)
+    only = ""
+    if len(holders) > MOST_RUNS:
+        only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
     table, *effects = found.tables()
     table.title = ""
     table.warnings += found.differences()

@@ -15,17 +15,18 @@ from lmms_eval_tasks.report.attrition import attrition_panels
 from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.comparison import comparison_panels
+from lmms_eval_tasks.report.figures import figures_of
 from lmms_eval_tasks.report.items import as_json, task_block
-from lmms_eval_tasks.report.runs import entries_of
-from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.report.shared import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
-from lmms_eval_tasks.utils.reporting.figures import run_badge, template_environment
-from lmms_eval_tasks.utils.reporting.palette import HUES, hue_styles
+from lmms_eval_tasks.utils.reporting.figures.files import page_figures
+from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.reporting.templates import run_badge, template_environment
 from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
@@ -34,7 +35,7 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css", "drawn.css")
-SCRIPTS = ("store.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
+SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
 
 
 def write_page(
@@ -58,25 +59,21 @@ def write_page(
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, people: People | None = None) -> str:
     """The page's text; arguments and errors as for `write_page`."""
-    entries = entries_of(runs, only)
-    holding = {id(run) for holders in entries.values() for run, _ in holders}
-    runs = [run for run in runs if id(run) in holding]
-    numbers = {id(run): number for number, run in enumerate(runs, start=1)}
-    shared = share_tasks(people.responses, people.asked, dict(enumerate(runs, start=1)), only) if people else []
+    runs, sections = build_sections(runs, only)
+    numbered = dict(enumerate(runs, start=1))
+    shared = share_tasks(people.responses, people.asked, numbered, only) if people else []
     shelf = ClipShelf()
-    sections = [
-        build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
-        for name, holders in entries.items()
-    ]
+    figures = figures_of(sections)
+    drawn = dict(zip(map(id, figures.values()), zip(figures, page_figures(figures.values()), strict=True), strict=True))
     several = list(find_several(runs, only))
     sections = [
         replace(
             one,
             panels=(
-                *comparison_panels(one.name, {numbers[id(run)]: run for run, _ in entries[one.name]}),
+                *comparison_panels(one.name, numbered),
                 *one.panels,
                 *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
-                *attrition_panels(one.tasks, [run for run, _ in entries[one.name]]),
+                *attrition_panels(one.tasks, runs),
             ),
             notes=(*one.notes, *best_notes(several, one.tasks)),
         )
@@ -115,8 +112,9 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
         ],
         apart=apart_warnings(runs, only),
         sections=sections,
-        style=Markup("\n".join([*map(_read, STYLES), hue_styles()])),
+        style=Markup("\n".join([ink_styles(), *map(_read, STYLES)])),
         badge=run_badge,
+        drawn=lambda figure: drawn[id(figure)],
         hues=len(HUES),
         script=Markup(script),
         # No other script runs, whatever stands in the page.

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
-from urllib.parse import quote
-
-from markupsafe import Markup
 
 from lmms_eval_tasks.report.runs import entries_of, versions_of
 from lmms_eval_tasks.utils.core.cells import Cell, Number
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
 Asked = Mapping[Key, AskedQuestion]
 NONE = "–"
-MOST_LINKS = 60
-"""Items to which a page has links."""
 OF_CONSISTENCY = (
     "Unparsed and unknown count as wrong. Alike: both right or both wrong; by chance: the same for independent "
     "observers with these accuracies; kappa: 0 by chance, 1 if they err on the same items; least and greatest: what "
@@ -150,31 +145,22 @@ def share_tasks(
 
 
 def shared_panels(found: SharedTask) -> list[Panel]:
-    """What a page shows of it; items that only one side gets right are links to where the page shows them."""
+    """What a page shows of it, with the items that only one side gets right."""
     if not found.shared.items:
         return []
     consistency, difficulty = found.tables()
     consistency.title = consistency.title.removeprefix(f"{found.name}: ")
     difficulty.title = ""
-    links = Markup("").join(_links(found.name, words, one.ids) for words, one in found.opposed())
     return [
         Panel("Runs and people: errors", note=f"{OF_CONSISTENCY} {INTERVALS}", wide=True, table=consistency),
         Panel(
             "Runs and people: difficulty and wrong options",
-            Markup('<ul class="opposed">{}</ul>').format(links) if links else Markup(""),
             note=f"{OF_DIFFICULTY} {INTERVALS}",
             wide=True,
             table=difficulty,
+            linked={words: one.ids for words, one in found.opposed()},
         ),
     ]
-
-
-def _links(task: str, words: str, ids: Sequence[str]) -> Markup:
-    """Items by their addresses on the page."""
-    link = Markup('<a href="#task={}&amp;item={}">{}</a>')
-    links = Markup(", ").join(link.format(quote(task), quote(one), one) for one in ids[:MOST_LINKS])
-    more = f", … and {len(ids) - MOST_LINKS:,} more" if len(ids) > MOST_LINKS else ""
-    return Markup("<li>{}{}{}{}</li>").format(words, ": " if ids else "", links, more)
 
 
 def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> FittingTable:

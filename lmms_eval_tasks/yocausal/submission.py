@@ -37,12 +37,11 @@ def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
 
 
 def losses_by_timestep(answer: DenoisingResponse) -> dict[str, list[float]]:
-    """The loss of each direction at each timestep, from those of its windows, of an answer that has losses."""
+    """The loss of each direction, ``forward`` and ``backward``, at each of the answer's timesteps."""
     assert answer.losses is not None
     counted = [window.latents for window in answer.windows]
     rule = str(answer.settings.get("combine", "latents"))
-    sides = {"forward": answer.losses.forward, "backward": answer.losses.backward}
-    return {side: combine_by_timestep(losses, counted, rule) for side, losses in sides.items()}
+    return {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in OFFICIAL_WINNERS}
 
 
 def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
