@@ -84,6 +84,18 @@ Examples:
     >>> print(outcomes.note)
     Unparsed: asked, but nothing in the response reads as an answer. Unscored: could not be asked or graded.
 
+    A score that a model has at several timesteps is drawn against them, with one line or more for each run. Here the
+    large model was right at every timestep, and the small one where there is much noise.
+
+    >>> from dataclasses import replace as but
+    >>> from lmms_eval_tasks.api.page import Figure, timestep_plot
+    >>> def right_at(timestep):
+    ...     return but(accuracy, value=lambda r: 100.0 if timestep > 500 else 0.0)
+    >>> curves = [("Large", large, lambda timestep: accuracy), ("Small", small, right_at)]
+    >>> against = timestep_plot("Accuracy by timestep", (250.0, 750.0), curves, rule=50.0)
+    >>> isinstance(against, Figure), against.table().texts()[2:]
+    (True, [('Small', '2', '250', '0.0 [0.0, 32.4]'), ('Small', '2', '750', '100.0 [67.6, 100.0]')])
+
     Two runs are compared on the items that both have: the second score less the first with its 95% interval, and the
     exact McNemar test of the groups that one run alone gets right.
 
@@ -126,7 +138,7 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.reporting.curves import Curve, timestep_plot
+from lmms_eval_tasks.utils.reporting.curves import timestep_plot
 from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
@@ -136,7 +148,6 @@ from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 __all__ = [
     "AnswerView",
-    "Curve",
     "EventGraph",
     "Figure",
     "InstanceTrack",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords
 from lmms_eval_tasks.api.losses import read_clip_losses
-from lmms_eval_tasks.api.page import AnswerView, Curve, ItemView, ReferencedMetric, timestep_plot, usual_panels
+from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, timestep_plot, usual_panels
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.surprise import LETTERS
 from lmms_eval_tasks.intphys2.surprise_metrics import (
@@ -51,9 +51,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 def _by_timestep(runs: Sequence[RunRecords], timesteps: Sequence[float]) -> Panel:
     """A line for each run that measured at one of the timesteps."""
-    curves = [
-        Curve(run.name, run, preference_at) for run in runs if any(one.fields["timesteps"] for one in run.records)
-    ]
+    curves = [(run.name, run, preference_at) for run in runs if any(one.fields["timesteps"] for one in run.records)]
     figure = timestep_plot(f"{PREFERENCE.title} by timestep", timesteps, curves, rule=CHANCE)
     note = (
         "Percent of pairs whose possible clip has the lower loss at a timestep alone, from little noise to much; 50 is "

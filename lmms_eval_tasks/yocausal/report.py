@@ -23,7 +23,6 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
-    Curve,
     ItemView,
     ReferencedMetric,
     outcome_panel,
@@ -114,8 +113,8 @@ def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
         timesteps = sorted({one for record in run.records for one in record.fields.get("timesteps") or ()})
         if timesteps:
             curves = [
-                Curve("forward", run, partial(metrics.loss_at, "forward")),
-                Curve("reversed", run, partial(metrics.loss_at, "backward"), dashed=True),
+                ("forward", run, partial(metrics.loss_at, "forward")),
+                ("reversed", run, partial(metrics.loss_at, "backward")),
             ]
             caption = f"Mean loss of {run.name} by timestep, of clips as filmed and reversed"
             figures.append(timestep_plot(caption, timesteps, curves, run, digits=4))

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import NamedTuple
 
 from lmms_eval_tasks.utils.reporting.figures import Bounds, Line, LinePlot, Place
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 
-
-class Curve(NamedTuple):
-    """A score of a run at each timestep.
-
-    Attributes:
-        label: What the curve is.
-        run: The run.
-        metric_at: The score at a timestep.
-        dashed: Whether it is dashed, to be told from another of the same run.
-    """
-
-    label: str
-    run: RunRecords
-    metric_at: Callable[[float], Metric]
-    dashed: bool = False
+Curve = tuple[str, RunRecords, Callable[[float], Metric]]
 
 
 def timestep_plot(
@@ -40,13 +25,18 @@ def timestep_plot(
     Args:
         caption: What it shows, for those who do not see it.
         timesteps: From 0 (clean) to 1000 (noise).
-        curves: At least one; a timestep at which one has no score is left out of it.
+        curves: At least one: what it is, its run, and the score at a timestep, which is left out where the run has
+            none. A second curve of a run is dashed.
         run: The run that all are of, whose number and name stand above; None where they are of several.
         rule: Where a thin line crosses, such as chance.
         digits: Decimals of the scores in tables.
     """
-    metric = curves[0].metric_at(timesteps[0])
-    lines = [Line(one.label, _places(one, timesteps), one.run.tag, one.dashed) for one in curves]
+    metric = curves[0][2](timesteps[0])
+    tags = [of.tag for _, of, _ in curves]
+    lines = [
+        Line(label, _places(of, metric_at, timesteps), of.tag, of.tag in tags[:place])
+        for place, (label, of, metric_at) in enumerate(curves)
+    ]
     named, tag = (run.name, run.tag) if run else ("", "")
     axis = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
     return LinePlot(
@@ -54,8 +44,8 @@ def timestep_plot(
     )
 
 
-def _places(curve: Curve, timesteps: Sequence[float]) -> list[Place]:
-    scores = ((timestep, curve.run.estimate(curve.metric_at(timestep))) for timestep in timesteps)
+def _places(run: RunRecords, metric_at: Callable[[float], Metric], timesteps: Sequence[float]) -> list[Place]:
+    scores = ((timestep, run.estimate(metric_at(timestep))) for timestep in timesteps)
     return [Place("", timestep, score) for timestep, score in scores if score]
 
 

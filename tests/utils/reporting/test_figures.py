@@ -31,7 +31,7 @@ from lmms_eval_tasks.utils.reporting.figures import (
     share_plot,
 )
 from lmms_eval_tasks.utils.reporting.figures.files import DOTS_PER_INCH, FigureFile, figure_files, page_figures
-from lmms_eval_tasks.utils.reporting.figures.sheet import SMALL, WIDTH, Sheet, cut, measure, ticks
+from lmms_eval_tasks.utils.reporting.figures.sheet import SMALL, WIDTH, cut, measure, ticks
 from lmms_eval_tasks.utils.reporting.palette import INKS
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.stats.estimates import Estimate
@@ -103,7 +103,7 @@ def test_no_text_becomes_markup_and_none_says_what_it_should_not(place: int) -> 
 
 @pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
 def test_what_is_too_long_is_shortened_and_nothing_is_cut_off(place: int) -> None:
-    with_long = Sheet(every_figure(LONG)[place]).finish()
+    with_long = every_figure(LONG)[place].draw().finish()
     with_long.set_dpi(DOTS_PER_INCH)
     renderer = FigureCanvasAgg(with_long).get_renderer()
     width, height = with_long.bbox.size
@@ -138,7 +138,7 @@ def test_forty_models_and_as_many_columns_stand_beside_each_other() -> None:
         heat_map("c", ["a", "b"], columns, cells, (0, 100)),
         share_plot("c", runs, counts, list(counts[0])),
     ):
-        assert overlapping(Sheet(figure).finish()) == []
+        assert overlapping(figure.draw().finish()) == []
 
 
 def test_dots_stand_where_their_numbers_are() -> None:

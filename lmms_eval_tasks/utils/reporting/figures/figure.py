@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ from lmms_eval_tasks.utils.core.tables import FittingTable
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.figures.sheet import Sheet
-
-Bounds = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -37,15 +34,10 @@ class Figure(ABC):
     def draw_on(self, sheet: Sheet) -> None:
         """Draw it below what the sheet has."""
 
+    def draw(self) -> Sheet:
+        """Its drawing."""
+        from lmms_eval_tasks.utils.reporting.figures.sheet import Sheet
 
-def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
-    """The axis of a score with some bounds: all of them, or for a difference, in twenties around zero, what holds all
-    values."""
-    low, most = bounds
-    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), most)
-    return (-reach, reach) if low < 0 else bounds
-
-
-def tick_text(tick: float) -> str:
-    """A number of an axis."""
-    return f"{tick:,.0f}" if abs(tick) >= 10_000 else f"{tick:g}"
+        sheet = Sheet(self.name, self.tag)
+        self.draw_on(sheet)
+        return sheet

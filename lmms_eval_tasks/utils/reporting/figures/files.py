@@ -43,7 +43,7 @@ def figure_files(figure: Figure) -> dict[FigureFile, bytes]:
     """
     table = Document("report", lmms_eval_tasks.__version__, [figure.table()])
     with _settings():
-        sheet = _draw(figure)
+        sheet = figure.draw()
         drawn = {form: _saved(sheet, form) for form in _UNDATED}
     return {**drawn, FigureFile.CSV: write_document(table, Format.CSV).encode()}
 
@@ -53,17 +53,11 @@ def page_figures(figures: Iterable[Figure]) -> list[Markup]:
     from lmms_eval_tasks.utils.reporting.figures.page_svg import page_svg
 
     with _settings(text_as_text=True):
-        drawn = ((figure, _draw(figure)) for figure in figures)
+        drawn = ((figure, figure.draw()) for figure in figures)
         return [
             page_svg(_saved(sheet, FigureFile.SVG), figure.caption, sheet.titles, f"f{place}-")
             for place, (figure, sheet) in enumerate(drawn)
         ]
-
-
-def _draw(figure: Figure) -> Sheet:
-    from lmms_eval_tasks.utils.reporting.figures.sheet import Sheet
-
-    return Sheet(figure)
 
 
 def _saved(sheet: Sheet, form: FigureFile) -> bytes:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.reporting.figures.figure import Bounds, Figure, tick_text
+from lmms_eval_tasks.utils.reporting.figures.axis import Bounds, tick_text
+from lmms_eval_tasks.utils.reporting.figures.figure import Figure
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 if TYPE_CHECKING:

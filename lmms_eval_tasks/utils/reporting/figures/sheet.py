@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, Transform
 
 from lmms_eval_tasks.utils.core.wording import printable
-from lmms_eval_tasks.utils.reporting.figures.figure import Bounds, Figure, tick_text
+from lmms_eval_tasks.utils.reporting.figures.axis import Bounds, tick_text
 from lmms_eval_tasks.utils.reporting.palette import INKS, run_inks
 
 WIDTH = 234.0
@@ -48,16 +48,15 @@ class Sheet:
         titles: For some artists' ids, what each of their marks is: a page shows it where the pointer rests.
     """
 
-    def __init__(self, figure: Figure) -> None:
-        """Draw a figure."""
+    def __init__(self, name: str = "", tag: str = "") -> None:
+        """Make an empty sheet, below the name of what it is of and a run's number."""
         self.height = 1.0
         self.titles: dict[str, list[str]] = {}
         self._canvas = Canvas(figsize=(WIDTH / 72, 1), dpi=72, facecolor=INKS["surface"].light)
         self._from_top = Affine2D()
         self.places: Transform = self._from_top + Affine2D().scale(1 / 72) + self._canvas.dpi_scale_trans
-        if figure.name:
-            self._head(figure.tag, figure.name)
-        figure.draw_on(self)
+        if name:
+            self._head(tag, name)
 
     def finish(self) -> Canvas:
         """The drawing as matplotlib has it, as high as what was drawn."""
