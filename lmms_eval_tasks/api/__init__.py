@@ -322,8 +322,8 @@ Examples:
     ...     figure = share_plot("Items in the hall by outcome", runs, counts, [outcome.value for outcome in Outcome])
     ...     return [Panel("The hall", figure, "Its lamp goes on slowly. Right: at most half a second off.")]
     >>> [panel] = panels("lamp_time", [RunRecords("1", "a model", [records])])
-    >>> panel.body.striptags()
-    '...1 a model1 wrong · 1 unscored'
+    >>> panel.figures.table().texts()
+    [('a model', '1', '0', '1', '0', '1')]
 
     Where rows have options, people are asked these without a word. Here they are offered two times. `AskedItem.keys`
     makes the items of a group versions of one, so that nobody answers for two of them.

@@ -50,7 +50,8 @@ Examples:
     ...
     ValueError: Expected a mean, which has an interval, but items is a count.
 
-    A page has panels. Those that most benchmarks have are made of the records; figures are HTML.
+    A page has panels. Those that most benchmarks have are made of the records; figures are drawn
+    when a page or a file is written, and have their numbers as a table.
 
     >>> from lmms_eval_tasks.api.page import heat_map, outcome_panel, scatter_panel, usual_panels
     >>> def panels(task, runs):
@@ -70,18 +71,30 @@ Examples:
     What became of the items
     Letters: expected × answered
     Letters: expected × answered
-    >>> "Big-72B: 75.0, 62.5" in panels("doors", [large])[0].body
-    True
+    >>> panels("doors", [large])[0].figures.table().texts()
+    [('Large', '1', '87.5', '75.0'), ('Big-7B', 'published', '62.5', '50.0'), ('Big-72B', 'published', '75.0', '62.5')]
     >>> print(usual_panels([small])[1].note)
     Most given: A, 6 of 8 answers; it is the key 4 times. A column that is full from top to bottom is position bias.
 
     Where the items have no letters, the outcomes alone are shown.
 
     >>> outcomes = outcome_panel([large, small])
-    >>> "7 correct · 1 wrong" in outcomes.body, "4 correct · 4 wrong" in outcomes.body
-    (True, True)
+    >>> outcomes.figures.table().texts()
+    [('Large', '1', '7', '1', '0', '0'), ('Small', '2', '4', '4', '0', '0')]
     >>> print(outcomes.note)
     Unparsed: asked, but nothing in the response reads as an answer. Unscored: could not be asked or graded.
+
+    A score that a model has at several timesteps is drawn against them, with one line or more for each run. Here the
+    large model was right at every timestep, and the small one where there is much noise.
+
+    >>> from dataclasses import replace as but
+    >>> from lmms_eval_tasks.api.page import Figure, timestep_plot
+    >>> def right_at(timestep):
+    ...     return but(accuracy, value=lambda r: 100.0 if timestep > 500 else 0.0)
+    >>> curves = [("Large", large, lambda timestep: accuracy), ("Small", small, right_at)]
+    >>> against = timestep_plot("Accuracy by timestep", (250.0, 750.0), curves, rule=50.0)
+    >>> isinstance(against, Figure), against.table().texts()[2:]
+    (True, [('Small', '2', '250', '0.0 [0.0, 32.4]'), ('Small', '2', '750', '100.0 [67.6, 100.0]')])
 
     Two runs are compared on the items that both have: the second score less the first with its 95% interval, and the
     exact McNemar test of the groups that one run alone gets right.
@@ -109,11 +122,25 @@ Examples:
     {'': 'test/clip0.mp4'}
     >>> kind.answer_view(large.records[0], {}, "The answer is A.").facts
     {'scene': 'day', 'words': '4'}
+
+    What leads to what in a clip is drawn by time, with the links between the two events that a question is about; an
+    answer claims that the one leads to the other, or that it does not. Numbers along a quantity are drawn as curves.
+
+    >>> from lmms_eval_tasks.api.page import EventGraph
+    >>> events = {"push": ("Somebody pushes.", 1.0), "open": ("The door opens.", 2.0), "bell": ("A bell rings.", 3.5)}
+    >>> graph = EventGraph(events, links=(("push", "open"), ("open", "bell")), asked=("push", "bell"))
+    >>> graph.path
+    (('push', 'open'), ('open', 'bell'))
+    >>> view = ItemView({"": "test/clip0.mp4"}, graph=graph)
+    >>> losses = {"forward": [(100, 0.4), (900, 0.1)], "reversed": [(100, 0.5), (900, 0.2)]}
+    >>> answer = AnswerView(claim=False, curves=losses, axes=("timestep", "loss"))
 """
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.reporting.figures import heat_map
+from lmms_eval_tasks.utils.reporting.curves import timestep_plot
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
+from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
@@ -121,6 +148,8 @@ from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 __all__ = [
     "AnswerView",
+    "EventGraph",
+    "Figure",
     "InstanceTrack",
     "ItemView",
     "ReferencedMetric",
@@ -129,5 +158,6 @@ __all__ = [
     "outcome_panel",
     "published_models",
     "scatter_panel",
+    "timestep_plot",
     "usual_panels",
 ]

@@ -17,12 +17,14 @@ from lmms_eval_tasks.cli.series import SERIES, gather_series
 from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.runs import columns_of
+from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import Run
 
 if TYPE_CHECKING:
+    from lmms_eval_tasks.report.shared import People
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 
@@ -46,9 +48,20 @@ def report(
     html: Annotated[
         Path | None, typer.Option(help="Also write one HTML page, with every item, that needs no network.")
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Also write every figure of the page, for papers, as files in this folder."),
+    ] = None,
     clips: Annotated[
         Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
     ] = Clips.auto,
+    people: Annotated[
+        Path | None,
+        typer.Option(help="CSV of people's responses, as for `humans`: the page shows what they and the runs share."),
+    ] = None,
+    items: Annotated[
+        str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")
+    ] = "",
     pairing: Annotated[
         Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
     ] = None,
@@ -61,9 +74,14 @@ def report(
     Examples:
         lmms-eval-tasks report out/qwen out/internvl
         lmms-eval-tasks report out/qwen --html report.html
+        lmms-eval-tasks report out/qwen out/internvl --task mvp_mini --figures figures
     """
     if names and series:
         raise InputError("Expected --name without --series, whose runs are named by their values.")
+    if people and not html:
+        raise InputError("Expected --people with --html; `humans` with --run prints the same.")
+    if bool(people) is not bool(items):
+        raise InputError("Expected --people and --items together, but got one of them.")
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
@@ -80,8 +98,10 @@ def report(
                 output.warn(said, style="none", whole=True)
         read = [run for run in opened if not run.only_predicted]
         if not read:
-            if html:
-                raise InputError(f"Expected a run with scores for {html}, but got answers alone. Nothing was written.")
+            if wanted := html or figures:
+                raise InputError(
+                    f"Expected a run with scores for {wanted}, but got answers alone. Nothing was written."
+                )
             return
         _show_tables(output, read, by, task, seed if pairing else None)
         tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
@@ -96,8 +116,24 @@ def report(
         if html:
             from lmms_eval_tasks.report.page import write_page
 
-            write_page(read, html, task, clips)
+            write_page(read, html, task, clips, _read_people(people, items) if people else None)
             output.note(f"Page: {html.absolute()}")
+        if figures:
+            from lmms_eval_tasks.report.figures import write_figures
+
+            with show_progress() as progress:
+                written = write_figures(read, figures, task, progress)
+            output.note(f"Figures: {written:,}, as PDF, SVG, PNG and CSV, in {figures.absolute()}")
+
+
+def _read_people(responses: Path, items: str) -> People:
+    """People's responses to the items of runs."""
+    from lmms_eval_tasks.cli.asked import asked_of, require_item_ids
+    from lmms_eval_tasks.report.shared import People
+    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
+
+    asked = require_item_ids(asked_of(items))
+    return People(read_human_responses(responses, asked), asked)
 
 
 def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-
-from markupsafe import Markup
 
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
@@ -24,6 +23,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.page import (
     AnswerView,
+    Figure,
     ReferencedMetric,
     heat_map,
     outcome_panel,
@@ -97,7 +97,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [*tables, _floors(runs[0]), *usual_panels(runs, "verdicts", (YES, NO)), *_errors(task, runs)]
 
 
-def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None) -> Markup:
+def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None, name: str = "") -> Figure:
     """A score in the layout of the paper's table."""
     cells = {
         (interaction or TOTAL, level or AVERAGE): run.estimate(
@@ -105,18 +105,18 @@ def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | No
         )
         for interaction, level in metrics.CELLS
     }
-    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named)
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
 
 
 def _floors(run: RunRecords) -> Panel:
-    tables = (
-        _table(f"What a constant {verdict} scores", metric, run)
+    tables = [
+        _table(f"What a constant {verdict} scores", metric, run, name=f"constant {verdict}")
         for verdict, metric in ((YES, metrics.ALWAYS_YES), (NO, metrics.ALWAYS_NO))
-    )
+    ]
     return Panel(
         "Floors of a constant answer",
-        Markup("").join(tables),
-        "The first table is of a constant yes, the second of a constant no, on the items that the first run scored.",
+        tables,
+        "On the items that the first run scored.",
     )
 
 
@@ -143,10 +143,11 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
+    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
-    return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
+    facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
+    return AnswerView(facts, claim=None if record.correct is None or not record.answered else record.answered == NO)
 
 
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -183,4 +184,5 @@ def _detection(record: Record) -> str:
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """Both answers as they were read, and the action."""
     facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
-    return AnswerView({**facts, **answer_view(record, row, response).facts})
+    shown = answer_view(record, row, response)
+    return replace(shown, facts={**facts, **shown.facts})

@@ -72,4 +72,4 @@ METRICS = (
 
 def preference_at(timestep: float) -> Metric:
     """The share of pairs that are won at one timestep."""
-    return Metric("plausibility_preference_at", f"at {timestep:g}", partial(_won_at, timestep))
+    return Metric("plausibility_preference_at", PREFERENCE.title, partial(_won_at, timestep))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords
-from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, heat_map, usual_panels
+from lmms_eval_tasks.api.losses import read_clip_losses
+from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, timestep_plot, usual_panels
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.surprise import LETTERS
 from lmms_eval_tasks.intphys2.surprise_metrics import (
@@ -49,20 +50,14 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _by_timestep(runs: Sequence[RunRecords], timesteps: Sequence[float]) -> Panel:
-    """A row for each run that measured at one of the timesteps."""
-    cells = {
-        (f"{run.tag} {run.name}", f"{timestep:g}"): run.estimate(preference_at(timestep))
-        for run in runs
-        for timestep in timesteps
-    }
-    rows = dict.fromkeys(row for (row, _), score in cells.items() if score)
-    columns = [f"{timestep:g}" for timestep in timesteps]
-    figure = heat_map(f"{PREFERENCE.title} by timestep", list(rows), columns, cells, PREFERENCE.bounds)
+    """A line for each run that measured at one of the timesteps."""
+    curves = [(run.name, run, preference_at) for run in runs if any(one.fields["timesteps"] for one in run.records)]
+    figure = timestep_plot(f"{PREFERENCE.title} by timestep", timesteps, curves, rule=CHANCE)
     note = (
         "Percent of pairs whose possible clip has the lower loss at a timestep alone, from little noise to much; 50 is "
-        "chance. Small: scenes. The interval over scenes shows where the pointer rests on a cell."
+        "chance. Bars are 95% intervals over scenes."
     )
-    return Panel("Possible preferred, by timestep", figure, note, wide=True)
+    return Panel("Possible preferred, by timestep", figure, note)
 
 
 def item_view(record: Record, row: Row) -> ItemView:
@@ -72,7 +67,7 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The loss of each clip, and how much moves in it."""
+    """The loss of each clip, also along the timesteps, and how much moves in it."""
     facts: dict[str, str] = {}
     for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
         facts |= {
@@ -80,4 +75,13 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
             for letter, number in zip(LETTERS, numbers, strict=False)
             if number is not None
         }
-    return AnswerView(facts)
+    answer = read_clip_losses(response, len(LETTERS))
+    if answer is None or not answer.timesteps:
+        return AnswerView(facts)
+    curves = {
+        f"{letter}, {'possible' if letter == record.expected else 'impossible'}": list(
+            zip(answer.timesteps, losses, strict=True)
+        )
+        for letter, losses in zip(LETTERS, answer.curves, strict=True)
+    }
+    return AnswerView(facts, curves=curves, axes=("timestep", "loss"))

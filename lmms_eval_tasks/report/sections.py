@@ -8,16 +8,14 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from markupsafe import Markup
-
 from lmms_eval_tasks.installed.parts import references_of
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import columns_of
+from lmms_eval_tasks.report.runs import columns_of, entries_of
 from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.reporting.figures import Dot, dot_plot, fit_axis, heat_map, run_badge
+from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, fit_axis, heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
@@ -59,6 +57,22 @@ class Section:
     signatures: tuple[tuple[str, str], ...]
     panels: tuple[Panel, ...]
     notes: tuple[str, ...]
+
+
+def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list[Section]]:
+    """The sections of a page: those of the runs that hold something of it, and the runs themselves in their order.
+
+    Raises:
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
+    """
+    entries = entries_of(runs, only)
+    holding = {id(run) for holders in entries.values() for run, _ in holders}
+    shown = [run for run in runs if id(run) in holding]
+    numbers = {id(run): number for number, run in enumerate(shown, start=1)}
+    return shown, [
+        build_section(name, [(numbers[id(run)], run, tasks) for run, tasks in holders])
+        for name, holders in entries.items()
+    ]
 
 
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
@@ -141,7 +155,7 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         panels.append(
             Panel(
                 f"{reference.heading}{unit}",
-                dot_plot(caption, ordered, bounds, reference.chance),
+                DotPlot(caption, ordered, bounds, reference.axis_title, reference.chance, reference.metric.unit),
                 " ".join(filter(None, [f"{caveats}." if caveats else reference.note, part])),
             )
         )
@@ -207,7 +221,7 @@ def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]
 def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
     """A heat map of two columns for each run."""
     rows, columns = strata.values(one), strata.values(two)
-    maps = Markup("")
+    maps = []
     for run in strata.runs:
         cells = {
             (_plain(row), _plain(column)): reference.estimate(_within(run.parts, {one: row, two: column}))
@@ -216,35 +230,40 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
         }
         caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
         bounds = reference.metric.bounds
-        figure = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, bounds, run)
-        maps += Markup("<div>{}</div>").format(figure)
-    return Panel(
-        f"{reference.heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE
-    )
+        maps.append(heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, bounds, run))
+    return Panel(f"{reference.heading} by {one} and {two}", maps, GROUPS_NOTE)
 
 
 def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     """A heat map of the column that divides most, by run."""
     column = max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
-    badges = {run.tag: run_badge(run.tag) for run in strata.runs}
     cells: dict[tuple[str, str], Estimate | None] = {
-        (_plain(value), badges[run.tag]): reference.estimate(_within(run.parts, {column: value}))
+        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
         for value in values
         for run in strata.runs
     }
-    caption, shown = f"{reference.metric.title} by {column} and run", list(badges.values())
-    figure = heat_map(caption, list(map(_plain, values)), shown, cells, reference.metric.bounds)
+    tags = {run.tag: run.tag for run in strata.runs}
+    caption, bounds = f"{reference.metric.title} by {column} and run", reference.metric.bounds
+    figure = heat_map(caption, list(map(_plain, values)), list(tags), cells, bounds, tags=tags)
     return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 
 def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
     dots = [
-        Dot.of("" if place else _plain(value), reference.estimate(_within(run.parts, {column: value})), run.tag)
+        Dot.of(_plain(value), reference.estimate(_within(run.parts, {column: value})), run.tag)
         for value in strata.values(column)
-        for place, run in enumerate(strata.runs)
+        for run in strata.runs
     ]
-    plot = dot_plot(f"{reference.metric.title} by {column}", dots, _axis(reference, dots), reference.chance)
+    plot = DotPlot(
+        f"{reference.metric.title} by {column}",
+        dots,
+        _axis(reference, dots),
+        reference.axis_title,
+        reference.chance,
+        reference.metric.unit,
+        grouped=True,
+    )
     return Panel(f"{reference.heading} by {column}", plot)
 
 

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from lmms_eval_tasks.report.runs import columns_of, entries_of, versions_of
 from lmms_eval_tasks.utils.core.cells import Number, points
 from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.reporting.figures import Dot, Place, dot_plot, fit_axis, line_plot
+from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, Line, LinePlot, Place, fit_axis
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
@@ -95,12 +95,13 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
     scored = [(value, run, score) for value, run in members if (score := reference.estimate(run.parts))]
     places = [Place(value.title, value.number, score, run.tag) for value, run, score in scored]
     ends = [end for place in places for end in (place.score.low, place.score.high)]
-    figure = line_plot(
+    figure = LinePlot(
         f"{reference.metric.title} against {along}, with 95% intervals",
-        places,
+        [Line("", places)],
         along,
         (reference.axis_title, fit_axis(reference.metric.bounds, ends)),
         reference.chance,
+        reference.metric.unit,
     )
     return Panel(f"{reference.heading} against {along}", figure, "Bars are 95% intervals of each run alone.")
 
@@ -115,7 +116,12 @@ def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: R
         dots.append(Dot(f"mean of {spread.runs} seeds", spread.mean, spread.low, spread.high, kind="mean"))
         note = f"The mean's bar reaches from the lowest seed to the highest; standard deviation {spread.text}."
     ends = [end for dot in dots for end in (dot.low, dot.high) if end is not None]
-    plot = dot_plot(
-        f"{reference.metric.title} over seeds", dots, fit_axis(reference.metric.bounds, ends), reference.chance
+    plot = DotPlot(
+        f"{reference.metric.title} over seeds",
+        dots,
+        fit_axis(reference.metric.bounds, ends),
+        reference.axis_title,
+        reference.chance,
+        reference.metric.unit,
     )
     return Panel(f"{reference.heading} over seeds", plot, note)

@@ -5,7 +5,6 @@ What lmms-eval prints is computed by the functions that a task's YAML names, and
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from math import isclose
@@ -19,7 +18,9 @@ from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.report.tables import score_tables, stratum_tables
 from lmms_eval_tasks.thorough.finished import Finished, Parts, Score
+from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
 from lmms_eval_tasks.utils.runs.scores_file import ScoresFile, scores_text
@@ -28,9 +29,6 @@ from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.comparison import compare_records
 from lmms_eval_tasks.utils.stats.estimates import estimate
-
-CELL = re.compile(r'<th scope="row">(.*?)</th>.*?(?:<b>(.*?)</b> <small>\[(.*?)\]</small>|<b class="none">)')
-COLOURED = re.compile(r'<td style="[^>]*>(.*?)<small>(.*?)</small></td>')
 
 
 def check_values(finished: Finished) -> None:
@@ -120,7 +118,7 @@ def check_strata(finished: Finished) -> None:
         if panels:
             compared = compare_records(parts, parts, [_leading(finished)]).differences
             if column in panels:
-                shown = [f"{one.first:.1f}" for one in compared] or [""]
+                shown = [f"{one.first:.1f}" for one in compared] or ["N/A"]
                 _expect(_dots(panels[column])[value.replace("_", " ")], shown[0], f"{column} {value} of the page")
             if f"{column} and run" in panels:
                 found.update((f"{one.first:.1f}", f"{one.groups:,}") for one in compared)
@@ -134,7 +132,8 @@ def check_strata(finished: Finished) -> None:
                     _expect(cells[name], _printed(score, metric), f"{name} of {column} {value} in the table")
     for at, panel in panels.items():
         if at.endswith(" and run"):
-            _expect(Counter(map(tuple, COLOURED.findall(str(panel.body)))), found, f"{at} of the page")
+            scores = (cell for row in _table(panel).rows for cell in row if isinstance(cell, Number))
+            _expect(Counter((one.value_text, f"{one.n:,}") for one in scores), found, f"{at} of the page")
 
 
 def stratum_panels(finished: Finished) -> dict[str, Panel]:
@@ -226,4 +225,10 @@ def _strata_of(finished: Finished) -> Iterator[tuple[str, str]]:
 
 def _dots(panel: Panel) -> dict[str, str]:
     """Label to score of the lines of a plot."""
-    return {re.sub("<span.*?</span> ", "", label): value for label, value, _ in CELL.findall(str(panel.body))}
+    return {str(label): score.value_text for label, _, score in _table(panel).rows if isinstance(score, Number)}
+
+
+def _table(panel: Panel) -> FittingTable:
+    """The numbers of its one figure."""
+    (figure,) = panel.all_figures
+    return figure.table()

@@ -20,6 +20,13 @@ class LossForm(LogForm):
     backward: float
 
 
+class StepsForm(LogForm):
+    """The losses of each direction at each timestep."""
+
+    forward: list[float]
+    backward: list[float]
+
+
 class PairFields(LogForm):
     """Of a pair that a video diffusion model measured."""
 
@@ -27,15 +34,10 @@ class PairFields(LogForm):
     human_discriminable: bool | None
     motion_symmetric: bool | None
     loss: LossForm | None = None
+    steps: StepsForm | None = None
+    timesteps: list[float] = Field(default_factory=list)
     model: str | None = None
     settings_digest: str | None = None
-
-
-class StepsForm(LogForm):
-    """The losses of each direction at each timestep."""
-
-    forward: list[float]
-    backward: list[float]
 
 
 class LossSubmission(LogForm):

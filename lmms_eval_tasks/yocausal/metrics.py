@@ -5,6 +5,7 @@ Source: paper, Tables 4 and 5; youzhe0305/YoCausal@f219ba6, evaluation/metrics.p
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -81,6 +82,32 @@ UNSCORED_RATE = Metric(
     "unscored_rate", "unscored", lambda record: 100.0 * (record.answered is None), higher_is_better=False
 )
 """Percent of pairs without losses, for whatever reason."""
+
+
+def loss_at(side: str, timestep: float) -> Metric:
+    """The mean loss of the pairs' clips of one direction, ``forward`` or ``backward``, at one timestep.
+
+    A loss that is not finite leaves it. A run that was logged before the losses at timesteps were has none.
+    """
+    return Metric(
+        f"loss_{side}_at",
+        "mean loss",
+        partial(_loss_at, side, timestep),
+        value_bounds=None,
+        bounds=(0.0, math.inf),
+        unit="",
+        higher_is_better=None,
+    )
+
+
+def _loss_at(side: str, timestep: float, record: Record) -> float | None:
+    timesteps = record.fields.get("timesteps") or []
+    if timestep not in timesteps:
+        return None
+    loss = float(record.fields["steps"][side][timesteps.index(timestep)])
+    return loss if math.isfinite(loss) else None
+
+
 PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)
 """How many pairs RSI stands on."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.api import (
@@ -19,6 +20,7 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
+from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
     ItemView,
@@ -26,9 +28,11 @@ from lmms_eval_tasks.api.page import (
     outcome_panel,
     published_models,
     scatter_panel,
+    timestep_plot,
 )
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
+from lmms_eval_tasks.yocausal.submission import losses_by_timestep
 
 FOLDER = Path(__file__).parent
 CHANCE = CARD.chance["rsi"]
@@ -80,13 +84,14 @@ def _people(metric: str) -> tuple[Human, ...]:
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """RSI against CCI, winners and outcomes."""
+    """RSI against CCI, winners, losses against the timestep, and outcomes."""
     note = (
         "Numbers are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
     rsi, cci = references(task, 0)
-    return [scatter_panel("RSI against CCI", runs, rsi, cci, note), _winners(runs), outcome_panel(runs)]
+    compared = scatter_panel("RSI against CCI", runs, rsi, cci, note)
+    return [compared, _winners(runs), *_by_timestep(runs), outcome_panel(runs)]
 
 
 def _winners(runs: Sequence[RunRecords]) -> Panel:
@@ -96,6 +101,28 @@ def _winners(runs: Sequence[RunRecords]) -> Panel:
         share_plot("Pairs of each run by winner", runs, counts, WINNERS),
         "Ties are no wins and stay in the denominator, as in the official code.",
     )
+
+
+def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
+    """The mean loss of each direction at each timestep, a figure a run: the losses of two models have no common scale.
+
+    Nothing where no run has logged them.
+    """
+    figures = []
+    for run in runs:
+        timesteps = sorted({one for record in run.records for one in record.fields.get("timesteps") or ()})
+        if timesteps:
+            curves = [
+                ("forward", run, partial(metrics.loss_at, "forward")),
+                ("reversed", run, partial(metrics.loss_at, "backward")),
+            ]
+            caption = f"Mean loss of {run.name} by timestep, of clips as filmed and reversed"
+            figures.append(timestep_plot(caption, timesteps, curves, run, digits=4))
+    note = (
+        "Means over the pairs with finite losses, from little noise to much. Bars are 95% intervals over clips of each "
+        "direction alone; a pair's two losses go together, so its winner is surer than they look."
+    )
+    return [Panel("Loss against the timestep", figures, note)] if figures else []
 
 
 def item_view(record: Record, row: Row) -> ItemView:
@@ -108,9 +135,17 @@ def _clips(row: Row) -> dict[str, str]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The two losses."""
+    """The two losses, and each along the timesteps."""
     loss = record.fields.get("loss") or {}
-    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()})
+    facts = {f"loss {side}": f"{value:.6g}" for side, value in loss.items()}
+    answer = read_denoising(response)
+    if answer is None or answer.losses is None:
+        return AnswerView(facts)
+    sides = {
+        name: list(zip(answer.timesteps, losses, strict=True))
+        for name, losses in zip(_clips(row), losses_by_timestep(answer).values(), strict=True)
+    }
+    return AnswerView(facts, curves=sides, axes=("timestep, from clean to noise", "loss"))
 
 
 def vlm_item_view(record: Record, row: Row) -> ItemView:

@@ -23,20 +23,25 @@ OFFICIAL_WINNERS = ("forward", "backward")
 
 def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
     """What the file needs of one answer with losses, as JSON values."""
-    assert answer.loss is not None and answer.losses is not None
-    counted = [window.latents for window in answer.windows]
-    rule = str(answer.settings.get("combine", "latents"))
-    steps = {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in ("forward", "backward")}
+    assert answer.loss is not None
     return {
         "item_id": answer.item_id,
         "forward": answer.loss.forward,
         "backward": answer.loss.backward,
-        "steps": steps,
+        "steps": losses_by_timestep(answer),
         "timesteps": list(answer.timesteps),
         "settings": dict(answer.settings),
         "digest": answer.settings_digest,
         "versions": dict(answer.versions),
     }
+
+
+def losses_by_timestep(answer: DenoisingResponse) -> dict[str, list[float]]:
+    """The loss of each direction, ``forward`` and ``backward``, at each of the answer's timesteps."""
+    assert answer.losses is not None
+    counted = [window.latents for window in answer.windows]
+    rule = str(answer.settings.get("combine", "latents"))
+    return {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in OFFICIAL_WINNERS}
 
 
 def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

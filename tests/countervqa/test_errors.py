@@ -86,7 +86,7 @@ def test_the_report_shows_an_analysis_and_nothing_without_one(run: Path) -> None
     with JudgeServer(script) as server:
         call(run, server)
     (panel,) = [panel for panel in report.panels(TASK, [shown]) if panel.title == "How answers were reached"]
-    assert "direct inference" in str(panel.body) and "run 1 3.50" in panel.note
+    assert "direct inference" in panel.all_figures[0].table().headings and "run 1 3.50" in panel.note
 
 
 def test_where_nothing_can_be_judged_nothing_is_written(run: Path) -> None:

@@ -54,7 +54,8 @@ def test_detection_and_the_verdicts_given_it() -> None:
     assert scores["verdict_accuracy"] == 75 and scores["verdict_accuracy_given_detection"] == 50
     assert scores["verdict_accuracy_given_detection_absent"] == 0
     panel = report.probe_panels(TASK, [RunRecords("1", "model", [records])])[0]
-    assert all(name in str(panel.body) for name in ("both right", "verdict alone", "detection alone", "unscored"))
+    named = dict(zip(panel.all_figures[0].table().headings, panel.all_figures[0].table().rows[0], strict=True))
+    assert all(named[name] for name in ("both right", "verdict alone", "detection alone", "unscored"))
     assert report.probe_references(TASK, 4)[0].published[0].value == 98.2
 
 

@@ -32,7 +32,8 @@ from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.placing import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.reporting.figures import template_environment
+from lmms_eval_tasks.utils.reporting.palette import ink_styles
+from lmms_eval_tasks.utils.reporting.templates import template_environment
 
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
@@ -234,7 +235,7 @@ def _build(
             instructions=texts.instructions_for(inquiry),
             consent=texts.consent,
             closing=texts.closing or CLOSING,
-            style=Markup("\n".join(path.read_text(encoding="utf-8").strip() for path in STYLES)),
+            style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
             script=Markup(script),
             # No other script runs, whatever stands in the page.
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),

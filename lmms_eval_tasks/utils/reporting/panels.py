@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from markupsafe import Markup
-
+from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import by_group
-from lmms_eval_tasks.utils.reporting.figures import Point, count_table, fit_axis, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.figures import Figure, Point, ScatterPlot, count_table, fit_axis, share_plot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
@@ -20,19 +19,29 @@ OUTCOMES = tuple(outcome.value for outcome in Outcome)
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of a report page: a figure with its title.
+    """A panel of a report page: a figure or several, or a table, with its title.
 
     Attributes:
         title: What it shows.
-        body: The figure.
+        figures: A figure, or several that stand beside each other, each with a name of its own; none where there is a
+            table instead.
         note: How to read it.
         wide: Whether it takes the page's whole width.
+        table: Names and numbers that no figure would show better. What stands above and below it is shown with it.
+        linked: What is said of some items to their ids, which lead to where the page shows them.
     """
 
     title: str
-    body: Markup
+    figures: Figure | Sequence[Figure] = ()
     note: str = ""
     wide: bool = False
+    table: FittingTable | None = None
+    linked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def all_figures(self) -> list[Figure]:
+        """Its figures, also where it is one alone."""
+        return [self.figures] if isinstance(self.figures, Figure) else list(self.figures)
 
 
 def apart_note(runs: Sequence[RunRecords]) -> str:
@@ -104,7 +113,7 @@ def scatter_panel(
         if x.people and y.people:
             points.append(Point("people", x.people[0].percent, y.people[0].percent, "people"))
     shown = ", of published models and of people" if x.people and y.people else " and of published models"
-    figure = scatter_plot(
+    figure = ScatterPlot(
         f"{x.heading} and {y.metric.title} of the runs{shown}",
         points,
         (x.axis_title, fit_axis(x.metric.bounds, [point.x for point in points])),

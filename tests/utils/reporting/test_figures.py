@@ -1,108 +1,278 @@
-"""Figures: every text escaped, every mark on its axis, every number readable."""
+"""Figures: what is drawn stands where the numbers of their tables are, and no text becomes markup or is cut off."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from html.parser import HTMLParser
+from collections.abc import Sequence
+from xml.etree import ElementTree
 
-from hypothesis import example, given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
 
+from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.reporting.figures import (
     Dot,
+    DotPlot,
+    Figure,
+    Line,
+    LinePlot,
+    Place,
     Point,
+    ScatterPlot,
     count_table,
-    dot_plot,
     fit_axis,
     heat_map,
-    scatter_plot,
     share_plot,
 )
+from lmms_eval_tasks.utils.reporting.figures.files import DOTS_PER_INCH, FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.figures.sheet import SMALL, WIDTH, cut, measure, ticks
+from lmms_eval_tasks.utils.reporting.palette import INKS
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
-NASTY = "<script>alert(1)</script>\"'&"
+NASTY = "<script>alert(1)</script>\"'&$x^2$\n\x07"
+LONG = "a-model-with-a-name-that-no-column-of-a-paper-has-room-for " * 3
+FOUND = Estimate(40.0, 30.0, 55.0, 12)
 
 
-class Reader(HTMLParser):
-    """What a browser would make of a figure."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.texts: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-
-def every_figure(text: str) -> list[str]:
-    found = Estimate(40.0, 30.0, 55.0, 12)
-    run = RunRecords(text, text, [])
-    points, axis = [Point(text, 1, 2, "people"), Point(text, 1, 2, tag=text)], (text, (0.0, 9.0))
+def every_figure(text: str) -> list[Figure]:
+    run = RunRecords("1", text, [])
+    points, axis = [Point(text, 1, 2, "people"), Point(text, 1, 2, tag="2")], (text, (0.0, 9.0))
+    lines = [Line(text, [Place(text, step, FOUND) for step in (1, 2)], "1", dashed=step) for step in (False, True)]
     return [
-        dot_plot(text, [Dot.of(text, found, text), Dot.of(text, None)], (0, 100), 25),
-        heat_map(text, [text], [text], {(text, text): found}, (0, 100), run),
+        DotPlot(text, [Dot.of(text, FOUND, "1"), Dot.of(text, None)], (0, 100), text, 25),
+        heat_map(text, [text], [text, "b"], {(text, text): FOUND}, (0, 100), run),
         count_table(run, text, text, {text: {text: 3}}, [text]),
-        share_plot(text, [run], [{text: 3}], [text]),
-        scatter_plot(text, points, axis, axis, (1, 1)),
+        share_plot(text, [run, run], [{text: 3}, {}], [text]),
+        ScatterPlot(text, points, axis, axis, (1, 1)),
+        LinePlot(text, lines, text, (text, (0.0, 100.0))),
     ]
 
 
-def test_no_text_becomes_markup() -> None:
-    for figure in every_figure(NASTY):
-        read = Reader(figure)
-        assert "script" not in read.tags
-        assert NASTY in "".join(read.texts) or "role" in figure
-        assert "<script" not in figure
+KINDS = [type(figure).__name__ for figure in every_figure("x")]
 
 
-bounds = st.tuples(st.floats(-1e3, 1e3), st.floats(1, 1e3)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+def shown(figure: Figure) -> ElementTree.Element:
+    return ElementTree.fromstring(page_figures([figure])[0])
 
 
-@given(bounds, st.floats(-1e4, 1e4), st.floats(-1e4, 1e4), st.floats(-1e4, 1e4))
-@example((0.0, 9.0), -0.0, -0.0, 1.0)
-def test_marks_stay_on_the_axis(ends: tuple[float, float], value: float, one: float, two: float) -> None:
-    dot = Dot("x", value, min(one, two), max(one, two))
-    figure = dot_plot("c", [dot], ends, value)
-    places = [float(place) for place in re.findall(r"left:([\d.-]+)%", figure)]
-    assert all(0 <= place <= 100 for place in places)
-    (left,), (width,) = re.findall(r"left:([\d.]+)%;width", figure), re.findall(r"width:([\d.]+)%", figure)
-    assert float(left) + float(width) <= 100.02
+def texts(figure: Figure) -> list[str]:
+    return [one.text or "" for one in shown(figure).iter("text")]
 
 
-def test_a_dot_stands_where_its_value_is() -> None:
-    figure = dot_plot("c", [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12))], (0, 100), 25)
-    assert '<i class="dot" style="left:40.00%">' in figure
-    assert '<i class="interval" style="left:30.00%;width:25.00%">' in figure
-    assert '<i class="rule" style="left:25.00%">' in figure
-    assert "".join(Reader(figure).texts).startswith("cx40.0 [30.0, 55.0]")
+def marks(root: ElementTree.Element) -> dict[str, tuple[float, float]]:
+    """Where each mark with a tooltip stands, by the tooltip."""
+    found = {}
+    for mark in root.iter("use"):
+        title = mark.find("title")
+        if title is not None:
+            found[str(title.text)] = (float(mark.attrib["x"]), float(mark.attrib["y"]))
+    return found
 
 
-def test_no_score_is_no_dot() -> None:
-    figure = dot_plot("c", [Dot.of("x", None)], (0, 100))
-    assert "N/A" in figure and 'class="dot"' not in figure
+def labels(root: ElementTree.Element, side: str) -> dict[float, float]:
+    """Numbers of an axis to their places along it."""
+    style = {"x": "text-anchor:middle;fill:var(--muted", "y": "text-anchor:end;fill:var(--muted"}[side]
+    found = [one for one in root.iter("text") if style in one.attrib.get("style", "")]
+    # Numbers to the right are those of dots, or the last of the horizontal axis.
+    most = {"x": WIDTH, "y": WIDTH / 2}[side]
+    return {float(str(one.text)): float(one.attrib[side]) for one in found if float(one.attrib["x"]) < most}
+
+
+def line_through(known: dict[float, float], value: float) -> float:
+    """Where an axis has a value, by two of its numbers."""
+    (one, first), *_, (two, second) = sorted(known.items())
+    return first + (second - first) * (value - one) / (two - one)
+
+
+@pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
+def test_no_text_becomes_markup_and_none_says_what_it_should_not(place: int) -> None:
+    figure = every_figure(NASTY)[place]
+    (element,) = page_figures([figure])
+    root = ElementTree.fromstring(element)
+    assert root.attrib["aria-label"] == " ".join(NASTY.replace("\x07", "\\x07").split())
+    assert {one.tag for one in root.iter()} <= {"svg", "defs", "path", "use", "text", "title"}
+    assert "<script" not in element and figure.table().rows
+
+
+@pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
+def test_what_is_too_long_is_shortened_and_nothing_is_cut_off(place: int) -> None:
+    with_long = every_figure(LONG)[place].draw().finish()
+    with_long.set_dpi(DOTS_PER_INCH)
+    renderer = FigureCanvasAgg(with_long).get_renderer()
+    width, height = with_long.bbox.size
+    letters = [one for one in with_long.findobj(Text) if one.get_text()]
+    assert len(letters) > 2 and any("…" in one.get_text() for one in letters)
+    for one in letters:
+        box = one.get_window_extent(renderer)
+        assert box.x0 >= -0.5 and box.x1 <= width + 0.5 and box.y0 >= -0.5 and box.y1 <= height + 0.5, one.get_text()
+        assert one.get_fontsize() >= SMALL
+
+
+def overlapping(canvas: Canvas) -> list[tuple[str, str]]:
+    renderer = FigureCanvasAgg(canvas).get_renderer()
+    boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in canvas.findobj(Text) if one.get_text()]
+    return [
+        (name, other)
+        for place, (name, box) in enumerate(boxes)
+        for other, beside in boxes[:place]
+        if box.x0 < beside.x1 - 0.5 and beside.x0 < box.x1 - 0.5 and box.y0 < beside.y1 - 1 and beside.y0 < box.y1 - 1
+    ]
+
+
+def test_forty_models_and_as_many_columns_stand_beside_each_other() -> None:
+    dots = [Dot.of(f"run {n}", Estimate(50.0, 40.0, 60.0, 9), str(n)) for n in range(1, 13)]
+    dots += [Dot(f"Published-Model-{n}B-Instruct-Preview", 2.0 * n, kind="published") for n in range(40)]
+    columns = [f"a stratum {n}" for n in range(24)]
+    cells = {(row, column): Estimate(100.0, 90.0, 100.0, 12_345) for row in ("a", "b") for column in columns}
+    runs = [RunRecords(str(n), f"model {n}", []) for n in range(1, 13)]
+    counts = [{"wrong, not supported": 1000, "right, not supported": 12_345, "unparsed": 7, "unscored": 9}] * 12
+    for figure in (
+        DotPlot("c", dots, (0, 100), "accuracy, %", 25),
+        heat_map("c", ["a", "b"], columns, cells, (0, 100)),
+        share_plot("c", runs, counts, list(counts[0])),
+    ):
+        assert overlapping(figure.draw().finish()) == []
+
+
+def test_dots_stand_where_their_numbers_are() -> None:
+    dots = [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12), "1"), Dot("m", 62.5, kind="published"), Dot.of("none", None)]
+    figure = DotPlot("c", [*dots, Dot("chance", 25.0, kind="chance")], (0, 100), "accuracy, %", 25)
+    root = shown(figure)
+    numbers, at = labels(root, "x"), marks(root)
+    assert list(at) == ["x: 40.0 [30.0, 55.0]", "m: 62.5", "chance: 25.0"]
+    table = {str(label): score for label, _, score in figure.table().rows}
+    for label, score in table.items():
+        assert isinstance(score, Number)
+        if score.value is not None:
+            assert at[f"{label}: {score.text}"][0] == pytest.approx(line_through(numbers, score.value), abs=0.02)
+    assert table["none"] == Number(None, unit="%") and "N/A" in texts(figure)
+    # Its interval is the thick line on its height.
+    (bar,) = (one.attrib["d"] for one in root.iter("path") if "opacity" in one.attrib.get("style", ""))
+    ((left, height, right),) = re.findall(r"M ([\d.]+) ([\d.]+) *L ([\d.]+)", bar)
+    assert float(left) == pytest.approx(line_through(numbers, 30.0), abs=0.02)
+    assert float(right) == pytest.approx(line_through(numbers, 55.0), abs=0.02)
+    assert float(height) == at["x: 40.0 [30.0, 55.0]"][1]
+
+
+def test_points_stand_where_their_numbers_are() -> None:
+    points = [
+        Point("a", 20.0, 30.0, tag="1"),
+        Point("b", 62.5, 7.5, "published"),
+        Point("people", 90.0, 50.0, "people"),
+    ]
+    figure = ScatterPlot("c", points, ("accuracy, %", (0, 100)), ("CCI, points", (-20, 60)), (25, 0))
+    root = shown(figure)
+    at, across, up = marks(root), labels(root, "x"), labels(root, "y")
+    assert len(at) == 3
+    for label, _, x, y in figure.table().rows:
+        assert isinstance(x, Number) and isinstance(y, Number)
+        place = at[f"{label}: {x.text}, {y.text}"]
+        # A number of the axis stands a third of its size below its place.
+        assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
+        assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.36 * SMALL, abs=0.02)
+
+
+def test_lines_go_through_their_numbers() -> None:
+    forward = Line("forward", [Place("", t, Estimate(t / 10, t / 10 - 5, t / 10 + 5, 9)) for t in (900, 100, 500)], "1")
+    backward = Line("reversed", [Place("", t, Estimate(60.0, 50.0, 70.0, 9)) for t in (100, 900)], "1", dashed=True)
+    figure = LinePlot("c", [forward, backward], "timestep", ("loss", (0.0, 100.0)), unit="")
+    root = shown(figure)
+    at, across, up = marks(root), labels(root, "x"), labels(root, "y")
+    assert len(at) == 5 and {"forward", "reversed"} <= set(texts(figure))
+    for label, tag, x, y in figure.table().rows:
+        assert isinstance(x, Number) and isinstance(y, Number) and tag == "1"
+        place = at[f"{label}: timestep {x.text}: {y.text}"]
+        assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
+        assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.36 * SMALL, abs=0.02)
 
 
 def test_shares_are_of_the_whole() -> None:
-    figure = share_plot("c", [RunRecords("1", "x", []), RunRecords("2", "y", [])], [{"a": 1, "b": 3}, {}], ["a", "b"])
-    assert re.findall(r"width:([\d.]+)%", figure) == ["25.00", "75.00"]
-    assert "1 a · 3 b" in figure and "<small>none</small>" in figure
+    runs = [RunRecords("1", "x", []), RunRecords("2", "y", [])]
+    figure = share_plot("c", runs, [{"a": 1, "b": 3}, {}], ["a", "b"])
+    bars = {
+        str(title.text): [float(x) for x in re.findall(r"[ML] ([\d.]+) ", one.attrib["d"])]
+        for one in shown(figure).iter("path")
+        if (title := one.find("title")) is not None
+    }
+    widths = {title: max(xs) - min(xs) + 0.6 for title, xs in bars.items()}
+    assert widths == {"a: 1 of 4": pytest.approx(WIDTH / 4), "b: 3 of 4": pytest.approx(WIDTH * 3 / 4)}
+    assert figure.table().rows == [("x", "1", 1, 3), ("y", "2", 0, 0)]
+    assert [text for text in texts(figure) if text not in ("1", "2", "x", "y")] == ["1 a", "3 b", "none"]
 
 
-def test_an_empty_cell_is_no_zero() -> None:
-    cells = {("r", "c"): Estimate(0.0, 0.0, 20.0, 5), ("r", "d"): None}
-    texts = Reader(heat_map("t", ["r"], ["c", "d"], cells, (0, 100))).texts
-    assert texts == ["t", "c", "d", "r", "0.0", "5", "–"]
+def test_an_empty_cell_is_no_zero_and_the_fuller_is_the_higher() -> None:
+    cells = {("r", "c"): Estimate(0.0, 0.0, 20.0, 5), ("r", "d"): None, ("s", "c"): Estimate(75.0, 60.0, 80.0, 1200)}
+    figure = heat_map("t", ["r", "s"], ["c", "d"], cells, (0, 100))
+    assert texts(figure) == ["c", "d", "r", "0.0", "5", "–", "s", "75.0", "1,200", "–"]
+    full = [float(one) for one in re.findall(r"opacity:([\d.]+)", str(page_figures([figure])[0]))]
+    assert full == [pytest.approx(0.03), pytest.approx(0.03 + 0.75 * 0.49)]
+    assert figure.table().rows[0] == ("r", Number(0.0, 0.0, 20.0, 5), "")
 
 
 def test_counts_show_their_sum_and_the_diagonal() -> None:
     figure = count_table(RunRecords("1", "x", []), "t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"])
-    assert figure.count(" same") == 1 and ">4</td>" in figure
+    assert texts(figure)[-4:] == ["A", "3", "1", "4"]
+    assert figure.table().rows == [("A", 3, 1, 4)]
+    # One cell is framed.
+    assert len([one for one in shown(figure).iter("path") if "fill:none" in one.attrib.get("style", "")]) == 1
+
+
+def test_every_file_is_of_one_drawing_and_the_same_each_time() -> None:
+    figure = DotPlot("a caption", [Dot.of("größer", FOUND, "1")], (0, 100), "accuracy, %")
+    files = figure_files(figure)
+    assert files == figure_files(figure) and list(files) == list(FigureFile)
+    # Fonts are embedded as TrueType, and nothing is dated.
+    assert files[FigureFile.PDF].startswith(b"%PDF") and b"/FontFile2" in files[FigureFile.PDF]
+    assert b"/Type3" not in files[FigureFile.PDF] and b"Date" not in files[FigureFile.PDF]
+    root = ElementTree.fromstring(files[FigureFile.SVG])
+    assert root.attrib["width"] == "234pt" and not list(root.iter("{http://www.w3.org/2000/svg}text"))
+    (row,) = csv.DictReader(io.StringIO(files[FigureFile.CSV].decode()))
+    assert (row["row"], row["value"], row["low"], row["high"], row["n"]) == ("größer / 1", "40.0", "30.0", "55.0", "12")
+
+
+def test_a_users_settings_of_matplotlib_change_nothing() -> None:
+    import matplotlib
+
+    figure = DotPlot("c", [Dot.of("x", FOUND, "1")], (0, 100))
+    files, before = figure_files(figure), dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"text.usetex": True, "lines.markeredgewidth": 9, "font.family": "serif"}):
+        assert figure_files(figure) == files
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_the_page_has_its_own_colours_and_every_id_once() -> None:
+    elements = page_figures([*every_figure("x"), *every_figure("x")])
+    ids = [one for element in elements for one in re.findall(r' id="([^"]+)"', element)]
+    assert len(ids) > 5 and len(set(ids)) == len(ids)
+    used = {one for element in elements for one in re.findall(r'href="#([^"]+)"', element)}
+    assert used == set(ids)
+    for element in elements:
+        # No colour stands but as what an ink is without a style sheet.
+        bare = re.sub(
+            r"var\(--([\w-]+),(#\w{6})\)", lambda ink: "" if INKS[ink[1]].light == ink[2] else ink[0], element
+        )
+        assert "#" not in re.sub(r'href="#[^"]+"', "", bare)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.text(max_size=60), st.floats(10, 100))
+def test_a_cut_text_is_no_wider_than_its_room(text: str, most: float) -> None:
+    assert measure(cut(text, 7.0, most), 7.0) <= max(most, measure("…", 7.0))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [((0, 100), [0, 25, 50, 75, 100]), ((-100, 100), [-100, -50, 0, 50, 100]), ((0.11, 0.29), [0.15, 0.2, 0.25])],
+)
+def test_ticks_are_round(bounds: tuple[float, float], expected: Sequence[float]) -> None:
+    assert ticks(bounds) == pytest.approx(expected)
 
 
 def test_the_axis_of_a_difference_holds_every_value_and_no_more_than_there_can_be() -> None:

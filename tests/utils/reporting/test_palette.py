@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.utils.reporting.palette import FURTHER, HUES, contrast, hue_styles, linear, text_on
+from lmms_eval_tasks.utils.reporting.figures.grids import FULLEST
+from lmms_eval_tasks.utils.reporting.palette import FURTHER, HUES, INKS, contrast, ink_styles, linear, text_on
 
 # Machado, Oliveira and Fernandes 2009, table of their supplement: severity 1.0, on linear light.
 VISIONS = {
@@ -76,8 +77,23 @@ def test_hues_stand_out_from_the_page_and_their_numbers_are_read(theme: str) -> 
 
 def test_every_number_has_a_hue_and_none_comes_twice() -> None:
     assert len(set(HUES)) == len(HUES) and FURTHER not in HUES
-    styles = hue_styles()
-    light, dark = styles.split("@media (prefers-color-scheme: dark)")
+    styles = ink_styles()
+    light, dark = styles.split("@media screen and (prefers-color-scheme: dark)")
     for number, hue in enumerate(HUES, start=1):
-        assert f'[data-run="{number}"] {{ --run: {hue.light};' in light
-        assert f'[data-run="{number}"] {{ --run: {hue.dark};' in dark
+        assert f"--run-{number}: {hue.light};" in light and f"--run-{number}: {hue.dark};" in dark
+        assert f'[data-run="{number}"] {{ --run: var(--run-{number}); --on-run: var(--on-run-{number}); }}' in styles
+
+
+def test_an_ink_is_known_by_its_colour_and_is_what_it_should_be() -> None:
+    assert len({ink.light for ink in INKS.values()}) == len(INKS)
+    for number, hue in enumerate(HUES, start=1):
+        assert INKS[f"run-{number}"] == hue
+        assert contrast(INKS[f"on-run-{number}"].light, text_on(hue.light)) < 1.02
+
+
+@pytest.mark.parametrize("theme", list(GROUNDS))
+def test_numbers_are_read_on_the_fullest_cell(theme: str) -> None:
+    surface, accent, ink = (getattr(INKS[name], theme) for name in ("surface", "accent", "ink"))
+    parts = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in (surface, accent)]
+    mixed = [round(FULLEST * two + (1 - FULLEST) * one) for one, two in zip(*parts, strict=True)]
+    assert contrast("#" + "".join(f"{part:02x}" for part in mixed), ink) >= 4.5

@@ -1,0 +1,213 @@
+"""Numbers by row and column, in cells coloured by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.reporting.figures.axis import Bounds
+from lmms_eval_tasks.utils.reporting.figures.figure import Figure
+from lmms_eval_tasks.utils.stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.reporting.figures.sheet import Sheet
+    from lmms_eval_tasks.utils.reporting.run_records import RunRecords
+
+FULLEST = 0.52
+"""How much of the accent the fullest cell has: ink is read on it with a contrast of 4.5 on a light and a dark page."""
+FAINTEST = 0.03
+
+
+@dataclass(frozen=True)
+class HeatMap(Figure):
+    """A score by two strata: cells coloured by it.
+
+    Attributes:
+        rows: Names of the rows.
+        columns: Names of the columns.
+        cells: Row and column to the score there; None where there is none.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit.
+        tags: Names of rows or columns that are runs, to the runs' numbers.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Mapping[tuple[str, str], Estimate | None]
+    bounds: Bounds
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self) -> FittingTable:
+        """The scores with their intervals, and how many groups each stands on."""
+        table = FittingTable(self.caption, ("", *map(self._named, self.columns)))
+        for row in self.rows:
+            scores = (self.cells.get((row, column)) for column in self.columns)
+            numbers = (Number(one.value, one.low, one.high, one.groups) if one else "" for one in scores)
+            table.add_row(self._named(row), *numbers)
+        return table
+
+    def draw_on(self, sheet: Sheet) -> None:
+        """Cells in bands of as many columns as fit."""
+        low, high = self.bounds
+        shown = {
+            key: _Shown(Number(one.value).text, (one.value - low) / (high - low), f"{one.groups:,}", title=Number(
+                one.value, one.low, one.high).text)
+            for key, one in self.cells.items()
+            if one
+        }  # fmt: skip
+        _draw_grid(sheet, "", self.rows, self.columns, shown, self.tags)
+
+    def _named(self, name: str) -> str:
+        tag = self.tags.get(name, "")
+        return name if tag in ("", name) else f"{tag} {name}"
+
+
+@dataclass(frozen=True)
+class CountTable(Figure):
+    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed.
+
+    Attributes:
+        corner: What rows and columns are.
+        rows: Row to column to count.
+        columns: Names of the columns.
+    """
+
+    corner: str
+    rows: Mapping[str, Mapping[str, int]]
+    columns: Sequence[str]
+
+    def table(self) -> FittingTable:
+        """The counts, and the sum of each row."""
+        table = FittingTable(self.caption, (self.corner, *self.columns, "all"))
+        for row, counts in self.rows.items():
+            table.add_row(row, *(counts.get(column, 0) for column in self.columns), sum(counts.values()))
+        return table
+
+    def draw_on(self, sheet: Sheet) -> None:
+        """Cells, and the sum of each row."""
+        shown = {}
+        for row, counts in self.rows.items():
+            total = sum(counts.values())
+            for column in self.columns:
+                count = counts.get(column, 0)
+                share = count / total if total else 0.0
+                shown[row, column] = _Shown(f"{count:,}" if count else "·", share, framed=row == column)
+            shown[row, "all"] = _Shown(f"{total:,}", None)
+        _draw_grid(sheet, self.corner, list(self.rows), [*self.columns, "all"], shown, {})
+
+
+class _Shown(NamedTuple):
+    """A cell: its text, how full its colour is, a smaller text below, whether it is framed, and its tooltip."""
+
+    text: str
+    share: float | None
+    below: str = ""
+    framed: bool = False
+    title: str = ""
+
+
+def _draw_grid(
+    sheet: Sheet,
+    corner: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], _Shown],
+    tags: Mapping[str, str],
+) -> None:
+    from lmms_eval_tasks.utils.reporting.figures import sheet as drawing
+
+    size, small, line = drawing.BASE, drawing.SMALL, drawing.LINE
+    names = [drawing.one_line(row) for row in (*rows, corner)]
+    badge = drawing.BADGE + 3 if any(row in tags for row in rows) else 0.0
+    left = min(max(drawing.measure(name, size) for name in names) + badge, 84.0) + 4
+    widest = max((drawing.measure(text, size) for one in cells.values() for text in (one.text, one.below)), default=0)
+    words = max((drawing.measure(word, small) for name in columns for word in name.split()), default=0.0)
+    width = max(widest + 4, min(words + 3, 46.0), 20.0)
+    beside = max(int((drawing.WIDTH - left) // width), 1)
+    bands = -(-len(columns) // beside)
+    beside = -(-len(columns) // bands) if columns else 1
+    width = min((drawing.WIDTH - left) / beside, 46.0)
+    tall = any(one.below for one in cells.values())
+    height = 2 * line if tall else 1.5 * line
+    for band in range(bands):
+        part = columns[band * beside : (band + 1) * beside]
+        heads = {column: drawing.wrap(column, small, width - 2, 3) for column in part}
+        lines = max(map(len, heads.values()))
+        top = sheet.room(lines * small * 1.25 + drawing.GAP)
+        if corner:
+            sheet.write(corner, 0, top + line / 2, small, "muted", most=left - 2)
+        for place, column in enumerate(part):
+            middle = left + (place + 0.5) * width
+            if column in tags:
+                sheet.badge(tags[column], middle, top + line / 2)
+                continue
+            for at, text in enumerate(heads[column]):
+                down = top + small * (0.6 + 1.25 * (at + lines - len(heads[column])))
+                sheet.write(text, middle, down, small, "muted", "center")
+        for row in rows:
+            top = sheet.room(height)
+            if row in tags:
+                sheet.badge(tags[row], drawing.BADGE / 2, top + height / 2)
+            begin = drawing.BADGE + 3 if row in tags else 0.0
+            sheet.write(row, begin, top + height / 2, size, most=left - begin - 3)
+            for place, column in enumerate(part):
+                _draw_cell(sheet, cells.get((row, column)), left + place * width, top, width, height)
+        sheet.room(drawing.GAP if band + 1 < bands else 0)
+
+
+def _draw_cell(sheet: Sheet, cell: _Shown | None, left: float, top: float, width: float, height: float) -> None:
+    from lmms_eval_tasks.utils.reporting.figures.sheet import BASE, LINE, SMALL
+
+    middle, across = top + height / 2, left + width / 2
+    if cell is None:
+        sheet.write("–", across, middle, BASE, "muted", "center")
+        return
+    if cell.share is not None:
+        full = FAINTEST + (FULLEST - FAINTEST) * min(max(cell.share, 0.0), 1.0)
+        sheet.box(left + 0.5, top + 0.5, width - 1, height - 1, "accent", full, cell.title)
+    if cell.framed:
+        sheet.outline(left + 1, top + 1, width - 2, height - 2, "ink")
+    ink = "ink" if cell.share is not None else "muted"
+    sheet.write(cell.text, across, middle - LINE / 2.4 if cell.below else middle, BASE, ink, "center")
+    if cell.below:
+        sheet.write(cell.below, across, middle + LINE / 2.2, SMALL, "ink", "center")
+
+
+def heat_map(
+    caption: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], Estimate | None],
+    bounds: Bounds,
+    run: RunRecords | None = None,
+    *,
+    tags: Mapping[str, str] | None = None,
+    name: str = "",
+) -> HeatMap:
+    """A score by two strata, in cells that are coloured by it.
+
+    Args:
+        caption: What it shows, for those who do not see it.
+        rows: Names of the rows.
+        columns: Names of the columns.
+        cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
+            the score stands on. One that is missing or None is empty.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit.
+        run: The run that it is of, whose number and name stand above; None where it is of several.
+        tags: Names of rows or columns that are runs, to the runs' numbers.
+        name: What stands above it where it is of no run.
+
+    Returns:
+        The figure, for a `Panel`.
+    """
+    named, tag = (run.name, run.tag) if run else (name, "")
+    return HeatMap(caption, rows, columns, cells, bounds, tags or {}, name=named, tag=tag)
+
+
+def count_table(
+    run: RunRecords, caption: str, corner: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]
+) -> CountTable:
+    """Counts of a run by row and column; `corner` is what rows and columns are."""
+    return CountTable(caption, corner, rows, columns, name=run.name, tag=run.tag)

@@ -1,0 +1,228 @@
+"""Figures with two axes: points, and scores against a quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.reporting.figures.axis import Bounds, tick_text
+from lmms_eval_tasks.utils.reporting.figures.figure import Figure
+from lmms_eval_tasks.utils.stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.reporting.figures.sheet import Frame, Sheet
+
+HEIGHT = 128.0
+"""Of the axes, in points."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a scatter plot; `kind` and `tag` as for `Dot`."""
+
+    label: str
+    x: float
+    y: float
+    kind: str = "run"
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class ScatterPlot(Figure):
+    """Points on two axes; runs are drawn last, over published models.
+
+    Attributes:
+        points: The points.
+        x: The horizontal axis's name and ends.
+        y: The vertical axis's.
+        rules: Where thin lines cross the horizontal and the vertical axis, such as chance.
+    """
+
+    points: Sequence[Point]
+    x: tuple[str, Bounds]
+    y: tuple[str, Bounds]
+    rules: tuple[float, float]
+
+    def table(self) -> FittingTable:
+        """A row for each point."""
+        table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)
+        for point in self.points:
+            named = point.tag or ("" if point.kind == "run" else point.kind)
+            table.add_row(point.label, named, Number(point.x), Number(point.y))
+        return table
+
+    def draw_on(self, sheet: Sheet) -> None:
+        """Axes with rules, then published models, people and runs."""
+        from lmms_eval_tasks.utils.reporting.figures.sheet import DIAMOND, HOLLOW, SMALL
+
+        frame = _axes(sheet, self.x[1], self.y)
+        frame.rule(*self.rules)
+        published = [point for point in self.points if point.kind == "published"]
+        if published:
+            xs, ys = [point.x for point in published], [point.y for point in published]
+            sheet.marks(xs, ys, HOLLOW, "muted", 4.4, list(map(_described, published)), frame.places)
+        for point in self.points:
+            if point.kind == "people":
+                sheet.marks([point.x], [point.y], DIAMOND, "ink", 4.6, [_described(point)], frame.places)
+                at, up = frame.place(point.x, point.y)
+                if at > frame.left + frame.width / 2:
+                    sheet.write(point.label, at - 5, up, SMALL, align="right", most=at - frame.left - 5)
+                else:
+                    sheet.write(point.label, at + 5, up, SMALL, most=frame.left + frame.width - at - 5)
+        for point in self.points:
+            if point.kind == "run":
+                sheet.badge(point.tag, point.x, point.y, _described(point), frame)
+        frame.label_x(self.x[0])
+
+
+def _described(point: Point) -> str:
+    return f"{point.label}: {Number(point.x).text}, {Number(point.y).text}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A score against a quantity.
+
+    Attributes:
+        label: What it is.
+        x: The quantity.
+        score: The score, with its interval.
+        tag: The number of a run that has this place alone, shown in the point.
+    """
+
+    label: str
+    x: float
+    score: Estimate
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Places that are joined in the order of the quantity.
+
+    Attributes:
+        label: What the line is; it is named above the figure where there are several.
+        places: Its places.
+        tag: The number of the run that it is of, whose hue it has.
+        dashed: Whether it is dashed, with hollow points.
+    """
+
+    label: str
+    places: Sequence[Place]
+    tag: str = ""
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class LinePlot(Figure):
+    """Scores with their intervals against a quantity.
+
+    Attributes:
+        lines: The lines.
+        x: The quantity's name.
+        y: The score's, with the axis's ends.
+        rule: Where a thin line crosses, such as chance.
+        unit: Of the scores.
+        digits: Decimals of the scores in tables.
+    """
+
+    lines: Sequence[Line]
+    x: str
+    y: tuple[str, Bounds]
+    rule: float | None = None
+    unit: str = "%"
+    digits: int = 1
+
+    def table(self) -> FittingTable:
+        """A row for each place."""
+        table = FittingTable(self.caption, ("", "run", self.x, self.y[0]), names=2)
+        for line in self.lines:
+            for place in sorted(line.places, key=lambda place: place.x):
+                table.add_row(
+                    line.label or place.label,
+                    place.tag or line.tag or self.tag,
+                    Number(place.x, digits=0 if place.x == round(place.x) else 2),
+                    self._number(place.score),
+                )
+        return table
+
+    def _number(self, score: Estimate) -> Number:
+        return Number(score.value, score.low, score.high, score.groups, self.unit, self.digits)
+
+    def draw_on(self, sheet: Sheet) -> None:
+        """The lines' names where there are several, then axes and lines."""
+        if len(self.lines) > 1:
+            self._name_lines(sheet)
+        along = [place.x for line in self.lines for place in line.places] or [0.0, 1.0]
+        beside = (max(along) - min(along)) / 25 or 1.0
+        frame = _axes(sheet, (min(along) - beside, max(along) + beside), self.y)
+        if self.rule is not None:
+            frame.rule(y=self.rule)
+        for line in self.lines:
+            self._draw_line(frame, line)
+        frame.label_x(self.x)
+
+    def _name_lines(self, sheet: Sheet) -> None:
+        from lmms_eval_tasks.utils.reporting.figures import sheet as drawing
+
+        at, middle = 0.0, sheet.room(drawing.LINE) + drawing.LINE / 2
+        for line in self.lines:
+            text = drawing.cut(line.label, drawing.SMALL, drawing.WIDTH - 20)
+            width = 20 + drawing.measure(text, drawing.SMALL)
+            if at and at + width > drawing.WIDTH:
+                at, middle = 0.0, sheet.room(drawing.LINE) + drawing.LINE / 2
+            _stroke(sheet, line, [at, at + 16], [middle, middle])
+            if line.tag and not self.tag:
+                sheet.badge(line.tag, at + 8, middle)
+            sheet.write(text, at + 20, middle, drawing.SMALL)
+            at += width + 8
+        sheet.room(drawing.GAP)
+
+    def _draw_line(self, frame: Frame, line: Line) -> None:
+        from lmms_eval_tasks.utils.reporting.figures.sheet import HOLLOW, ROUND
+        from lmms_eval_tasks.utils.reporting.palette import run_inks
+
+        sheet, where = frame.sheet, frame.places
+        places = sorted(line.places, key=lambda place: place.x)
+        xs, ys = [place.x for place in places], [place.score.value for place in places]
+        _stroke(sheet, line, xs, ys, where)
+        for place in places:
+            ink = run_inks(place.tag or line.tag)[0]
+            low, high = max(place.score.low, frame.y[0]), min(place.score.high, frame.y[1])
+            sheet.line((place.x, place.x), (low, high), ink, 2.6, where, alpha=0.45)
+        titles = [
+            ": ".join(
+                filter(None, (line.label or place.label, f"{self.x} {place.x:g}", self._number(place.score).text))
+            )
+            for place in places
+        ]
+        for place, title in zip(places, titles, strict=True):
+            if place.tag:
+                sheet.badge(place.tag, place.x, place.score.value, title, frame)
+        if places and not places[0].tag:
+            shape = HOLLOW if line.dashed else ROUND
+            sheet.marks(xs, ys, shape, run_inks(line.tag)[0], 3.6, titles, where)
+
+
+def _stroke(sheet: Sheet, line: Line, xs: Sequence[float], ys: Sequence[float], where: object = None) -> None:
+    from lmms_eval_tasks.utils.reporting.palette import run_inks
+
+    how = {"dashes": (4, 2)} if line.dashed else {}
+    ink = run_inks(line.tag)[0] if line.tag else "muted"
+    sheet.line(xs, ys, ink, 1.0, where, **how)
+
+
+def _axes(sheet: Sheet, x: Bounds, y: tuple[str, Bounds]) -> Frame:
+    """A frame with both axes' ends, and the numbers and the name of the vertical one."""
+    from lmms_eval_tasks.utils.reporting.figures import sheet as drawing
+
+    numbers = [tick_text(tick) for tick in drawing.ticks(y[1])]
+    left = drawing.SMALL + 7 + max((drawing.measure(number, drawing.SMALL) for number in numbers), default=0.0)
+    sheet.room(drawing.GAP)
+    frame = sheet.frame(left, drawing.WIDTH - left - 6, HEIGHT, x, y[1])
+    sheet.outline(frame.left, frame.top, frame.width, frame.height, "line")
+    frame.label_y(y[0])
+    return frame

@@ -1,0 +1,29 @@
+"""What the HTML templates of pages share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def template_environment(folder: Path) -> Environment:
+    """Jinja's environment for the HTML templates of a folder: texts are escaped, an unknown name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def run_badge(tag: str) -> Markup:
+    """A run's number in the run's hue; nothing without one."""
+    return Markup('<span class="run-badge" data-run="{0}">{0}</span>').format(tag) if tag else Markup("")

@@ -1,0 +1,81 @@
+"""The files of a report's figures: which there are, and that their numbers are those of the report's tables."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from logged_runs import strong, weak, write_run
+from typer.testing import CliRunner, Result
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.report.figures import figures_of, write_figures
+from lmms_eval_tasks.report.sections import build_sections
+from lmms_eval_tasks.report.tables import score_tables
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.reporting.figures import DotPlot
+
+TASK = "causalvqa_debug_paired"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    root = tmp_path_factory.mktemp("runs")
+    return [write_run(root / "Ours-7B", strong()), write_run(root / "theirs", weak())]
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+
+
+def test_every_figure_is_written_in_each_form(runs: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("kept")
+    result = report(*runs, "--task", TASK, "--figures", folder)
+    assert result.exit_code == 0, result.output
+    stems = {path.name.rpartition(".")[0] for path in folder.iterdir()} - {"mine"}
+    assert {f"{TASK}.pair-accuracy", f"{TASK}.letters-expected-answered.replay-ours-7b"} <= stems
+    assert f"{TASK}.letters-expected-answered.replay-theirs" in stems
+    endings = {path.suffix for path in folder.iterdir() if path.stem in stems}
+    assert endings == {".pdf", ".svg", ".png", ".csv"}
+    assert len(list(folder.iterdir())) == 4 * len(stems) + 1
+    assert f"Figures: {len(stems)}, as PDF, SVG, PNG and CSV, in {folder}" in result.output.replace("\n", "")
+    # The same names and files again, over those that are there.
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write_figures([read_run(run) for run in runs], folder, TASK)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_numbers_of_a_figure_are_those_of_the_score_table(runs: list[Path], tmp_path: Path) -> None:
+    read = [read_run(run) for run in runs]
+    write_figures(read, tmp_path, TASK)
+    (table,) = score_tables(read, TASK)
+    for heading, stem in (("pair accuracy", "pair-accuracy"), ("single accuracy", "single-accuracy")):
+        with (tmp_path / f"{TASK}.{stem}.csv").open() as file:
+            found = {row["row"]: row for row in csv.DictReader(file)}
+        for number, row in enumerate(table.rows, start=1):
+            score = row[table.headings.index(heading)]
+            assert isinstance(score, Number)
+            written = found[f"{row[0]} / {number}"]
+            assert [float(written[name]) for name in ("value", "low", "high", "n")] == [
+                score.value, score.low, score.high, score.n
+            ]  # fmt: skip
+
+
+def test_figures_whose_names_would_be_one_have_two(runs: list[Path]) -> None:
+    read = [replace(read_run(run), name=name) for run, name in zip(runs, ("a b", "a+b"), strict=True)]
+    figures = figures_of(build_sections(read, TASK)[1])
+    assert [stem for stem in figures if "letters" in stem] == [
+        f"{TASK}.letters-expected-answered.a-b", f"{TASK}.letters-expected-answered.a-b-2"
+    ]  # fmt: skip
+    assert isinstance(figures[f"{TASK}.pair-accuracy"], DotPlot)
+
+
+def test_a_file_is_no_folder_for_figures(runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = report(*runs, "--figures", tmp_path / "file")
+    assert result.exit_code == 2 and "'--figures'" in result.output and "accuracy" not in result.stdout
