@@ -5,7 +5,6 @@ How a clip's direction is, for `yocausal_vlm`, stands in `vlm`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api import doc_to_target as vlm_doc_to_target
 from lmms_eval_tasks.api import doc_to_text as vlm_doc_to_text
-from lmms_eval_tasks.api.losses import DenoisingResponse, read_denoising
+from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
 from lmms_eval_tasks.yocausal import vlm
@@ -114,18 +113,16 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         fields={
             **{name: row[name] for name in ("vlm_causality", "human_discriminable", "motion_symmetric")},
             "loss": None if answer is None or answer.loss is None else answer.loss.model_dump(mode="json"),
-            **({"steps": _steps(answer), "timesteps": answer.timesteps} if answer is not None and winner else {}),
+            **(
+                {"steps": losses_by_timestep(answer), "timesteps": answer.timesteps}
+                if answer is not None and winner
+                else {}
+            ),
             "model": None if answer is None else answer.settings.get("model"),
             "settings_digest": None if answer is None else answer.settings_digest,
         },
     )
     return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
-
-
-def _steps(answer: DenoisingResponse) -> dict[str, Any]:
-    """The losses at each timestep as JSON values, of which one that is not finite is a text."""
-    steps = losses_by_timestep(answer)
-    return {side: [loss if math.isfinite(loss) else str(loss) for loss in losses] for side, losses in steps.items()}
 
 
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:

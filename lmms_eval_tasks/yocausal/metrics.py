@@ -104,7 +104,7 @@ def _loss_at(side: str, timestep: float, record: Record) -> float | None:
     timesteps = record.fields.get("timesteps") or []
     if timestep not in timesteps:
         return None
-    loss = float(record.fields["steps"][side][timesteps.index(timestep)])
+    loss: float = record.fields["steps"][side][timesteps.index(timestep)]
     return loss if math.isfinite(loss) else None
 
 

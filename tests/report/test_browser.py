@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -58,29 +59,75 @@ def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
     assert page.complaints == []
 
 
-def test_plots_are_drawn(page: Page) -> None:
+def test_figures_are_drawn_with_their_numbers_below(page: Page) -> None:
     drawn = page.run(
-        """return ['.dots .dot', '.dots .interval', '.heat td', '.counts td', '.stack i', '.scatter circle'].map(one =>
-             [...document.querySelectorAll(one)].filter(e => e.getBoundingClientRect().width >= 2).length)"""
+        """return [...document.querySelectorAll('.figure')].map(one => {
+             let [svg, table] = [one.querySelector('svg'), one.querySelector('details table')], box = svg.getBBox();
+             return [box.width, box.height, svg.ariaLabel, svg.querySelectorAll('use, path').length, table.rows.length];
+           })"""
     )
-    # No published point stands beside runs of sample data.
-    assert all(number > 5 for number in drawn[:-1]) and drawn[-1] == 4, drawn
-    chance = page.run("return getComputedStyle(document.querySelector('.dots .rule')).left")
-    track = page.run("return document.querySelector('.dots .track').getBoundingClientRect().width")
-    assert float(chance.removesuffix("px")) / track == pytest.approx(0.25, abs=0.01)  # MVP's pairs
+    assert len(drawn) > 30
+    assert all(width > 100 and height > 20 and label and parts and rows for width, height, label, parts, rows in drawn)
     titles = page.run("return [...document.querySelectorAll('#yocausal h3, #cast_bench h3')].map(e => e.textContent)")
     assert {"RSI against CCI", "Accuracy against grounding", "Which direction has the lower loss"} <= set(titles)
-    assert page.run("return document.querySelectorAll('#yocausal .point.people').length") == 0
+    assert page.run("return getComputedStyle(document.querySelector('.figure details')).display") != "none"
+
+
+def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_may_be(page: Page) -> None:
+    file = ElementTree.fromstring(page.run("return asFile(document.querySelector('.figure svg'))"))
+    assert file.attrib["width"] == "234pt" and "var(" not in ElementTree.tostring(file, encoding="unicode")
+    ground = file[0]
+    assert ground.tag.endswith("rect") and ground.attrib["height"] + "pt" == file.attrib["height"]
+    page.driver.set_script_timeout(30)
+    width, height, colours = page.driver.execute_async_script(
+        """let done = arguments[0];
+           asPicture(document.querySelector('.figure svg')).then(createImageBitmap).then(picture => {
+             let canvas = new OffscreenCanvas(picture.width, picture.height), context = canvas.getContext('2d');
+             context.drawImage(picture, 0, 0);
+             let data = new Uint32Array(context.getImageData(0, 0, picture.width, picture.height).data.buffer);
+             done([picture.width, picture.height, new Set(data).size]);
+           });"""
+    )
+    assert width == 975 and height > 100 and colours > 20
+    page.run("document.querySelector('.save button:last-child').click()")
+    label = page.wait("let b = document.querySelector('.save button:last-child').textContent; return b !== 'Copy' && b")
+    assert label in ("Copied", "Not allowed here")
+    names = page.run("return [...document.querySelectorAll('.figure')].map(one => one.dataset.name)")
+    assert "causalvqa_debug_paired.letters-expected-answered.hasty-2b" in names and len(set(names)) == len(names)
+    assert page.complaints == []
+
+
+def test_a_printed_page_is_whole_and_light(driver: Any, written: Path) -> None:
+    page = Page(driver, written)
+    paper = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 with Chromium's margins
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
+    try:
+        beyond = page.run(
+            """return [...document.querySelectorAll('main th, main td, main svg, main h3')].filter(one =>
+                 one.checkVisibility() && one.getBoundingClientRect().right > innerWidth).length"""
+        )
+        shown = page.run(
+            """return ['.scores', '.figure svg', '.save', '.figure details', '#items'].map(one =>
+                 [...document.querySelectorAll(one)].filter(e => e.checkVisibility()).length)"""
+        )
+        ink = page.run("return getComputedStyle(document.querySelector('.figure svg')).fill")
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert beyond == 0 and shown[0] == 5 and shown[1] > 30 and shown[2:] == [0, 0, 0]
+    assert ink == "rgb(27, 31, 36)"
 
 
 def test_a_run_has_one_hue_in_every_figure_and_badge(page: Page) -> None:
     page.choose("#task", "causalvqa_debug_paired")
     hues = page.run(
         """let of = run => [
-             ['.run-badge', 'backgroundColor'], ['tr.run .dot', 'backgroundColor'], ['.point.run circle', 'fill'],
-             ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
+             ['.run-badge', 'backgroundColor'], ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
            ].map(([one, where]) => [...document.querySelectorAll(one)].map(e => [e, e.closest('[data-run]')])
-             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]));
+             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]))
+             .concat([[...document.querySelectorAll(`use[style*="-run-${run},"]`)].map(e => getComputedStyle(e).fill)]);
            return [of('1'), of('2')]"""
     )
     for found in hues:

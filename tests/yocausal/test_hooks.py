@@ -18,12 +18,13 @@ from lmms_eval_tasks.host import submissions
 from lmms_eval_tasks.report.tables import score_tables, stratum_tables
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import hooks, metrics
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
-from lmms_eval_tasks.yocausal.report import COLUMNS
+from lmms_eval_tasks.yocausal.report import COLUMNS, panels
 from lmms_eval_tasks.yocausal.submission import build_result
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
@@ -294,6 +295,35 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
     assert low < cci < high and cci == pytest.approx(float(shown["Dc"]) - float(shown["Dnc"]), abs=0.11)
     human = [float(number) for number in re.findall(r"-?[\d.]+", shown["% of human"])]
     assert human == pytest.approx([100 * value / 8.67 for value in (cci, low, high)], abs=1)
+
+
+def test_a_report_draws_the_losses_against_the_timestep() -> None:
+    said = [
+        DenoisingResponse(
+            item_id=f"animal_{number}",
+            loss=Directed(forward=1.0, backward=2.0),
+            losses=Directed(forward=[[number, 5.0]], backward=[[math.inf if number == 1 else 4.0, 6.0]]),
+            timesteps=[100.0, 200.5],
+            windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+        )
+        for number in (1, 2, 6)
+    ]
+    logged = [STATE.process_results(doc(one.item_id), [one.to_json()])["record"] for one in said]
+    (panel,) = [one for one in panels("yocausal", [RunRecords("1", "Toy", [list(map(Record.from_json, logged))])])
+                if one.title == "Loss against the timestep"]  # fmt: skip
+    rows = panel.all_figures[0].table().rows
+    found = [(label, at.value, loss.value, loss.n) for label, _, at, loss in rows]  # type: ignore[union-attr]
+    # Of the reversed clips one has a loss that is not finite at the first timestep.
+    assert found == [
+        ("forward", 100.0, 3.0, 3), ("forward", 200.5, 5.0, 3), ("reversed", 100.0, 4.0, 2), ("reversed", 200.5, 6.0, 3)
+    ]  # fmt: skip
+    low, high = rows[0][3].low, rows[0][3].high  # type: ignore[union-attr]
+    assert low is not None and high is not None and 1.0 <= low < 3.0 < high <= 6.0
+    # Runs that were logged before have none, and no panel.
+    for record in logged:
+        del record["fields"]["steps"], record["fields"]["timesteps"]
+    old = RunRecords("1", "Toy", [list(map(Record.from_json, logged))])
+    assert "Loss against the timestep" not in [one.title for one in panels("yocausal", [old])]
 
 
 def test_every_released_subset_has_its_metrics() -> None:
