@@ -90,7 +90,7 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
         for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
             module.eval().requires_grad_(False)
     else:
-        folder = write_tiny_model(family, Path(arguments.folder) / "model")
+        folder = write_tiny_model(family, Path(arguments.folder) / f"tiny-{family}")
         settings = read_settings(
             family, {**choices, **BUILDERS[family][1], "pretrained": str(folder), "dtype": "float32"}
         )

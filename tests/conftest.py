@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from shared import shared_folder
 
 # How long a draw or a test takes tells how busy the machine is.
 TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -57,6 +58,14 @@ def no_settings_of_the_user() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in (*ours, *JUDGES.split(), *PROXIES.split()):
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folder_for_warm_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What they read of lmms-eval is read once; see tests/support/warm_host.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHARED_FOLDER", str(shared_folder(tmp_path_factory)))
         yield
 
 

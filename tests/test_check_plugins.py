@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from docs import ROOT
+from fork_server import ForkServer
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +32,28 @@ def install(root: Path) -> Path:
     return package
 
 
-def run(root: Path, *words: str) -> tuple[int, str, str]:
-    """The exit status of a command in a folder, and what it prints on stdout and stderr."""
-    more = {"PYTHONPATH": str(root / "site"), "LMMS_EVAL_TASKS_HOME": str(root / "home"), "COLUMNS": "1000"}
-    command = [str(COMMAND), *words]
-    finished = subprocess.run(command, cwd=root, env={**os.environ, **more}, capture_output=True, text=True)
-    return finished.returncode, finished.stdout, finished.stderr
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    with ForkServer() as running:
+        yield running
+
+
+def variables(root: Path) -> dict[str, str]:
+    return {"PYTHONPATH": str(root / "site"), "LMMS_EVAL_TASKS_HOME": str(root / "home"), "COLUMNS": "1000"}
+
+
+@pytest.fixture
+def run(server: ForkServer, tmp_path: Path) -> Run:
+    """Runs a command in the test's folder; its exit status, and what it prints on stdout and stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = server.run(words, tmp_path, variables(tmp_path)).status
+        return status, (tmp_path / "stdout").read_text("utf-8"), (tmp_path / "stderr").read_text("utf-8")
+
+    return run
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -166,50 +183,54 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_what_is_wrong_is_said_in_one_line(name: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_in_one_line(name: str, run: Run, tmp_path: Path) -> None:
     spoil, parts = SPOILT[name]
     spoil(install(tmp_path))
-    status, printed, errors = run(tmp_path, "check", "lamp_side", "--thorough")
+    status, printed, errors = run("check", "lamp_side", "--thorough")
     assert status == 1 and "Traceback" not in printed + errors
     assert any(all(part in line for part in parts) for line in errors.splitlines()), errors
 
 
-def test_nothing_is_wrong_with_the_example_and_what_is_kept_is_its_own(tmp_path: Path) -> None:
+def test_nothing_is_wrong_with_the_example_and_what_is_kept_is_its_own(run: Run, tmp_path: Path) -> None:
     install(tmp_path)
-    status, printed, errors = run(tmp_path, "check", "lamp_side", "--thorough", "--keep")
+    status, printed, errors = run("check", "lamp_side", "--thorough", "--keep")
     assert status == 1 and errors.strip().startswith("Lamp side is not prepared: ")
     assert "lamp_side: 4 example rows, 4 examples" in printed and "version_digests.json, unchanged" in printed
-    assert run(tmp_path, "check", "--thorough", "--keep")[2].startswith("Expected --keep with --thorough and the names")
+    assert run("check", "--thorough", "--keep")[2].startswith("Expected --keep with --thorough and the names")
 
 
-def test_a_version_that_is_raised_can_be_kept(tmp_path: Path) -> None:
+def test_a_version_that_is_raised_can_be_kept(run: Run, tmp_path: Path) -> None:
     package = install(tmp_path)
     edit(package / YAML, "max_new_tokens: 64", "max_new_tokens: 16")
     kept = (package / "version_digests.json").read_bytes()
-    _, _, errors = run(tmp_path, "check", "lamp_side", "--thorough", "--keep")
+    _, _, errors = run("check", "lamp_side", "--thorough", "--keep")
     assert "these changed: generation settings" in errors and (package / "version_digests.json").read_bytes() == kept
     edit(package / YAML, "version: 1-A", "version: 2-A")
-    _, printed, errors = run(tmp_path, "check", "lamp_side", "--thorough", "--keep")
+    _, printed, errors = run("check", "lamp_side", "--thorough", "--keep")
     assert "version_digests.json, lamp_side" in printed and "Expected N" not in errors
     assert b"2-A" in (package / "version_digests.json").read_bytes()
 
 
-def test_what_cannot_run_is_found_without_thoroughness(tmp_path: Path) -> None:
+def test_what_cannot_run_is_found_without_thoroughness(run: Run, tmp_path: Path) -> None:
     package = install(tmp_path)
     misspell_placeholder(package)
-    _, _, errors = run(tmp_path, "check", "lamp_side")
+    _, _, errors = run("check", "lamp_side")
     assert "lamp_side.yaml, lmms_eval_specific_kwargs of default: Expected settings that can be read" in errors
 
 
 def test_a_prepare_that_fails_is_named_by_its_file_and_line(tmp_path: Path) -> None:
+    """In a process of its own: each benchmark's `prepare` is made when the command line is imported."""
     package = install(tmp_path)
     edit(package / BENCHMARK, "issues = GroupedIssues()", 'issues = {}["totl"]')
     release = tmp_path / "release"
     release.mkdir()
     (release / "pairs.jsonl").write_text("")
-    status, _, errors = run(tmp_path, "prepare", "lamp_side", "--source", "release")
-    assert status == 1
+    command = [str(COMMAND), "prepare", "lamp_side", "--source", "release"]
+    finished = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **variables(tmp_path)}, capture_output=True, text=True
+    )
+    assert finished.returncode == 1
     assert re.fullmatch(
         r"Lamp side cannot be prepared, for its prepare fails: lamp_side/benchmark.py, line \d+: KeyError: 'totl'\n",
-        errors,
+        finished.stderr,
     )

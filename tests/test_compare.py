@@ -13,6 +13,9 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.report.comparison import comparison_panels
+from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
@@ -199,3 +202,30 @@ def test_runs_of_one_model_are_told_apart_or_named(tmp_path: Path) -> None:
     assert "Expected --name once for each of the 2 runs, all different, but got 'base'." in " ".join(
         short.output.split()
     )
+
+
+def test_a_page_of_two_runs_has_the_same_table(tmp_path: Path) -> None:
+    one, two = write_run(tmp_path / "weak", weak()), write_run(tmp_path / "strong", strong(), version="2-A")
+    status, out, _ = run(one, two, "--format", "json")
+    printed = json.loads(out)["tables"][0]
+    table, effects = (panel.table for panel in comparison_panels(TASK, {1: read_run(one), 2: read_run(two)}))
+    assert table is not None and effects is not None and (status, list(table.headings)) == (0, printed["columns"])
+    rows = json.loads(json.dumps([[getattr(cell, "value", cell) for cell in row] for row in table.rows]))
+    shown = [[cell["value"] if isinstance(cell, dict) else cell for cell in row] for row in printed["rows"]]
+    assert rows == shown
+    assert table.caption == "runs 1 and 2 share 120 items in 60 groups"
+    assert table.warnings == ["runs 1 and 2 differ: task version 1-A against 2-A"]
+    page = build_page([read_run(one), read_run(two)])
+    assert "<h3>Differences between runs</h3>" in page and "+41.7 [" in page
+    assert "Differences between runs" not in build_page([read_run(one)])
+
+
+def test_a_page_of_many_runs_compares_with_the_first_alone(tmp_path: Path) -> None:
+    runs = {number: read_run(write_run(tmp_path / str(number), weak(12))) for number in range(2, 7)}
+    first, *_ = comparison_panels(TASK, runs)
+    assert first.table is not None
+    assert {row[0] for row in first.table.rows} == {"2, 3", "2, 4", "2, 5", "2, 6"}
+    assert first.note.endswith("Of 5 runs each is compared with run 2 alone; `compare` has all.")
+    del runs[6]
+    few, *_ = comparison_panels(TASK, runs)
+    assert few.table is not None and len({row[0] for row in few.table.rows}) == 6 and "alone" not in few.note[-60:]

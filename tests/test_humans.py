@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,33 @@ def test_runs_that_cannot_be_set_beside_people(tmp_path: Path) -> None:
     items.write_text("item,version,answer,item_id\nq,0,A,x\nq,1,B,x\n", encoding="utf-8")
     assert "line 3: Expected each item_id once, but `x` is there twice." in run(marked, "--items", items)[2]
     assert "--run in the mode links" in run(marked, "--items", "x:y", "--mode", "links", "--run", other)[2]
+
+
+def test_a_page_shows_what_people_and_runs_share(tmp_path: Path) -> None:
+    runs = [write_example_run(tmp_path / name, answers) for name, answers in (("one", FIRST), ("two", SECOND))]
+    people = ("--people", EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["report", *map(str, (*runs, "--html", page, *people))])
+    assert result.exit_code == 0, result.output
+    written = page.read_text(encoding="utf-8")
+    assert "<caption>12 items in 6 groups, 3 people each</caption>" in written
+    assert "0.29 [0.02, 0.64]" in written and "+50.0 [+0.0, +100.0]" in written
+    # What only people get right is a link to where the page shows it.
+    counted = "every run wrong, every person right: 1 of 12 items, 8.3% [0.0, 33.3]"
+    assert f'<li>{counted}: <a href="#task={TASK}&amp;item=q2_0">q2_0</a></li>' in written
+    with (EXAMPLE / "responses.csv").open(encoding="utf-8") as file:
+        annotators = {row["annotator"] for row in csv.DictReader(file)}
+    assert len(annotators) == 6 and not annotators & set(re.findall(r"[\w-]+", written))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--people", "people.csv"), "Expected --people with --html; `humans` with --run prints the same."),
+        (("--people", "people.csv", "--html", "page.html"), "Expected --people and --items together, but got one"),
+        (("--items", "mvp:mini"), "Expected --people and --items together, but got one"),
+    ],
+)
+def test_people_on_a_page_need_their_items(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    result = CliRunner().invoke(app, ["report", str(write_example_run(tmp_path / "one")), *arguments])
+    assert result.exit_code == 1 and expected in result.output

@@ -205,25 +205,29 @@ def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
     assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
 
 
-def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
-    code = (
-        "import sys, lmms_eval_tasks.plugin, lmms_eval.models\n"
-        "from lmms_eval.tasks import TaskManager\n"
-        f"sys.exit({FIRST!r} not in TaskManager().all_tasks)"
-    )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> None:
-    # What is registered first is called last.
+@pytest.fixture(scope="module")
+def fresh_process() -> subprocess.CompletedProcess[str]:
+    """A process that imports our plugin before lmms-eval, is a rank on a CPU, and ends."""
     code = (
         "import atexit, torch.distributed as dist\n"
+        # What is registered first is called last.
         "atexit.register(lambda: print('left' if not dist.is_initialized() else 'still there'))\n"
-        "import lmms_eval.models\n"
-        "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)"
+        "import lmms_eval_tasks.plugin, lmms_eval.models\n"
+        "from lmms_eval.tasks import TaskManager\n"
+        "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
+        f"print('indexed' if {FIRST!r} in TaskManager().all_tasks else 'not in the index')"
     )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (finished.returncode, finished.stdout.split()[-1]) == (0, "left"), finished.stderr
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_our_tasks_are_in_the_index_whatever_is_imported_first(fresh_process: subprocess.CompletedProcess[str]) -> None:
+    assert fresh_process.returncode == 0 and "indexed" in fresh_process.stdout.splitlines(), fresh_process.stderr
+
+
+def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends(
+    fresh_process: subprocess.CompletedProcess[str],
+) -> None:
+    assert (fresh_process.returncode, fresh_process.stdout.split()[-1]) == (0, "left"), fresh_process.stderr
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:

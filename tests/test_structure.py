@@ -7,6 +7,7 @@ import graphlib
 import importlib.machinery
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -36,7 +37,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore", "dataframes"),
+    ("check", "submit", "rescore", "dataframes", "export"),
     ("leaderboard",),
     ("cli",),
     ("build", "train"),
@@ -215,6 +216,7 @@ def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:
     ).prepare()
 
 
+@cache
 def names_in_code(path: Path) -> set[str]:
     """Identifiers and texts of a module's code, without docstrings and comments, which say where things come from."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -122,11 +122,24 @@ Examples:
     {'': 'test/clip0.mp4'}
     >>> kind.answer_view(large.records[0], {}, "The answer is A.").facts
     {'scene': 'day', 'words': '4'}
+
+    What leads to what in a clip is drawn by time, with the links between the two events that a question is about; an
+    answer claims that the one leads to the other, or that it does not. Numbers along a quantity are drawn as curves.
+
+    >>> from lmms_eval_tasks.api.page import EventGraph
+    >>> events = {"push": ("Somebody pushes.", 1.0), "open": ("The door opens.", 2.0), "bell": ("A bell rings.", 3.5)}
+    >>> graph = EventGraph(events, links=(("push", "open"), ("open", "bell")), asked=("push", "bell"))
+    >>> graph.path
+    (('push', 'open'), ('open', 'bell'))
+    >>> view = ItemView({"": "test/clip0.mp4"}, graph=graph)
+    >>> losses = {"forward": [(100, 0.4), (900, 0.1)], "reversed": [(100, 0.5), (900, 0.2)]}
+    >>> answer = AnswerView(claim=False, curves=losses, axes=("timestep", "loss"))
 """
 
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.reporting.curves import timestep_plot
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
@@ -135,6 +148,7 @@ from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 __all__ = [
     "AnswerView",
+    "EventGraph",
     "Figure",
     "InstanceTrack",
     "ItemView",

@@ -13,6 +13,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.cli.bias import bias
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.export import export_app
 from lmms_eval_tasks.cli.help import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, show_examples
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.options import print_warnings
@@ -59,6 +60,7 @@ app.command(rich_help_panel=LOOK)(rescore)
 app.command(rich_help_panel=COMPARE)(compare)
 app.command(rich_help_panel=COMPARE)(submit)
 app.command(rich_help_panel=COMPARE)(validate)
+app.add_typer(export_app, name="export", rich_help_panel=COMPARE)
 app.command(rich_help_panel=PEOPLE)(humans)
 _own = {name.replace("_", "-"): benchmark.cli for name, benchmark in registry().benchmarks.items() if benchmark.cli}
 _announced = load_announced("lmms_eval_tasks.commands", "command")

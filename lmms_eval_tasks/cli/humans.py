@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import FormatOption, prepared_benchmark, table_file
+from lmms_eval_tasks.cli.asked import asked_of, require_item_ids, study_of
+from lmms_eval_tasks.cli.options import FormatOption
 from lmms_eval_tasks.cli.people import print_mode
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.cli.shared import outcomes_by_question, require_item_ids, show_shared
-from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.cli.shared import outcomes_by_question, show_shared
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.console import text_table
@@ -25,7 +26,7 @@ from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import read_manifest, read_table
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.reporting.columns import score_number
 from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
 from lmms_eval_tasks.utils.stats.estimates import METHOD, SEED
@@ -41,9 +42,7 @@ from lmms_eval_tasks.utils.stats.human_responses import (
     AskedQuestion,
     Key,
     Response,
-    keyed_questions,
     read_human_responses,
-    read_items,
 )
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
 from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
@@ -94,10 +93,10 @@ def humans(
         return
     if task and not run:
         raise InputError("Expected --task only with --run.")
-    study, rows = _study_of(items)
+    study, rows = study_of(items)
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
-    asked = study.questions(rows) if study else _asked(items) if items else None
+    asked = asked_of(items) if items else None
     of_runs = require_item_ids(asked) if run else None
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
@@ -180,26 +179,6 @@ def _show_scores(output: Output, answers: Sequence[Response], strata: Mapping[st
         right = Number(score.percent, *score.interval, n=score.questions, unit="%", digits=2)
         table.add_row(score.name, score.questions, right)
     output.table(table)
-
-
-def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
-    """The study of people that a prepared split's benchmark has, and the split's rows; none where it has none."""
-    name = prepared_benchmark(items) or ""
-    benchmark = registry().benchmarks.get(name)
-    if benchmark is None or benchmark.human_study is None:
-        return None, []
-    table, _ = read_table(benchmark.card, items.partition(":")[2])
-    return benchmark.human_study, table.to_pylist()
-
-
-def _asked(items: str) -> dict[Key, AskedQuestion]:
-    """The questions of a file, or of a prepared split; these with answers of their own where the benchmark has such."""
-    name = prepared_benchmark(items)
-    benchmark = registry().benchmarks.get(name or "")
-    if benchmark is None or ANSWER not in benchmark.inquiries:
-        return read_items(table_file(items), benchmark.card.clip_columns if benchmark else ())
-    table, _ = read_table(benchmark.card, items.partition(":")[2])
-    return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
 
 
 def _show_study(

@@ -24,6 +24,7 @@ from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import Run
 
 if TYPE_CHECKING:
+    from lmms_eval_tasks.report.shared import People
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 
@@ -54,6 +55,13 @@ def report(
     clips: Annotated[
         Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
     ] = Clips.auto,
+    people: Annotated[
+        Path | None,
+        typer.Option(help="CSV of people's responses, as for `humans`: the page shows what they and the runs share."),
+    ] = None,
+    items: Annotated[
+        str, typer.Option(help="What people were asked, as for `humans`: BENCHMARK:SPLIT or a file.")
+    ] = "",
     pairing: Annotated[
         Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
     ] = None,
@@ -70,6 +78,10 @@ def report(
     """
     if names and series:
         raise InputError("Expected --name without --series, whose runs are named by their values.")
+    if people and not html:
+        raise InputError("Expected --people with --html; `humans` with --run prints the same.")
+    if bool(people) is not bool(items):
+        raise InputError("Expected --people and --items together, but got one of them.")
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
@@ -104,7 +116,7 @@ def report(
         if html:
             from lmms_eval_tasks.report.page import write_page
 
-            write_page(read, html, task, clips)
+            write_page(read, html, task, clips, _read_people(people, items) if people else None)
             output.note(f"Page: {html.absolute()}")
         if figures:
             from lmms_eval_tasks.report.figures import write_figures
@@ -112,6 +124,16 @@ def report(
             with show_progress() as progress:
                 written = write_figures(read, figures, task, progress)
             output.note(f"Figures: {written:,}, as PDF, SVG, PNG and CSV, in {figures.absolute()}")
+
+
+def _read_people(responses: Path, items: str) -> People:
+    """People's responses to the items of runs."""
+    from lmms_eval_tasks.cli.asked import asked_of, require_item_ids
+    from lmms_eval_tasks.report.shared import People
+    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
+
+    asked = require_item_ids(asked_of(items))
+    return People(read_human_responses(responses, asked), asked)
 
 
 def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None) -> None:

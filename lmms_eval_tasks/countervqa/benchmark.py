@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.api.answers import VERDICT_READER
-from lmms_eval_tasks.countervqa import hooks, probe, report
+from lmms_eval_tasks.countervqa import events, hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
@@ -21,6 +21,7 @@ VERDICT = TaskKind(
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
+    item_view=events.item_view,
     answer_view=report.answer_view,
     read_settings=hooks.read_settings,
     log_form=VerdictLine,
@@ -38,6 +39,7 @@ PROBE = TaskKind(
     columns=report.PROBE_COLUMNS,
     references=report.probe_references,
     panels=report.probe_panels,
+    item_view=events.item_view,
     answer_view=report.probe_answer_view,
     read_settings=probe.read_settings,
     log_form=ProbeLine,

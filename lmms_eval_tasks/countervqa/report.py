@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -142,10 +143,11 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
+    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
     facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
-    return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
+    facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
+    return AnswerView(facts, claim=None if record.correct is None or not record.answered else record.answered == NO)
 
 
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -182,4 +184,5 @@ def _detection(record: Record) -> str:
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """Both answers as they were read, and the action."""
     facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
-    return AnswerView({**facts, **answer_view(record, row, response).facts})
+    shown = answer_view(record, row, response)
+    return replace(shown, facts={**facts, **shown.facts})

@@ -5,6 +5,7 @@ lmms-eval has an entry point for models and none for tasks; `replacements` says 
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,18 @@ class Results(dict[str, Any]):
     """
 
     evaluation: Evaluation
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """The numbers alone, as lmms-eval's loggers take them.
+
+        An evaluation has a model and locks, and a score that is a list, as lmms-eval has it of records, is no number.
+        """
+        whole: dict[str, Any] = copy.deepcopy(dict(self), memo)
+        for section in ("results", "groups"):
+            for name, scores in whole.get(section, {}).items():
+                numbers = {key: value for key, value in scores.items() if not isinstance(value, list)}
+                whole[section][name] = numbers
+        return whole
 
 
 def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Callable[[], None]) -> Callable[..., Any]:

@@ -55,6 +55,7 @@ _WORD = re.compile(
     r"^(yes|yep|yeah|no|nope|[01](?=\s*(?:[,:–—-]|because\b|since\b)))\b(?!\s+(?:doubt|matter|longer))[\s,:—–-]*(.*)$",
     re.DOTALL,
 )
+_MINUS = re.compile(r"-[0-9]")
 _LAST = re.compile(r",|\b(?:so|hence|therefore|thus)\b")
 _CONCLUDES = re.compile(
     r"\b(?:so|thus|therefore|hence|overall|in conclusion|to conclude|in summary|in short|finally|ultimately|actually"
@@ -168,8 +169,10 @@ def _read(sentence: str) -> _Statement | None:
     plain = plain.strip(" .!;:,。")
     labelled = _LABEL.sub("", plain)
     for rest in (plain, labelled):
-        core = _LEAD.sub("", rest).strip(" .,:'-")
-        if core in _BARE:
+        answer = _LEAD.sub("", rest)
+        core = answer.strip(" .,:'-")
+        # "- 1" is a list's only point, "-1" a number that means neither.
+        if core in _BARE and not _MINUS.search(answer):
             return _Statement(_BARE[core], bare=True, concludes=True)
     *_, last = _CONTRAST.split(plain)
     if _DOUBTS.search(plain) and not _DOUBTS.search(last):

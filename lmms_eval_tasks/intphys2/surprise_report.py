@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords
+from lmms_eval_tasks.api.losses import read_clip_losses
 from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, timestep_plot, usual_panels
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.surprise import LETTERS
@@ -66,7 +67,7 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The loss of each clip, and how much moves in it."""
+    """The loss of each clip, also along the timesteps, and how much moves in it."""
     facts: dict[str, str] = {}
     for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
         facts |= {
@@ -74,4 +75,13 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
             for letter, number in zip(LETTERS, numbers, strict=False)
             if number is not None
         }
-    return AnswerView(facts)
+    answer = read_clip_losses(response, len(LETTERS))
+    if answer is None or not answer.timesteps:
+        return AnswerView(facts)
+    curves = {
+        f"{letter}, {'possible' if letter == record.expected else 'impossible'}": list(
+            zip(answer.timesteps, losses, strict=True)
+        )
+        for letter, losses in zip(LETTERS, answer.curves, strict=True)
+    }
+    return AnswerView(facts, curves=curves, axes=("timestep", "loss"))

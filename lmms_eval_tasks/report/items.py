@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.report.graph_layout import place_events
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.page_items import (
     AnswerView,
     InstanceTrack,
@@ -52,6 +54,7 @@ class ItemRow(NamedTuple):
     frame: list[int] | int
     tracks: list[Any] | int
     answers: list[AnswerRow | int]
+    graph: tuple[int, list[int], list[list[int]]] | int
 
 
 class AnswerRow(NamedTuple):
@@ -63,6 +66,8 @@ class AnswerRow(NamedTuple):
     facts: Mapping[str, str] | int
     tracks: list[Any]
     matches: list[list[int]]
+    claim: bool | None
+    curves: list[Any] | int
 
 
 @dataclass
@@ -114,6 +119,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     strata: dict[str, Strings] = {name: {} for item_id in ordered for name in first[item_id].stratum}
     strings: Strings = {}
     groups: Strings = {}
+    graphs: Strings = {}
     benchmark = prepared.task.benchmark.name if prepared.task else ""
     items = []
     for item_id in ordered:
@@ -139,6 +145,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
                 frame=list(view.frame) if view.frame else 0,
                 tracks=_tracks(view.tracks) if view.clips else 0,
                 answers=answers,
+                graph=_graph(view.graph, strings, graphs) if view.graph else 0,
             )
         )
     return {
@@ -147,6 +154,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         "note": prepared.note,
         "strata": [[name, list(values)] for name, values in strata.items()],
         "strings": list(strings),
+        "graphs": list(map(json.loads, graphs)),
         "items": items,
     }
 
@@ -206,7 +214,42 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
         facts=facts or 0,
         tracks=_tracks(view.tracks),
         matches=[list(match) for match in view.matches],
+        claim=view.claim,
+        curves=[*view.axes, _curves(view.curves)] if view.curves else 0,
     )
+
+
+def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
+    """A graph's place among those of a block, and the events and links that the question is about.
+
+    In the block it is a list of its events (place of the label, time, whether it happens, left edge and lane) and one
+    of its links, which name events by their places.
+    """
+    placed = place_events(graph)
+    events = [
+        [_place(strings, graph.events[name][0]), graph.events[name][1], int(name not in graph.made_up), *placed[name]]
+        for name in graph.ordered
+    ]
+    links = [_places(graph, link) for link in graph.links]
+    place = _place(graphs, json.dumps([events, links], allow_nan=False))
+    return place, _places(graph, graph.asked or ()), [_places(graph, link) for link in graph.path]
+
+
+def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
+    places = {name: place for place, name in enumerate(graph.ordered)}
+    return [places[name] for name in names]
+
+
+def _curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[Any]:
+    """Names and points, those that are numbers in JSON."""
+    return [
+        [name, [[_short(x), _short(y)] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
+        for name, points in curves.items()
+    ]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
 
 
 def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:

@@ -11,11 +11,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.report.attrition import attrition_panels
 from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
+from lmms_eval_tasks.report.comparison import comparison_panels
 from lmms_eval_tasks.report.figures import figures_of
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.sections import build_sections
+from lmms_eval_tasks.report.shared import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
@@ -31,28 +34,51 @@ from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
-STYLES = ("page.css", "browser.css")
-SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "detail.js", "browser.js")
+STYLES = ("page.css", "browser.css", "drawn.css")
+SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "graph.js", "curves.js", "detail.js", "browser.js")
 
 
-def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
+def write_page(
+    runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto, people: People | None = None
+) -> None:
     """Write the report of runs as one HTML page; the same runs and data give the same bytes.
 
+    Args:
+        runs: The runs.
+        path: The file.
+        only: The one task or group to show; all of them if it is empty.
+        clips: Where clips are.
+        people: What people answered, to be set beside the runs.
+
     Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
-        OSError: where the file cannot be written.
+        InputError: no run holds the task or group, or none has an item that people answered.
+        OSError: the file cannot be written.
     """
-    write_file(path, escape_surrogates(build_page(runs, only, clips)))
+    write_file(path, escape_surrogates(build_page(runs, only, clips, people)))
 
 
-def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
+def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, people: People | None = None) -> str:
     """The page's text; arguments and errors as for `write_page`."""
     runs, sections = build_sections(runs, only)
+    numbered = dict(enumerate(runs, start=1))
+    shared = share_tasks(people.responses, people.asked, numbered, only) if people else []
     shelf = ClipShelf()
     figures = figures_of(sections)
     drawn = dict(zip(map(id, figures.values()), zip(figures, page_figures(figures.values()), strict=True), strict=True))
     several = list(find_several(runs, only))
-    sections = [replace(one, notes=(*one.notes, *best_notes(several, one.tasks))) for one in sections]
+    sections = [
+        replace(
+            one,
+            panels=(
+                *comparison_panels(one.name, numbered),
+                *one.panels,
+                *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
+                *attrition_panels(one.tasks, runs),
+            ),
+            notes=(*one.notes, *best_notes(several, one.tasks)),
+        )
+        for one in sections
+    ]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
         for task in dict.fromkeys(task for section in sections for task in section.tasks)

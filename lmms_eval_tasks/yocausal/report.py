@@ -20,6 +20,7 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
+from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
     ItemView,
@@ -31,6 +32,7 @@ from lmms_eval_tasks.api.page import (
 )
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
+from lmms_eval_tasks.yocausal.submission import losses_by_timestep
 
 FOLDER = Path(__file__).parent
 CHANCE = CARD.chance["rsi"]
@@ -133,9 +135,17 @@ def _clips(row: Row) -> dict[str, str]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The two losses."""
+    """The two losses, and each along the timesteps."""
     loss = record.fields.get("loss") or {}
-    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()})
+    facts = {f"loss {side}": f"{value:.6g}" for side, value in loss.items()}
+    answer = read_denoising(response)
+    if answer is None or answer.losses is None:
+        return AnswerView(facts)
+    sides = {
+        name: list(zip(answer.timesteps, losses, strict=True))
+        for name, losses in zip(_clips(row), losses_by_timestep(answer).values(), strict=True)
+    }
+    return AnswerView(facts, curves=sides, axes=("timestep, from clean to noise", "loss"))
 
 
 def vlm_item_view(record: Record, row: Row) -> ItemView:

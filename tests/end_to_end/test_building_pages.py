@@ -7,14 +7,14 @@ import os
 import signal
 import socket
 import subprocess
-import sysconfig
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
 from docs import ROOT, blocks, pages
-from host_run import environment
+from host_run import SCRIPTS, environment, warm_host
+from warm_commands import commands_on_path
 
 pytestmark = pytest.mark.host
 
@@ -43,8 +43,8 @@ def run_script(text: str, folder: Path) -> str:
     """Run a shell script to its end, in a folder that holds the examples; what it prints. Nothing of it goes on."""
     (folder / "examples").symlink_to(ROOT / "examples")
     env = environment(folder / "home", {"LLM_JUDGE_URL": free_address()})
-    env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
-    with (folder / "printed").open("w") as printed:
+    with commands_on_path(warm_host(), SCRIPTS) as commands, (folder / "printed").open("a") as printed:
+        env["PATH"] = f"{commands}:{SCRIPTS}:{env['PATH']}"
         shell = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", text],
             cwd=folder, env=env, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True,

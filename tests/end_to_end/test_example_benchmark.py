@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from docs import ROOT, blocks
 from host_run import environment
+from warm_commands import commands_on_path, run_command
+from warm_host import WarmHost
 
 pytestmark = pytest.mark.host
 
@@ -27,16 +29,22 @@ OURS = ("lmms_eval_tasks", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment that has our wheel, both examples, and a benchmark that cannot be imported."""
+    """An environment that has our wheel, both examples, and a benchmark that cannot be imported.
+
+    Attributes:
+        root: The folder in which it lies and in which commands run.
+        python: Its interpreter.
+        host: A process of it that has imported our package and lmms-eval.
+    """
 
     root: Path
     python: Path
+    host: WarmHost
 
     def run(self, *words: str, status: int = 0, home: str = "home") -> str:
         """What a command of the environment prints."""
-        command = [str(self.python.parent / words[0]), *words[1:]]
         env = {**environment(self.root / home), "COLUMNS": "100"}
-        finished = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True)
+        finished = run_command(self.host, self.python.parent, list(words), self.root, env)
         assert finished.returncode == status, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
 
@@ -79,8 +87,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     shutil.copy(Path(sysconfig.get_path("scripts")) / "lmms-eval", script)
     lines = script.read_text(encoding="utf-8").splitlines()
     script.write_text("\n".join([f"#!{python}", *lines[1:]]), encoding="utf-8")
-    found = Installed(root, python)
-    found.run("python", "-m", "lamp_side.write", "release")
+    subprocess.run([python, "-m", "lamp_side.write", "release"], cwd=root, check=True)
+    found = Installed(root, python, WarmHost(environment(root / "home"), python))
     vectors = ["--embeddings", "release/clips.npy", "--ids", "release/clips.txt"]
     found.run("lmms-eval-tasks", "mine", "pairs", "release/candidates.csv", *vectors, "--out", "release/pairs.jsonl")
     found.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
@@ -94,7 +102,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
 def test_the_wheel_of_its_own_environment_is_used(installed: Installed) -> None:
     code = "import lmms_eval_tasks; print(lmms_eval_tasks.__file__)"
-    assert str(installed.root / "env") in installed.run("python", "-c", code)
+    command, env = [installed.python, "-c", code], environment(installed.root / "home")
+    assert str(installed.root / "env") in subprocess.check_output(command, cwd=installed.root, env=env, text=True)
 
 
 def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installed: Installed) -> None:
@@ -138,13 +147,15 @@ def test_a_sample_of_it_is_known_though_it_looks_for_no_mark(installed: Installe
 
 def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:
     env = environment(tmp_path / "home") | {"COLUMNS": "100"}
-    env["PATH"] = f"{installed.python.parent}:{env['PATH']}"
     runnable = [block for block in blocks(ROOT / "docs" / "own_benchmark.md") if block.example]
     assert len(runnable) == 7
-    finished = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "".join(block.text for block in runnable)],
-        cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-    )  # fmt: skip
+    scripts = installed.python.parent
+    with commands_on_path(installed.host, scripts) as commands:
+        env["PATH"] = f"{commands}:{scripts}:{env['PATH']}"
+        finished = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", "".join(block.text for block in runnable)],
+            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
     assert finished.returncode == 0, finished.stdout
     filtered = [json.loads(line) for line in (tmp_path / "blind.jsonl").read_text("utf-8").splitlines()]
     removed = sum(group["removed"] for group in filtered)

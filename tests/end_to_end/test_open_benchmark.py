@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 from browser import Asked, browser
-from host_run import environment
+from host_run import SCRIPTS, environment, warm_host
 from open_benchmark import install_open_benchmark, write_open_release
+from warm_commands import run_command
 
 pytestmark = [pytest.mark.host, pytest.mark.browser]
-
-SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +26,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(root: Path, *words: str, status: int = 0) -> str:
     """What a command prints in a folder in which the benchmark is installed."""
-    env = {**environment(root / "home"), "PYTHONPATH": str(root / "site"), "COLUMNS": "200"}
-    command = [str(SCRIPTS / words[0]), *words[1:]]
-    finished = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
+    more = {"PYTHONPATH": str(root / "site"), "COLUMNS": "200"}
+    finished = run_command(warm_host(more), SCRIPTS, list(words), root, environment(root / "home", more))
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 

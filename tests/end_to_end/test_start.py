@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 from docs import ROOT, blocks
-from host_run import environment
+from host_run import SCRIPTS, environment, warm_host
+from warm_commands import commands_on_path
 
 pytestmark = pytest.mark.host
 
 
 def test_the_first_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     env = environment(tmp_path / "home")
-    env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
     runnable = [block for block in blocks(ROOT / "docs/start.md") if block.run]
     assert len(runnable) == 6
     printed = ""
-    for block in runnable:
-        finished = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", block.text],
-            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        )  # fmt: skip
-        assert finished.returncode == 0, finished.stdout
-        printed += finished.stdout
+    with commands_on_path(warm_host(), SCRIPTS) as commands:
+        env["PATH"] = f"{commands}:{SCRIPTS}:{env['PATH']}"
+        for block in runnable:
+            finished = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.text],
+                cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            )  # fmt: skip
+            assert finished.returncode == 0, finished.stdout
+            printed += finished.stdout
     assert "Error during evaluation" not in printed
     assert "SAMPLE DATA, not the benchmark" in printed
     assert re.search(r"^all \d+ scores equal$", printed, re.MULTILINE)

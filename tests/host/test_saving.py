@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,3 +63,16 @@ def test_runs_of_others_are_left_alone(tmp_path: Path) -> None:
         assert free_date(tracker(tmp_path), {}, "20261122_101112") == "20261122_101112"
         assert free_date(tracker(None), ours(), "20261122_101112") == "20261122_101112"
     assert not list(tmp_path.iterdir())
+
+
+def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
+    """An evaluation cannot be copied, and a score that is a list cannot be written as a number."""
+    results = ours()
+    results.evaluation = SimpleNamespace(lock=Lock())  # type: ignore[assignment]
+    scores = {"alias": "a", "accuracy,none": 50.0, "accuracy_stderr,none": "N/A", "record,none": [], "other,none": None}
+    results.update({"results": {"a": scores}, "configs": {"a": {"metric_list": [1]}}})
+    copied = deepcopy(results)
+    assert type(copied) is dict and copied["configs"] == {"a": {"metric_list": [1]}}
+    assert copied["results"]["a"] == {name: value for name, value in scores.items() if name != "record,none"}
+    copied["results"]["a"]["accuracy,none"] = 0.0
+    assert results["results"]["a"] == scores and scores["accuracy,none"] == 50.0

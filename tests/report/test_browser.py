@@ -43,7 +43,15 @@ def page(driver: Any, written: Path) -> Page:
 
 def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
     sections = page.run("return [...document.querySelectorAll('main > section')].map(section => section.id)")
-    assert sections == ["mvp_mini", "causalvqa_debug_paired", "cast_bench", "yocausal", "yocausal_vlm", "items"]
+    assert sections == [
+        "mvp_mini",
+        "causalvqa_debug_paired",
+        "cast_bench",
+        "yocausal",
+        "yocausal_vlm",
+        "countervqa",
+        "items",
+    ]
     assert "was asked sample data" in page.run("return document.querySelector('.caution').textContent")
     for task in sections[:-1]:
         page.choose("#task", task)
@@ -82,8 +90,8 @@ def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_ma
     )
     assert width == 975 and height > 100 and colours > 20
     page.run("document.querySelector('.save button:last-child').click()")
-    told = page.wait("let b = document.querySelector('.save button:last-child').textContent; return b !== 'Copy' && b")
-    assert told in ("Copied", "Not allowed here")
+    label = page.wait("let b = document.querySelector('.save button:last-child').textContent; return b !== 'Copy' && b")
+    assert label in ("Copied", "Not allowed here")
     names = page.run("return [...document.querySelectorAll('.figure')].map(one => one.dataset.name)")
     assert "causalvqa_debug_paired.letters-expected-answered.hasty-2b" in names and len(set(names)) == len(names)
     assert page.complaints == []
@@ -376,6 +384,54 @@ def test_both_directions_stand_side_by_side(page: Page) -> None:
         assert sum("not shown to the model" in caption for caption in captions) == asked
         tops = page.run("return [...document.querySelectorAll('.clip')].map(e => e.getBoundingClientRect().top)")
         assert tops[0] == tops[1]
+
+
+def test_the_graph_of_a_clip_is_drawn_and_its_events_play_it(driver: Any, written: Path) -> None:
+    page = at_address(driver, written, "#task=countervqa&rule=path&outcome=1:correct,2:wrong")
+    boxes, on_path, claims = page.run(
+        """let all = one => [...document.querySelectorAll(one)];
+           return [all('.graph .event').map(e => e.querySelector('title').textContent),
+             all('.graph .on-path').length, all('.graph .claim').map(e => e.textContent)]"""
+    )
+    assert len(boxes) == 4 and on_path == 2
+    assert claims == ["✓ 1: leads to it: right", "✗ 2: does not lead to it: wrong, a path is missed"]
+    lefts = page.run("return [...document.querySelectorAll('.event rect')].map(e => e.getBoundingClientRect().left)")
+    assert lefts == sorted(lefts)
+    page.wait("return document.querySelector('#detail video').readyState > 0")
+    page.run("document.querySelector('#detail video').pause()")
+    asked = page.driver.find_element("css selector", ".graph .asked")
+    page.run("arguments[0].scrollIntoView({block: 'center'})", asked)
+    minutes, seconds = page.run("return arguments[0].querySelector('.when').textContent", asked).split()[0].split(":")
+    asked.click()
+    start = 60 * int(minutes) + float(seconds)
+    page.wait("return document.querySelector('#detail video').currentTime >= arguments[0] - 0.06", start)
+    assert page.run("return !document.querySelector('#detail video').paused")
+    listed = page.run("return [...document.querySelectorAll('.event-graph li')].map(e => e.textContent)")
+    assert sum("on the question's path" in line for line in listed) == 2 and sum("→" in line for line in listed) == 4
+    assert page.complaints == []
+
+
+def test_losses_are_drawn_against_timesteps(page: Page) -> None:
+    page.choose("#task", "yocausal")
+    drawn = page.run(
+        """return [...document.querySelectorAll('.curve-plot')].map(plot => [
+             [...plot.querySelectorAll('.curve')].map(e => [e.querySelector('text').textContent,
+               e.querySelector('polyline').points.numberOfItems]), plot.querySelectorAll('rect.apart').length])"""
+    )
+    assert drawn == [[[["forward", 10], ["reversed", 10]], 10]] * 2
+    assert page.complaints == []
+
+
+def test_the_link_of_an_item_is_copied(driver: Any, written: Path) -> None:
+    page = at_address(driver, written, "")
+    page.choose("#task", "cast_bench")
+    item = page.item
+    page.driver.find_element("css selector", "#detail .copy").click()
+    address = page.wait(
+        """return document.querySelector('#detail .address')?.value
+             || (document.querySelector('#detail .copy').textContent === 'copied' && location.href)"""
+    )
+    assert f"#task=cast_bench&item={item}&runs=1,2" in address and page.complaints == []
 
 
 def test_both_answers_and_the_truth_are_shown(page: Page, sample_runs: tuple[Path, Path]) -> None:

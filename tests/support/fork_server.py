@@ -96,7 +96,12 @@ def _command(arguments: list[str], folder: str, environment: dict[str, str]) -> 
     import traceback
 
     from lmms_eval_tasks.cli.app import app
+    from lmms_eval_tasks.installed.registry import registry
 
+    if "PYTHONPATH" in environment:
+        # As an interpreter that starts: what is installed there is found, and announces its benchmarks.
+        sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
+        registry.cache_clear()
     signal.alarm(LONGEST)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
     os.chdir(folder)

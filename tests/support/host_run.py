@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from warm_commands import run_command
 from warm_host import IMPORT_TIME, WarmHost, WarmRun
 
-LMMS_EVAL = Path(sysconfig.get_path("scripts")) / "lmms-eval"
-OWN = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+LMMS_EVAL = SCRIPTS / "lmms-eval"
 
 
 @dataclass(frozen=True)
@@ -162,12 +163,8 @@ def own_command(
     home: Path, *arguments: str | Path, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `lmms-eval-tasks` beside a data home, in a fork of a process that has imported it."""
-    command = [str(OWN), *map(str, arguments)]
-    with tempfile.TemporaryDirectory() as printed:
-        files = Path(printed, "output"), Path(printed, "errors")
-        status = warm_host(env).start(command, home.parent, environment(home, env), *files).wait()
-        output, errors = (file.read_text(encoding="utf-8") for file in files)
-        return subprocess.CompletedProcess(command, status, output, errors)
+    words = ["lmms-eval-tasks", *map(str, arguments)]
+    return run_command(warm_host(env), SCRIPTS, words, home.parent, environment(home, env))
 
 
 def warm_host(env: Mapping[str, str] | None = None) -> WarmHost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from task_states import docs_of, task_state
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
@@ -27,6 +28,7 @@ TASKS = (
     "cast_bench",
     "yocausal",
     "yocausal_vlm",
+    "countervqa",
 )
 SMALL = {
     **{name: {size: min(most, 2) for size, most in writer.sizes.items()} for name, writer in sample_writers().items()},
@@ -92,11 +94,19 @@ def sometimes(seed: int, right: float) -> Answer:
         if task == "yocausal":
             gap = 0.002 if is_right else -0.002
             forward = 1.0 + chance(doc["item_id"], "loss")
+            steps = [forward + 0.1 * math.cos(step / 3) for step in range(10)]
             return DenoisingResponse(
                 item_id=doc["item_id"],
                 loss=Directed[float](forward=forward, backward=forward + gap),
-                losses=Directed[list[list[float]]](forward=[], backward=[]),
+                losses=Directed[list[list[float]]](
+                    forward=[steps], backward=[[loss + gap * (2 - step / 4.5) for step, loss in enumerate(steps)]]
+                ),
+                timesteps=[float(step * 1000 // 11) for step in range(1, 11)],
+                windows=[WindowRecord(start=0, stop=16, borrowed=0, skipped=0, latents=4)],
             ).to_json()
+        if task == "countervqa":
+            said = {"yes": ("Yes", "No"), "no": ("No", "Yes")}[doc["answer"]][not is_right]
+            return f"{said}."
         letters = "ABCDE"[: len(doc["options"])]
         wrong = letters.replace(doc["answer"], "")
         letter = doc["answer"] if is_right else wrong[int(chance(doc["item_id"], "letter") * len(wrong))]

@@ -57,13 +57,18 @@ class WarmRun:
 
 
 class WarmHost:
-    """The process that forks; it ends with the process that started it."""
+    """The process that forks; it ends with the process that started it.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    Args:
+        environment: Its variables.
+        python: The interpreter, of the environment whose packages the runs are to have.
+    """
+
+    def __init__(self, environment: Mapping[str, str], python: str | Path = sys.executable) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warm-host-")
         environment = {**environment, "HF_HOME": self._folder.name}
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [python, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         atexit.register(self._end)
 
@@ -112,6 +117,9 @@ def serve() -> None:
 
     from cpu_ranks import register
 
+    # What imports print, such as which benchmark cannot be used, is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     for name in IMPORTS:
         importlib.import_module(name)
     register()
@@ -126,19 +134,34 @@ def serve() -> None:
         else:
             ended, status = os.waitpid(arguments[0], os.WNOHANG if what == "poll" else 0)
             answer = os.waitstatus_to_exitcode(status) if ended else None
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
     gc.unfreeze()
 
 
 def read_own_tasks() -> None:
-    """Have lmms-eval read the YAML files of its own tasks once in this process: some 2,000, in 4 seconds."""
+    """Have lmms-eval read the YAML files of its own tasks once: some 2,000, in 4 seconds.
+
+    Where `SHARED_FOLDER` names a folder, once for all processes to which it is the same.
+    """
     import pickle
 
+    from filelock import FileLock
     from lmms_eval import tasks, utils
 
     folder = Path(tasks.__file__).parent
     load = utils.load_yaml_config
-    saved = {str(path): pickle.dumps(load(str(path), mode="simple")) for path in folder.rglob("*.yaml")}
+
+    def read() -> dict[str, bytes]:
+        return {str(path): pickle.dumps(load(str(path), mode="simple")) for path in folder.rglob("*.yaml")}
+
+    if "SHARED_FOLDER" in os.environ:
+        kept = Path(os.environ["SHARED_FOLDER"], "own_tasks.pickle")
+        with FileLock(f"{kept}.lock"):
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(read()))
+        saved = pickle.loads(kept.read_bytes())
+    else:
+        saved = read()
 
     def load_once(yaml_path: str | None = None, *arguments: Any, mode: str = "full", **options: Any) -> Any:
         if mode == "simple" and yaml_path in saved:

@@ -12,6 +12,7 @@ from lmms_eval_tasks.cli.help import BUILD
 from lmms_eval_tasks.cli.options import command_of, print_warnings
 from lmms_eval_tasks.utils.core.announced import load_announced
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.data.attrition import write_attrition
 from lmms_eval_tasks.utils.data.identity import mark_as_built
 
 build_app = typer.Typer(
@@ -25,6 +26,8 @@ def _build_command(benchmark: str, build: Callable[..., BuiltSet]) -> Callable[.
             built = build(**options, progress=progress)
         if built.folder is not None:
             mark_as_built(built.folder)
+            if built.attrition is not None:
+                write_attrition(built.attrition, built.folder)
         print_built(benchmark, built)
 
     return command_of(build, run)

@@ -14,6 +14,7 @@ from lmms_eval_tasks.build.countervqa.verification import VerifyQuestions
 from lmms_eval_tasks.build.engine.built_set import BuiltTable
 from lmms_eval_tasks.build.engine.running import StepRun
 from lmms_eval_tasks.build.graphs.measures import FILTERS, Thresholds
+from lmms_eval_tasks.utils.data.attrition import AttritionStep, SetAttrition
 
 PAPER = {
     "annotated clips": 1200,
@@ -73,6 +74,24 @@ class Attrition:
         here = f"{100.0 * (1 - self.kept / self.candidates):.1f}%" if self.candidates else "N/A"
         removed = ("questions removed", here, f"{of_papers:.1f}%" if of_paper else "")
         return BuiltTable("Attrition", ("step", "here", "paper"), [*cells, removed])
+
+    def as_steps(self) -> SetAttrition:
+        """The same as the set itself says it: clips, and from the candidates on questions."""
+        unlinked = self.annotated - self.linked
+        steps: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
+            ("clips with causal links", self.annotated, self.linked, {"no links": unlinked} if unlinked else {}),
+            ("clips that pass the filters", self.linked, self.filtered, self.removed),
+            ("candidate questions", self.filtered, self.candidates, {}),
+            ("questions kept", self.candidates, self.kept, self.rejected),
+        )
+        return SetAttrition(
+            start="annotated clips",
+            rows=self.annotated,
+            steps=tuple(
+                AttritionStep(step=step, came=came, left=left, removed={why: n for why, n in removed.items() if n})
+                for step, came, left, removed in steps
+            ),
+        )
 
 
 def count_build(

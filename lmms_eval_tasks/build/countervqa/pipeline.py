@@ -106,7 +106,7 @@ def build_set(
         warnings += (f"The videos have to be put into {out / 'clips'} under the names that graphs.jsonl has.",)
     summary = f"{attrition.kept:,} questions about {len(kept):,} clips in {out}"
     tables = [one.table(of_paper=not options.naive) for one in (attrition, statistics)]
-    return BuiltSet(out, summary, tables, warnings)
+    return BuiltSet(out, summary, tables, warnings, attrition.as_steps())
 
 
 def steps_of(

@@ -9,6 +9,7 @@ from typing import Any
 
 from lmms_eval_tasks.build.engine.built_set import BuiltTable
 from lmms_eval_tasks.build.engine.steps import PaperCount
+from lmms_eval_tasks.utils.data.attrition import AttritionStep
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class StepCounts:
             "asked again": _sorted(self.asked_again),
             "paper": self.paper.kept or None,
         }
+
+    def as_step(self) -> AttritionStep:
+        """The counts as the set itself says them."""
+        return AttritionStep(step=self.name, came=self.came, left=self.left, removed=_sorted(self.removed))
 
 
 def attrition_table(first: str, rows: int, paper: PaperCount, steps: Sequence[StepCounts]) -> BuiltTable:

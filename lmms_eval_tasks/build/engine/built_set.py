@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmms_eval_tasks.utils.data.attrition import SetAttrition
+
 REPLACE = "Let a smaller set take the place of the one that is there."
 """The help of the option of `build`."""
 
@@ -34,9 +36,11 @@ class BuiltSet:
         summary: What it holds, in one line.
         tables: How it came about.
         warnings: What to know before using it.
+        attrition: What each step left; None where nothing was written.
     """
 
     folder: Path | None
     summary: str
     tables: Sequence[BuiltTable] = ()
     warnings: Sequence[str] = ()
+    attrition: SetAttrition | None = None

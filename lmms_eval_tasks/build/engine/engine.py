@@ -26,6 +26,7 @@ from lmms_eval_tasks.build.engine.steps import AnyStep, roles_of
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.attrition import SetAttrition
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
 
@@ -101,7 +102,8 @@ def run_pipeline(
         )
     table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
     summary = f"{len(left):,} of {len(rows):,} {pipeline.first}; {models.sent:,} requests were sent"
-    return BuiltSet(out / RELEASE, summary, [table], warnings)
+    made = SetAttrition(start=pipeline.first, rows=len(rows), steps=tuple(count.as_step() for count in counts))
+    return BuiltSet(out / RELEASE, summary, [table], warnings, made)
 
 
 def _rows_there(out: Path) -> int | None:

@@ -7,7 +7,7 @@ const LOST = "#777777";
 let listing = null;
 const addresses = new Map();
 
-/** Where a clip can be played from, or null where it is missing. */
+/** Where a clip can be played from, or null where it is missing; empty as long as the page is read and has not come to it. */
 function addressOf(place) {
   listing ||= readBlock(document.getElementById("listing"));
   const [folder, name, state] = listing.clips[place];
@@ -15,7 +15,9 @@ function addressOf(place) {
   if (!addresses.has(place)) {
     let address = `${listing.folders[folder]}/${name.split("/").map(encodeURIComponent).join("/")}`;
     if (state === "e") {
-      const bytes = Uint8Array.from(atob(document.getElementById(`clip-${place}`).textContent), (c) => c.charCodeAt(0));
+      const held = document.getElementById(`clip-${place}`);
+      if (!held) return "";
+      const bytes = Uint8Array.from(atob(held.textContent), (c) => c.charCodeAt(0));
       address = URL.createObjectURL(new Blob([bytes], { type: "video/mp4" }));
     }
     addresses.set(place, address);
@@ -37,7 +39,9 @@ function makeClip([place, label, asked], several) {
     stage.append(make("p", "gone", `The clip is missing: ${clipName(place)}`));
   } else {
     video = make("video");
-    Object.assign(video, { muted: true, loop: true, playsInline: true, preload: "auto", src: address });
+    Object.assign(video, { muted: true, loop: true, playsInline: true, preload: "auto" });
+    if (address) video.src = address;
+    else document.addEventListener("DOMContentLoaded", () => { video.src = addressOf(place); });
     video.setAttribute("aria-label", `Clip ${clipName(place)}${label ? `, ${label}` : ""}`);
     video.addEventListener("error", () => stage.replaceChildren(make("p", "gone", `Cannot be played: ${clipName(place)}`)));
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) video.autoplay = true;

@@ -21,7 +21,11 @@ function showItem(entry, shownRuns, jump) {
     if (video && item[FRAME]) followEvidence(video, clips[0].stage, item[FRAME], lanes, timeline);
     left.append(make("p", "note", "Boxes: true ones solid, predicted ones dashed; what was matched shares number and colour, ? matches nothing."));
   }
+  const curves = runs.map((one) => makeCurves(entry, one)).filter(Boolean);
+  if (curves.length) left.append(make("div", "curve-plots", ...curves));
   parts.push(make("div", several ? "look two" : "look", left, makeQuestion(entry, runs)));
+  const graph = makeGraph(entry, runs, clips.length ? clips[0].video : null);
+  if (graph) parts.push(graph);
   parts.push(make("div", "answers", ...runs.map((one) => makeAnswer(entry, one, one === run))));
   const pair = makePair(entry, runs, jump);
   if (pair) parts.push(pair);
@@ -33,7 +37,26 @@ function makeHead(entry, jump) {
   const next = make("button", "", "next →");
   back.addEventListener("click", () => jump(-1));
   next.addEventListener("click", () => jump(1));
-  return make("div", "head", make("h3", "", entry.item[ID]), make("div", "step", back, next));
+  const copy = make("button", "copy", "copy link");
+  copy.title = "Copy the address of this item with these runs and filters";
+  copy.addEventListener("click", () => copyAddress(copy));
+  return make("div", "head", make("h3", "", entry.item[ID]), make("div", "step", copy, back, next));
+}
+
+/** Copies the page's address; where the browser does not let it, the address stands there to be copied by hand. */
+async function copyAddress(button) {
+  tell();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy link"; }, 1500);
+  } catch {
+    const field = make("input", "address");
+    Object.assign(field, { readOnly: true, value: location.href });
+    field.setAttribute("aria-label", "The address of this item");
+    button.replaceWith(field);
+    field.select();
+  }
 }
 
 function makeTags({ item, block }) {

@@ -2,8 +2,8 @@
 
 import pkgutil
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from string import ascii_uppercase
@@ -15,7 +15,7 @@ from lmms_eval_tasks.sample import solve as rule_modules
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.solve.measure import Rules, track_of
 from lmms_eval_tasks.sample.world.scene import Rejected
-from lmms_eval_tasks.sample.world.vision import decode, observe
+from lmms_eval_tasks.sample.world.vision import Observation, decode, observe
 
 CANNOT_TELL = "I cannot tell from this clip."
 
@@ -49,16 +49,28 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
     """
     if not any(re.search(pattern, question) for pattern in all_rules()):
         return CANNOT_TELL
-    frames, fps = decode(clip)
-    return solve_frames(question, options, frames[::-1] if reverse else frames, fps)
+    about = clip.stat() if clip.is_file() else None
+    version = about and (about.st_mtime_ns, about.st_size)
+    return _respond(question, options, lambda: _watch(clip, version, reverse))
 
 
 def solve_frames(question: str, options: Sequence[str], frames: NDArray[np.uint8], fps: float) -> str:
     """Answer a question about frames, (T, H, W, 3) uint8 RGB, in order of time; see `solve`."""
+    return _respond(question, options, lambda: observe(frames, fps))
+
+
+@lru_cache(maxsize=8)
+def _watch(clip: Path, version: tuple[int, int] | None, reverse: bool) -> Observation:
+    """What a clip of this date and size shows: several questions are asked about most, and to see takes the longest."""
+    frames, fps = decode(clip)
+    return observe(frames[::-1] if reverse else frames, fps)
+
+
+def _respond(question: str, options: Sequence[str], look: Callable[[], Observation]) -> str:
     for pattern, respond in all_rules().items():
         if re.search(pattern, question):
             try:
-                seen = observe(frames, fps)
+                seen = look()
                 response = respond(seen, [track_of(seen, name) for name in read_objects(question)], options)
             except (Rejected, ValueError):
                 break

@@ -117,13 +117,16 @@ def simulate(world: World, duration: float, stop_at_contact_of: str | None = Non
             if stop_at_contact_of and any(c.partner(stop_at_contact_of) in names for c in contacts):
                 break
         for body, state in zip(world.bodies, states, strict=True):
-            _advance(body, state, laws, time + step, step, number)
+            # What rests and is pulled by nothing stays where it is.
+            if state.vx or state.vy or body.path or laws.gravity:
+                _advance(body, state, laws, time + step, step, number)
         before = number - 1
         for pair in pairs:
             # Two that did not touch and have not moved since do not touch, which holds for most pairs in most steps.
-            touched = pair.touch
-            if touched or pair.state.moved >= before or pair.other_state.moved >= before:
-                pair.touch = _collide(pair, laws, step, number)
+            touched, a, b, reach = pair.touch, pair.state, pair.other_state, pair.reach
+            if touched or a.moved >= before or b.moved >= before:
+                near = abs(a.x - b.x) <= reach[0] and abs(a.y - b.y) <= reach[1]
+                pair.touch = near and _collide(pair, laws, step, number)
                 if pair.touch and not touched:
                     contacts.append(Contact(time + step, pair.body.name, pair.other.name))
     table = np.array(rows).reshape(len(rows), len(names), 4)
@@ -184,10 +187,8 @@ def _along(path: tuple[Waypoint, ...], time: float) -> Vec:
 
 
 def _collide(pair: _Pair, laws: Laws, step: float, number: int) -> bool:
-    """Whether the two touch; where they overlap they are moved apart and bounce off each other."""
+    """Whether two within reach touch; where they overlap they are moved apart and bounce off each other."""
     a, b = pair.state, pair.other_state
-    if abs(a.x - b.x) > pair.reach[0] or abs(a.y - b.y) > pair.reach[1]:
-        return False
     wall = isinstance(pair.other, Wall)
     if wall and a.driven:
         return False

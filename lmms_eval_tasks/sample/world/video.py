@@ -13,10 +13,9 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.data.coding import INSTRUCTIONS
 
-# Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
-# frames then give other bytes from time to time.
-_X264 = "asm=0"
+_X264 = f"asm={INSTRUCTIONS}"
 _OPTIONS = {"preset": "medium", "threads": "1"}
 
 

@@ -17,11 +17,12 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import count_bytes
+from lmms_eval_tasks.utils.data.attrition import read_attrition
 from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
-from lmms_eval_tasks.utils.data.identity import archive_warnings, find_marks, identify
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.measuring import Measure, measure_clips
 from lmms_eval_tasks.utils.data.placing import link_or_copy, place_clip
@@ -97,7 +98,8 @@ class Build:
 
         Raises:
             InputError: the disk cannot hold the clips, the folder named for them holds none, another set would be
-                replaced without leave, or what clips are to be made of is damaged (all of it is listed).
+                replaced without leave, a build's word on the set cannot be read, or what clips are to be made of is
+                damaged (all of it is listed).
             ValueError: a clip's name does not begin with the split's.
         """
         import pyarrow as pa
@@ -112,6 +114,7 @@ class Build:
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
         data_set = identify(card, split, table, origin.source, digests, marks, origin.own)
+        attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
         check_replacement(card, split, table, data_set, origin.source)
         missing = self._place(split, clips, progress, whole, decoded)
         missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
@@ -141,6 +144,7 @@ class Build:
                 *(str(count) for count in compared if count.expected != count.found),
             ),
             table_sha256=file_sha256(path),
+            attrition=attrition,
         )
 
     def _measure(

@@ -20,7 +20,8 @@ KEPT_FORMATS = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj44
 # SSE2 is in every such processor. With what the encoder finds by itself bytes differ between processors, and with
 # AVX-512 it reads memory that it has not set. These are the bytes that it writes without any of it, in a third of the
 # time.
-_INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
+INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
+"""The processor's instructions that x264 may use, as its parameter `asm` takes them."""
 QUALITY = 18
 """Of x264, 0 to 51, where 0 is without loss: a frame of a film has a mean error of about 1 of 255."""
 
@@ -158,7 +159,7 @@ class FrameCoder:
             "preset": "superfast",
             "tune": "zerolatency",
             "forced-idr": "1",
-            "x264-params": f"asm={_INSTRUCTIONS}:keyint={1 if self._every_key else 'infinite'}:scenecut=0",
+            "x264-params": f"asm={INSTRUCTIONS}:keyint={1 if self._every_key else 'infinite'}:scenecut=0",
         }
         # The rate is only what the encoder reckons with: when a frame is shown is decided as the file is written.
         self._stream = self._container.add_stream("libx264", rate=self._source.rate, options=options)

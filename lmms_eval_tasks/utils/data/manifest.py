@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.attrition import SetAttrition
 
 SCHEMA: Literal[1] = 1
 
@@ -48,6 +49,7 @@ class SplitManifest(BaseModel):
         missing: Those that cannot be shown, and why.
         warnings: What is unusual in it, a sentence each.
         table_sha256: SHA-256 of the table's file in hexadecimal.
+        attrition: What each step of a build left; None where the set was not built, or does not say it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,6 +65,7 @@ class SplitManifest(BaseModel):
     missing: tuple[MissingClip, ...] = ()
     warnings: tuple[Utf8Text, ...] = ()
     table_sha256: str
+    attrition: SetAttrition | None = None
 
     @model_validator(mode="before")
     @classmethod

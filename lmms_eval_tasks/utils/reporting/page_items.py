@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.evidence.boxes import Box
+from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -35,6 +36,7 @@ class ItemView:
         frame: Width and height of a clip in pixels, where boxes are drawn; None where there are none.
         tracks: True evidence.
         text: What stands in place of question and options, where the model is asked something else.
+        graph: What leads to what in the first clip; None where that is not known.
     """
 
     clips: Mapping[str, str] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class ItemView:
     frame: tuple[int, int] | None = None
     tracks: tuple[InstanceTrack, ...] = ()
     text: str | None = None
+    graph: EventGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,18 @@ class AnswerView:
         facts: Names and values, such as losses.
         tracks: Predicted evidence.
         matches: Which predicted track was matched with which true one, by their places from 0 on.
+        claim: Whether it says that what a question leaves out leads to what it asks about, in the item's graph; None
+            where it says nothing of that.
+        curves: What each curve is called to its points, such as losses along timesteps.
+        axes: What is on the horizontal and on the vertical axis of the curves.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
     tracks: tuple[InstanceTrack, ...] = ()
     matches: tuple[tuple[int, int], ...] = ()
+    claim: bool | None = None
+    curves: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    axes: tuple[str, str] = ("", "")
 
 
 def usual_item_view(row: Row, visuals: Sequence[str]) -> ItemView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import by_group
@@ -28,6 +28,7 @@ class Panel:
         note: How to read it.
         wide: Whether it takes the page's whole width.
         table: Names and numbers that no figure would show better. What stands above and below it is shown with it.
+        linked: What is said of some items to their ids, which lead to where the page shows them.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Panel:
     note: str = ""
     wide: bool = False
     table: FittingTable | None = None
+    linked: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def all_figures(self) -> list[Figure]:

@@ -14,8 +14,11 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.build.countervqa.command import build
 from lmms_eval_tasks.build.countervqa.rederive import check_set
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.sample.writers.countervqa import draw_clip
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.attrition import read_attrition
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, find_marks
 
 
@@ -168,6 +171,11 @@ def test_the_commands(sources: tuple[Path, Path, Path], tmp_path: Path, home: Pa
     assert built.stdout.splitlines()[-1] == (f"Next:  lmms-eval-tasks prepare countervqa --source {tmp_path / 'set'}")
     prepared = CliRunner().invoke(app, ["prepare", "countervqa", "--source", str(tmp_path / "set")])
     assert (prepared.exit_code, prepared.stdout.splitlines()[-1]) == (0, f"Prepared in {home / 'countervqa'}")
+    attrition = read_manifest(read_card("countervqa")).splits["test"].attrition
+    assert attrition is not None and attrition == read_attrition(tmp_path / "set")
+    assert attrition.steps[-1].left == len(rows(tmp_path / "set" / "questions.jsonl"))
+    for step in attrition.steps:
+        assert not step.removed or step.came - sum(step.removed.values()) == step.left
     checked = CliRunner().invoke(app, ["countervqa", "check-questions", str(tmp_path / "set")])
     assert checked.stdout.splitlines()[-1].endswith("questions; none disagrees with its graph.")
     compared = CliRunner().invoke(

@@ -109,6 +109,8 @@ def test_every_fault_is_named_and_the_audit_has_each_reply(tmp_path: Path) -> No
         "odd numbers:even": ("-1", "", ""),
     }
     assert built.folder == tmp_path / "out" / "release"
+    assert built.attrition is not None and [step.left for step in built.attrition.steps] == [8, 6, 5]
+    assert built.attrition.steps[-1].removed == {"even": 1}
     assert [row["number"] for row in json.loads((built.folder / "set.json").read_text())] == [1, 3, 5, 7, 13]
     assert built.warnings == ["2 rows went because a server gave no reply; the same command asks for them again."]
     lines = [json.loads(line) for line in (tmp_path / "out/steps/01_descriptions.jsonl").read_text().splitlines()]

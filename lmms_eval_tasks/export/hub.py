@@ -1,0 +1,168 @@
+"""Results for a model's repository on the Hugging Face hub: its ``.eval_results`` files, and a section of its card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+import lmms_eval_tasks
+from lmms_eval_tasks.export.shared import (
+    card_of,
+    data_revision,
+    exported_parts,
+    is_sample,
+    leading_score,
+    run_facts,
+    started,
+    task_facts,
+    why_not_whole,
+)
+from lmms_eval_tasks.installed.scored import ScoredRun
+from lmms_eval_tasks.utils.core.cells import Number
+from lmms_eval_tasks.utils.core.formats import Document, Format, write_document
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.runs.run_card import applying_hazards
+from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry
+
+RESULTS = ".eval_results"
+SECTION = "model_card_section.md"
+DIGITS = 2
+
+try:
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+except ImportError:
+    EvalResultEntry = None
+
+Exported = Sequence[tuple[ScoredRun, PartScores]]
+
+
+def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
+    """The files for a model's repository.
+
+    The hub's entries are of official releases alone: all of their items, each shown whole and scored. The section of
+    the card has every score that is of real data, and says what each is of.
+
+    Args:
+        runs: Runs of one model, each task in one of them.
+
+    Returns:
+        Files by their paths below the repository, and what has no entry, with the reason.
+
+    Raises:
+        InputError: where the runs are of several models, hold a task twice, or have nothing to tell; where their date
+            is not known; where the installed huggingface_hub has no such entries.
+    """
+    if EvalResultEntry is None:
+        raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
+    if len(models := sorted({run.scores.model for run in runs})) > 1:
+        raise InputError(f"Expected runs of one model, to whose repository the files go, but got {', '.join(models)}.")
+    exported = [(run, part) for run in runs for part in exported_parts(run)]
+    names = [part.name for _, part in exported]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"Expected each task in one run, but got {', '.join(doubled)} more than once.")
+    left_out = [f"{part.name}: {reason}" for run in runs for part in run.scores.parts if (reason := _why_not(part))]
+    if not exported:
+        raise InputError("\n  ".join(["Expected scores of real data, but got none.", *left_out]))
+    files = {Path(SECTION): _section(exported)}
+    entries: dict[str, list[EvalResultEntry]] = {}
+    for run, part in exported:
+        if not _why_not(part):
+            entries.setdefault(part.benchmark, []).append(_entry(run, part))
+    for benchmark, of_benchmark in entries.items():
+        text = yaml.safe_dump(eval_result_entries_to_yaml(of_benchmark), sort_keys=False, width=10_000)
+        files[Path(RESULTS) / f"{benchmark}.yaml"] = text
+    return files, left_out
+
+
+def _why_not(part: PartScores) -> str:
+    """Why a task or group has no entry on the hub; empty where it has one."""
+    card = card_of(part)
+    if is_sample(part):
+        return "SAMPLE DATA, not the benchmark"
+    if leading_score(part) is None:
+        return "its leading score has no value"
+    if card is None:
+        return "no benchmark of this installation"
+    if reason := why_not_whole(part):
+        return reason
+    return "" if card.hub_id else f"no dataset of {card.title} is known on the hub"
+
+
+def _entry(run: ScoredRun, part: PartScores) -> EvalResultEntry:
+    card, score = card_of(part), leading_score(part)
+    assert card is not None and score is not None and score.value is not None
+    return EvalResultEntry(
+        dataset_id=card.hub_id,
+        task_id=part.name,
+        value=round(score.value, DIGITS),
+        dataset_revision=data_revision(run, part),
+        date=started(run).isoformat(),
+        notes=f"{_noted(run, score)}; {_signature(run, part)}",
+    )
+
+
+def _noted(run: ScoredRun, score: ScoreEntry) -> str:
+    """A score in words: its name and unit, its interval, and what it stands on."""
+    unit = {"%": "in percent", "points": "in percentage points"}.get(score.unit, score.unit)
+    name = f"{score.title} {unit}".strip()
+    if score.low is None or score.high is None:
+        return f"{name}, without an interval"
+    interval = Number(score.value, score.low, score.high, digits=DIGITS).interval_text
+    return f"{name}, 95% interval {interval}, {score.groups:,} groups of {score.items:,} items"
+
+
+def _signature(run: ScoredRun, part: PartScores) -> str:
+    """What a number was computed from and how."""
+    prompt = task_facts(run, part).get("prompt")
+    return ", ".join(
+        [
+            f"{part.name} version {part.version}",
+            *([f"prompt {prompt}"] if prompt else []),
+            f"lmms-eval-tasks {run.scores.lmms_eval_tasks}",
+            run.scores.method or run.scores.without_intervals,
+        ]
+    )
+
+
+def _section(exported: Exported) -> str:
+    """A section of a model card, in Markdown."""
+    table = FittingTable(
+        "Video causal reasoning", ["task", "score", "value", "groups", "items", "unparsed", "version", "asked"], names=2
+    )
+    for _, part in exported:
+        score = leading_score(part)
+        assert score is not None
+        value = Number(score.value, score.low, score.high, score.groups, score.unit, DIGITS, after=_sign(score))
+        counts = ["" if count is None else count for count in (score.groups, score.items)]
+        unparsed = part.outcomes.get("unparsed", "")
+        asked = why_not_whole(part) or "the official release, whole"
+        table.add_row(part.name, score.title, value, *counts, unparsed, part.version, asked)
+    table.caption = "\n".join(_made(exported))
+    return write_document(Document("export hub", lmms_eval_tasks.__version__, [table]), Format.MARKDOWN)
+
+
+def _sign(score: ScoreEntry) -> str:
+    return score.unit if score.unit == "%" else f" {score.unit}" if score.unit else ""
+
+
+def _made(exported: Exported) -> Iterator[str]:
+    """How the scores were made, a line for each fact; runs that were made alike share theirs."""
+    lines: dict[str, list[str]] = {}
+    for run, part in exported:
+        yours = [
+            "; ".join([f"lmms-eval-tasks {run.scores.lmms_eval_tasks}", run.scores.method]).rstrip("; "),
+            _listed("Run", run_facts(run)),
+            _listed("Asked with", task_facts(run, part)),
+            _listed("Known hazards that apply", dict.fromkeys(applying_hazards([run.card]), "")),
+        ]
+        for line in filter(None, yours):
+            lines.setdefault(line, []).append(part.name)
+    for line, names in lines.items():
+        yield line if len(names) == len(exported) else f"{', '.join(names)}: {line}"
+
+
+def _listed(what: str, facts: dict[str, str]) -> str:
+    return f"{what}: {', '.join(f'{name} {value}'.strip() for name, value in facts.items())}" if facts else ""

@@ -1,0 +1,180 @@
+"""What may leave of a run: what its scores are of, when it was made, and facts of its card that may leave.
+
+A card names paths, commands and files of the machine it was made on. What leaves is what `PUBLIC_RUN_FIELDS`
+and `PUBLIC_TASK_FIELDS` list, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.scored import ScoredRun
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run_card import TASK, Value
+from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry
+from lmms_eval_tasks.utils.scoring.records import Outcome
+
+PUBLIC_RUN_FIELDS: Mapping[tuple[str, str], str] = {
+    ("model", "name"): "adapter",
+    ("model", "precision"): "precision",
+    ("frames", "frames"): "frames",
+    ("frames", "fps"): "frames a second",
+    ("frames", "least pixels"): "least pixels",
+    ("frames", "most pixels"): "most pixels",
+    ("frames", "height"): "height",
+    ("frames", "width"): "width",
+    ("frames", "pixels of a frame"): "pixels of a frame",
+    ("frames", "reader"): "clip reader",
+    ("seeds", "torch"): "seed",
+    ("run", "batch size"): "batch size",
+    ("run", "ranks"): "ranks",
+    ("software", "torch"): "torch",
+    ("software", "transformers"): "transformers",
+    ("software", "lmms-eval"): "lmms-eval",
+    ("hardware", "GPUs"): "GPUs",
+}
+"""Fields of a card that may leave, by section and name, with what they are called elsewhere."""
+PUBLIC_TASK_FIELDS = (
+    "data sha256", "prompt", "prompt sha256", "official prompt", "extractor", "repeats", "fewshot examples"
+)  # fmt: skip
+"""Those of its tasks' sections."""
+SAMPLING = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_new_tokens": "max_tokens"}
+"""Settings of generation that may leave, with their names elsewhere."""
+TIMEZONE = "Asia/Singapore"
+"""The one in which lmms-eval dates its files where ``--timezone`` names no other."""
+_DATE = re.compile(r"(\d{8})(?:_(\d{6}))?(?!\d)")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def card_of(part: PartScores) -> Card | None:
+    """The card of the benchmark that scores are of; None where this installation has no such benchmark."""
+    benchmark = registry().benchmarks.get(part.benchmark)
+    return benchmark.card if benchmark else None
+
+
+def why_not_whole(part: PartScores) -> str:
+    """Why scores are not those of all items of an official release, each shown whole; empty where they are."""
+    if part.apart:
+        return part.apart
+    if part.view:
+        return f"the view {part.view} of its items"
+    for one in part.data:
+        if one.items is None or one.items != one.of:
+            return one.text
+    if not part.data:
+        return "data that the run does not name"
+    if not part.outcomes:
+        return "made without --log_samples, so that nobody can tell how many items were scored"
+    if unscored := part.outcomes.get(Outcome.UNSCORED.value):
+        return f"{unscored:,} of {sum(part.outcomes.values()):,} items not scored"
+    return ""
+
+
+def is_sample(part: PartScores) -> bool:
+    """Whether scores are of simulated data, which says nothing of a model elsewhere."""
+    return any(one.is_sample for one in part.data)
+
+
+def exported_parts(run: ScoredRun) -> list[PartScores]:
+    """The tasks and groups of a run that have a leading score and are of real data."""
+    return [part for part in run.scores.parts if not is_sample(part) and leading_score(part) is not None]
+
+
+def leading_score(part: PartScores) -> ScoreEntry | None:
+    """The score that the benchmark's paper leads with; None where the run has no value of it."""
+    return next((one for one in part.scores if one.metric == part.leading and one.value is not None), None)
+
+
+def started(run: ScoredRun) -> datetime:
+    """When a run began, to the second: as lmms-eval names its files, in the time zone that its results name.
+
+    Raises:
+        InputError: where its files have no date in their names, or the time zone is not known here.
+    """
+    found = _DATE.match(run.scores.results)
+    if not found:
+        raise InputError(
+            f"{run.path} cannot be exported: Expected a results file with its date in its name, as lmms-eval writes "
+            f"it, but got {run.scores.results}. Give it its name back."
+        )
+    options = run.results.config.resolved_cli_args if run.results else {}
+    zone = str(options.get("timezone") or TIMEZONE)
+    try:
+        moment = datetime.strptime("".join(filter(None, found.groups())).ljust(14, "0"), "%Y%m%d%H%M%S")
+        return moment.replace(tzinfo=ZoneInfo(zone))
+    except (ValueError, ZoneInfoNotFoundError) as error:
+        raise InputError(f"{run.path} cannot be exported: its date cannot be read ({error}).") from None
+
+
+def hub_model(run: ScoredRun) -> str:
+    """The model's id on the hub, where the card shows that it came from there; empty otherwise."""
+    model = run.card.get("model", {})
+    checkpoint, revision = str(model.get("checkpoint") or ""), str(model.get("revision") or "")
+    return checkpoint if _HUB_ID.fullmatch(checkpoint) and _COMMIT.fullmatch(revision) else ""
+
+
+def data_revision(run: ScoredRun, part: PartScores) -> str | None:
+    """The commit of the dataset on the hub that all tasks were prepared from; None where one was not."""
+    found = {str(_section(run, task).get("data revision")) for task in part.tasks}
+    return revision if len(found) == 1 and _COMMIT.fullmatch(revision := found.pop()) else None
+
+
+def run_facts(run: ScoredRun) -> dict[str, str]:
+    """Facts of a card that may leave, those that are the same for all of its tasks."""
+    facts = {
+        name: str(value)
+        for (section, field), name in PUBLIC_RUN_FIELDS.items()
+        if (value := _public(run.card.get(section, {}).get(field))) is not None
+    }
+    return facts | ({"commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
+
+
+def task_facts(run: ScoredRun, part: PartScores) -> dict[str, str]:
+    """Facts of a card that may leave, those of a task, or of a group's tasks where these are alike."""
+    alike = _alike(run, part)
+    facts = {name: str(value) for name in PUBLIC_TASK_FIELDS if (value := _public(alike.get(name))) is not None}
+    judge = _settings(alike.get("judge")).get("model")
+    return facts | ({"judge": PurePath(judge).name} if isinstance(judge, str) else {})
+
+
+def sampling_of(run: ScoredRun, part: PartScores) -> dict[str, float]:
+    """Settings by which answers were sampled, where all tasks have the same and they are numbers."""
+    settings = _settings(_alike(run, part).get("generation"))
+    return {
+        elsewhere: settings[name]
+        for name, elsewhere in SAMPLING.items()
+        if isinstance(settings.get(name), int | float) and not isinstance(settings[name], bool)
+    }
+
+
+def _section(run: ScoredRun, task: str) -> Mapping[str, Value]:
+    return run.card.get(f"{TASK}{task}", {})
+
+
+def _alike(run: ScoredRun, part: PartScores) -> dict[str, Value]:
+    """What the card says alike of all tasks of a group, or of one."""
+    first, *others = [_section(run, task) for task in part.tasks]
+    return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+
+
+def _settings(value: Value) -> Mapping[str, Any]:
+    """Settings that a card has as a JSON object; empty of anything else."""
+    try:
+        settings = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def _public(value: Value) -> Value:
+    """A value that may leave; None of one that is not known, and of a path."""
+    return None if isinstance(value, str) and ("/" in value or "\\" in value) else value

@@ -1,0 +1,83 @@
+"""What was left of a set on the way to it, as `build` writes it beside the set and the manifest keeps it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+
+ATTRITION = "attrition.json"
+"""The file of a built set that says it."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class AttritionStep(BaseModel):
+    """A step of a build.
+
+    Attributes:
+        step: What it is called, or what it leaves.
+        came: Rows that came in.
+        left: Rows that went on; more where a row becomes several.
+        removed: Why the others went to how many of them did.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    came: Count
+    left: Count
+    removed: dict[str, Count] = Field(default_factory=dict)
+
+
+class SetAttrition(BaseModel):
+    """The steps of a build.
+
+    Attributes:
+        start: What the rows at the start are.
+        rows: How many they are.
+        steps: What each step left, in their order.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    start: str
+    rows: Count
+    steps: tuple[AttritionStep, ...]
+
+
+def write_attrition(attrition: SetAttrition, folder: Path) -> None:
+    """Write it into the folder of a built set.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    text = json.dumps(attrition.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    write_file(folder / ATTRITION, text + "\n")
+
+
+def read_attrition(source: str | Path) -> SetAttrition | None:
+    """What the source of a prepared set says of its making; None where it says nothing.
+
+    Args:
+        source: The set's folder, or a file in it.
+
+    Raises:
+        InputError: its file cannot be read, or is not of this form.
+    """
+    path = Path(source).expanduser()
+    file = (path if path.is_dir() else path.parent) / ATTRITION
+    if not file.is_file():
+        return None
+    try:
+        return SetAttrition.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InputError(
+            f"{file} does not say what a build left of a set at each step, and nothing was written.\n"
+            "Remedy: give the command again that built the set, or delete the file."
+        ) from error

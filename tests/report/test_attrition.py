@@ -1,0 +1,88 @@
+"""The attrition of a built set, from its folder to the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from logged_runs import TASK, strong, write_run
+
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.installed.sets import building
+from lmms_eval_tasks.report.attrition import attrition_panels
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.attrition import ATTRITION, AttritionStep, SetAttrition, write_attrition
+from lmms_eval_tasks.utils.data.building import Origin
+from lmms_eval_tasks.utils.data.identity import mark_as_built
+
+ATTRITION_OF_SET = SetAttrition(
+    start="clips",
+    rows=10,
+    steps=(
+        AttritionStep(step="described", came=10, left=8, removed={"no reply": 2}),
+        AttritionStep(step="questions", came=8, left=24),
+        AttritionStep(step="blind check", came=24, left=6, removed={"answered without a look": 18}),
+    ),
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data home of the test's own."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+
+
+def prepare(source: Path) -> None:
+    """Prepare a set of one pair, as a benchmark does, from a folder."""
+    rows = [
+        {"item_id": f"1_{n}", "group_id": "1", "question": "q", "options": ["a", "b"], "answer": "A", "clip": "debug/c"}
+        for n in (0, 1)
+    ]
+    columns = dict.fromkeys(("type", "difficulty"), "string")
+    with building("causalvqa") as build:
+        build.add_split(
+            "debug",
+            [{**row, "type": "planning", "difficulty": "hard"} for row in rows],
+            columns,
+            {"debug/c": None},
+            Origin(str(source)),
+            no_progress,
+        )
+
+
+def test_a_built_set_shows_what_each_step_left(tmp_path: Path) -> None:
+    source = tmp_path / "release"
+    source.mkdir()
+    write_attrition(ATTRITION_OF_SET, source)
+    run = replace(read_run(write_run(tmp_path / "run", strong(4))), sets={TASK: DataSet(kind=SetKind.OWN)})
+    prepare(source)
+    assert attrition_panels([TASK], [run]) == [], "a set without the mark of a build is not taken for one"
+    mark_as_built(source)
+    prepare(source)
+    [panel] = attrition_panels([TASK, TASK], [run])
+    assert panel.table is not None and panel.table.rows == [
+        ("clips", 10, ""),
+        ("described", 8, "80%"),
+        ("– no reply", -2, ""),
+        ("questions", 24, "from 8"),
+        ("blind check", 6, "25%"),
+        ("– answered without a look", -18, ""),
+    ]
+    official = replace(run, sets={TASK: DataSet(kind=SetKind.OFFICIAL)})
+    assert attrition_panels([TASK], [official]) == [], "the run is of another set"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"start": "clips", "rows": -1, "steps": []}', "\\xff"])
+def test_a_file_that_does_not_say_it_is_refused(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "release"
+    source.mkdir()
+    mark_as_built(source)
+    (source / ATTRITION).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"attrition\.json does not say what a build left of a set") as error:
+        prepare(source)
+    assert "Remedy: give the command again that built the set, or delete the file." in str(error.value)
+    assert not (tmp_path / "home" / read_card("causalvqa").name / "manifest.json").exists()
