@@ -253,7 +253,7 @@ def test_runs_have_numbers_and_letters_are_the_options_alone(sample_runs: tuple[
     badges = re.findall(r'<span class="run-badge" data-run="([^"]*)">([^<]*)</span>', body)
     assert len(badges) > 10 and {number for number, _ in badges} == {"1", "2"}
     assert all(number == shown for number, shown in badges)
-    # Every mark of a run is in its hue, with its number on it; points of a line have it once, beside the line's name.
+    # Marks of a run are in its hue with its number on them, but for those along a line, which has the number.
     for number in ("1", "2"):
         marks = re.findall(rf'<use [^>]*style="fill:var\(--run-{number},#\w+\)', body)
         written = re.findall(rf"var\(--on-run-{number},#\w+\)[^>]*>(\d+)</text>", body)

@@ -161,6 +161,9 @@ class LinePlot(Figure):
         frame = _axes(sheet, (min(along) - beside, max(along) + beside), self.y)
         if self.rule is not None:
             frame.rule(y=self.rule)
+        # All bars lie below all lines.
+        for line in self.lines:
+            self._draw_bars(frame, line)
         for line in self.lines:
             self._draw_line(frame, line)
         frame.label_x(self.x)
@@ -181,6 +184,15 @@ class LinePlot(Figure):
             at += width + 8
         sheet.room(drawing.GAP)
 
+    def _draw_bars(self, frame: Frame, line: Line) -> None:
+        from lmms_eval_tasks.utils.reporting.palette import run_inks
+
+        for place in line.places:
+            ink = run_inks(place.tag or line.tag)[0]
+            ends = max(place.score.low, frame.y[0]), min(place.score.high, frame.y[1])
+            width = 2.6 if len(self.lines) == 1 else 1.2
+            frame.sheet.line((place.x, place.x), ends, ink, width, frame.places, alpha=0.45)
+
     def _draw_line(self, frame: Frame, line: Line) -> None:
         from lmms_eval_tasks.utils.reporting.figures.sheet import HOLLOW, ROUND
         from lmms_eval_tasks.utils.reporting.palette import run_inks
@@ -189,10 +201,6 @@ class LinePlot(Figure):
         places = sorted(line.places, key=lambda place: place.x)
         xs, ys = [place.x for place in places], [place.score.value for place in places]
         _stroke(sheet, line, xs, ys, where)
-        for place in places:
-            ink = run_inks(place.tag or line.tag)[0]
-            low, high = max(place.score.low, frame.y[0]), min(place.score.high, frame.y[1])
-            sheet.line((place.x, place.x), (low, high), ink, 2.6, where, alpha=0.45)
         titles = [
             ": ".join(
                 filter(None, (line.label or place.label, f"{self.x} {place.x:g}", self._number(place.score).text))
@@ -205,6 +213,9 @@ class LinePlot(Figure):
         if places and not places[0].tag:
             shape = HOLLOW if line.dashed else ROUND
             sheet.marks(xs, ys, shape, run_inks(line.tag)[0], 3.6, titles, where)
+        if places and line.tag and not self.tag:
+            # The number tells the line, also without its colour.
+            sheet.badge(line.tag, xs[-1], ys[-1], titles[-1], frame)
 
 
 def _stroke(sheet: Sheet, line: Line, xs: Sequence[float], ys: Sequence[float], where: object = None) -> None:
