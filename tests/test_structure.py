@@ -37,7 +37,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore", "dataframes", "export"),
+    ("check", "submit", "rescore", "dataframes", "export", "board"),
     ("leaderboard",),
     ("cli",),
     ("build", "train"),

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.bias import bias
+from lmms_eval_tasks.cli.board import board
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.export import export_app
@@ -58,6 +59,7 @@ app.command("tiny-vlm", rich_help_panel=RUN)(tiny_vlm)
 app.command(rich_help_panel=LOOK)(report)
 app.command(rich_help_panel=LOOK)(rescore)
 app.command(rich_help_panel=COMPARE)(compare)
+app.command(rich_help_panel=COMPARE)(board)
 app.command(rich_help_panel=COMPARE)(submit)
 app.command(rich_help_panel=COMPARE)(validate)
 app.add_typer(export_app, name="export", rich_help_panel=COMPARE)

@@ -30,21 +30,21 @@ def open_runs(
         InputError: where a run is given twice, or the names do not fit; see `name_runs`.
     """
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
-    _refuse_doubled(runs, sources)
+    refuse_doubled([run.path for run in runs], sources)
     for run in runs:
         print_notes(output, run)
     return name_runs(runs, names)
 
 
-def _refuse_doubled(runs: Sequence[Run], sources: Sequence[Path]) -> None:
-    """Refuse a run that is given twice.
+def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
+    """Refuse a run that is given twice; `paths` are the results files that were found at the sources.
 
     Raises:
         InputError: where one is.
     """
     named: dict[Path, list[str]] = {}
-    for run, source in zip(runs, sources, strict=True):
-        named.setdefault(run.path.resolve(), []).append(str(source))
+    for path, source in zip(paths, sources, strict=True):
+        named.setdefault(path.resolve(), []).append(str(source))
     doubled = [f"{' and '.join(given)} are one run, {path}" for path, given in named.items() if len(given) > 1]
     if doubled:
         raise InputError(f"Expected different runs, but {'; '.join(doubled)}.")

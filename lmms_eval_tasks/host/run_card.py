@@ -286,6 +286,7 @@ MODEL: Mapping[str, Callable[[Source], Any]] = {
     "checkpoint": _checkpoint,
     "revision": _revision,
     "precision": lambda source: _known(source.evaluation.weights.precision, "the model does not say"),
+    "parameters": lambda source: _known(source.evaluation.weights.parameters, "the model does not say"),
     "system instruction": lambda source: source.results.get("system_instruction") or "none",
     "chat template": lambda source: source.results.get("chat_template_sha") or "the model's own",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ class Weights:
         commit: Commit of the hub's repository that they come from; None where the model does not say.
         precision: Their type, as torch names it.
         family: Their ``model_type``, as transformers names it; None where transformers has loaded none in this process.
+        parameters: How many they are, as transformers or diffusers counts them; None where neither has loaded them.
     """
 
     commit: str | None = None
     precision: str | None = None
     family: str | None = None
+    parameters: int | None = None
 
 
 def read_weights(model: Any) -> Weights:
@@ -39,7 +42,18 @@ def read_weights(model: Any) -> Weights:
         commit=next((str(commit) for commit in commits if commit), None),
         precision=next((str(dtype).removeprefix("torch.") for dtype in precisions if dtype is not None), None),
         family=_read_family(model),
+        parameters=_count_parameters(model),
     )
+
+
+def _count_parameters(model: Any) -> int | None:
+    """How many parameters the model that an adapter holds has, by its own count."""
+    for holder in ("model", "_model"):
+        if callable(count := get_nested_attr(model, holder, "num_parameters")):
+            with suppress(Exception):  # whatever counting raises in somebody else's model
+                number = count()
+                return number if isinstance(number, int) and number > 0 else None
+    return None
 
 
 def _read_family(model: Any) -> str | None:

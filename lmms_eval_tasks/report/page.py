@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +24,7 @@ from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.reporting.figures.files import page_figures
 from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.reporting.templates import run_badge, template_environment
+from lmms_eval_tasks.utils.reporting.templates import run_badge, script_digest, template_environment
 from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
@@ -117,8 +115,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
         drawn=lambda figure: drawn[id(figure)],
         hues=len(HUES),
         script=Markup(script),
-        # No other script runs, whatever stands in the page.
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        script_digest=script_digest(script),
         about=Markup(as_json(about)),
         blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
         listing=Markup(as_json(shelf.listing(embed))),

@@ -45,5 +45,9 @@ def test_an_adapter_is_asked_where_it_can_answer() -> None:
     assert read_weights(SimpleNamespace(_config=config)) == Weights(commit="c0ffee")
     inner = SimpleNamespace(config=config, dtype="torch.float16")
     assert read_weights(SimpleNamespace(model=inner)) == Weights("c0ffee", "float16")
+    counted = SimpleNamespace(_model=SimpleNamespace(num_parameters=lambda: 8_292_166_656))
+    assert read_weights(counted) == Weights(parameters=8_292_166_656)
+    uncounted = SimpleNamespace(model=SimpleNamespace(num_parameters=lambda: 1 // 0))
+    assert read_weights(uncounted) == Weights()
     assert read_weights(Broken()) == read_weights(object()) == read_weights(None) == Weights()
     assert get_nested_attr(Broken(), "model", "config") is None

@@ -33,7 +33,7 @@ from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.placing import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.reporting.palette import ink_styles
-from lmms_eval_tasks.utils.reporting.templates import template_environment
+from lmms_eval_tasks.utils.reporting.templates import script_digest, template_environment
 
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
@@ -237,8 +237,7 @@ def _build(
             closing=texts.closing or CLOSING,
             style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
             script=Markup(script),
-            # No other script runs, whatever stands in the page.
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            script_digest=script_digest(script),
             about=Markup(as_json(about)),
             encoded=encoded,
         )

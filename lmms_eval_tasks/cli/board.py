@@ -1,0 +1,73 @@
+"""`lmms-eval-tasks board`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.options import FormatOption
+from lmms_eval_tasks.cli.runs import NAMES, refuse_doubled
+from lmms_eval_tasks.installed.scored import ScoredRun, read_scored
+from lmms_eval_tasks.utils.core.output import Output, open_output
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.scores_file import SCORES
+
+
+def board(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Output folders of runs, or folders of scores and cards alone; of each its latest run."),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Also write one HTML page that needs no network.")] = None,
+    names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
+    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    form: FormatOption = None,
+) -> None:
+    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie.
+
+    Examples:
+        lmms-eval-tasks board out/qwen out/internvl --out board.html
+        lmms-eval-tasks board results/* --task mvp_mini --format markdown
+    """
+    with open_output("board", form) as output:
+        _show(output, runs, out, names or (), task)
+
+
+def _show(output: Output, sources: Sequence[Path], out: Path | None, names: Sequence[str], task: str) -> None:
+    from lmms_eval_tasks.board.page import write_board
+    from lmms_eval_tasks.board.printed import RANKS, TESTS, board_tables, overview_table
+    from lmms_eval_tasks.board.runs import name_scored
+    from lmms_eval_tasks.board.tables import build_tables
+
+    scored = [_read(source) for source in sources]
+    refuse_doubled([one.path for one in scored], sources)
+    for one in scored:
+        for note in one.notes:
+            output.note(f"note: {note}.", style="yellow", whole=True)
+    tables = build_tables(name_scored(scored, names), task)
+    for table in ([overview_table(tables)] if len(tables) > 1 else []) + board_tables(tables):
+        output.table(table)
+    output.note(f"{RANKS} {TESTS}")
+    if out:
+        write_board(tables, out)
+        output.note(f"Page: {out.absolute()}")
+
+
+def _read(source: Path) -> ScoredRun:
+    """The scores of a run.
+
+    Raises:
+        InputError: where it cannot be read; of a run without a file of scores it says what makes one.
+    """
+    try:
+        return read_scored(source)
+    except InputError as error:
+        if source.is_file() or any(source.rglob(f"*{SCORES}")):
+            raise
+        raise InputError(
+            f"{error}\n  A board is of files of scores, and {source} has none: `lmms-eval-tasks rescore RUN --out DIR` "
+            "makes it where the run's sample logs are."
+        ) from None
