@@ -1,4 +1,4 @@
-"""The page on sharing: its blocks run, in order, and what it says of loggers is so."""
+"""The page on sharing: its commands run, and its statements about loggers hold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "sharing.md"
 EXPORTS, LOGGED = blocks(PAGE)[:-1], blocks(PAGE)[-1]
 
 
-def test_its_exports_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_export_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     monkeypatch.chdir(tmp_path)
     write_exported_run(Path("out", "qwen"))

@@ -25,13 +25,16 @@ Runs = Annotated[list[Path], typer.Argument(help="Output folders of runs; of eac
 def hub(
     runs: Runs,
     out: Annotated[
-        Path, typer.Option(help="Folder for the files, as a clone of the model's repository.", show_default=False)
+        Path,
+        typer.Option(
+            file_okay=False, help="Folder for the files, such as a clone of the model's repository.", show_default=False
+        ),
     ],
 ) -> None:
-    """Write what a model's repository on the Hugging Face hub takes: .eval_results, and a section of its card.
+    """Write the files of a model's repository on the Hugging Face hub: .eval_results, and a section of its card.
 
-    Entries are of official releases alone, all of their items shown and scored; what has none is listed with the
-    reason, and has its place in the section. Only scores and facts of the card are in them, and no item.
+    Only scores of a whole official release, with all items shown and scored, have an entry. The others are listed with
+    the reason, and are in the section alone. The files hold scores and facts of the run card, and nothing of an item.
 
     Examples:
         {command} out/qwen --out qwen-repository
@@ -47,7 +50,10 @@ def hub(
 def every_eval_ever(
     runs: Runs,
     out: Annotated[
-        Path, typer.Option(help="Folder for the files, as a checkout of the datastore.", show_default=False)
+        Path,
+        typer.Option(
+            file_okay=False, help="Folder for the files, such as a clone of the datastore.", show_default=False
+        ),
     ],
     evaluator: Annotated[str, typer.Option(help="Who ran the evaluation.", show_default=False)],
     relation: Annotated[
@@ -58,12 +64,14 @@ def every_eval_ever(
         typer.Option("--model", help="A model's id, DEVELOPER/MODEL; once for each run, in their order."),
     ] = None,
     deployment: Annotated[Deployment, typer.Option(help="Who ran the model.")] = Deployment.UNKNOWN,
-    weights: Annotated[Availability, typer.Option(help="Whether its weights can be had.")] = Availability.UNKNOWN,
+    weights: Annotated[
+        Availability, typer.Option(help="Whether the model's weights are public.")
+    ] = Availability.UNKNOWN,
 ) -> None:
     """Write runs as Every Eval Ever's datastore takes them: one JSON file for each run and benchmark.
 
-    The model's id is read from the run's card where it came from the hub. Only scores and facts of the card are in
-    the files, and no item.
+    Without --model, the model's id is read from the run's card if the weights came from the hub. The files hold scores
+    and facts of the run card, and nothing of an item.
 
     Examples:
         {command} out/qwen --out eee --evaluator Lab --relation third_party

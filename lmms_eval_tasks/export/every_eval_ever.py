@@ -99,15 +99,16 @@ def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[P
     """
     model = model or hub_model(run)
     if not _MODEL.fullmatch(model):
-        got = f"but got {describe(model)}" if model else "which its card does not tell"
+        got = f"but got {describe(model)}" if model else "which its card does not have"
         raise InputError(f"{run.path}: Expected the model's id as DEVELOPER/MODEL by --model, {got}.")
     left_out = [f"{part.name}: SAMPLE DATA, not the benchmark" for part in run.scores.parts if is_sample(part)]
     files = {}
     for benchmark in dict.fromkeys(part.benchmark for part in run.scores.parts):
         parts = [part for part in run.scores.parts if part.benchmark == benchmark and not is_sample(part)]
         results = [result for part in parts for result in _results(run, part)]
-        if not benchmark or not results:
-            left_out += [f"{part.name}: of no benchmark here, or no score with a direction" for part in parts]
+        if not results or card_of(parts[0]) is None:
+            reason = "a benchmark that is not installed here, or no score of which more or less is better"
+            left_out += [f"{part.name}: {reason}" for part in parts]
             continue
         text = json.dumps(_record(run, benchmark, model, evaluator, results), indent=2, allow_nan=False) + "\n"
         developer, _, name = model.partition("/")

@@ -52,8 +52,8 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
         Files by their paths below the repository, and what has no entry, with the reason.
 
     Raises:
-        InputError: where the runs are of several models, hold a task twice, or have nothing to tell; where their date
-            is not known; where the installed huggingface_hub has no such entries.
+        InputError: where the runs are of several models, hold a task twice, or have no score of real data; where their
+            date is not known; where the installed huggingface_hub has no such entries.
     """
     if EvalResultEntry is None:
         raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
@@ -85,7 +85,7 @@ def _why_not(part: PartScores) -> str:
     if leading_score(part) is None:
         return "its leading score has no value"
     if card is None:
-        return "no benchmark of this installation"
+        return "a benchmark that is not installed here"
     if reason := why_not_whole(part):
         return reason
     return "" if card.hub_id else f"no dataset of {card.title} is known on the hub"
@@ -108,7 +108,7 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
     """A score in words: its name and unit, its interval, and what it stands on."""
     unit = {"%": "in percent", "points": "in percentage points"}.get(score.unit, score.unit)
     name = f"{score.title} {unit}".strip()
-    if score.low is None or score.high is None:
+    if score.low is None or score.high is None or score.groups is None or score.items is None:
         return f"{name}, without an interval"
     interval = Number(score.value, score.low, score.high, digits=DIGITS).interval_text
     return f"{name}, 95% interval {interval}, {score.groups:,} groups of {score.items:,} items"

@@ -80,7 +80,7 @@ def test_it_has_the_scores_with_intervals_and_facts_of_the_card(make_run: MakeRu
     assert "secret" not in json.dumps(record)
 
 
-def test_what_is_less_than_the_official_release_is_not_called_that(make_run: MakeRun) -> None:
+def test_a_part_of_the_official_release_is_not_labelled_as_the_dataset(make_run: MakeRun) -> None:
     _, record = record_of(make_run(data=DataSet(kind=SetKind.PART, items=60, of=120)))
     for result in record["evaluation_results"]:
         assert result["source_data"]["source_type"] == "other"
@@ -90,7 +90,7 @@ def test_what_is_less_than_the_official_release_is_not_called_that(make_run: Mak
 
 
 @pytest.mark.parametrize(("zone", "hours"), [(None, 8), ("Asia/Singapore", 8), ("UTC", 0), ("America/New_York", -5)])
-def test_its_times_are_those_of_the_run(zone: str | None, hours: int, make_run: MakeRun) -> None:
+def test_timestamps_are_those_of_the_run_in_its_time_zone(zone: str | None, hours: int, make_run: MakeRun) -> None:
     results = ResultsFile.model_validate(
         {"configs": {}, "group_subtasks": {}, "config": {"resolved_cli_args": {"timezone": zone}}}
     )

@@ -70,7 +70,7 @@ def test_the_section_has_a_table_and_how_it_was_made(make_run: MakeRun) -> None:
         (WHOLE, {"view": "one_frame"}, "the view one_frame of its items"),
         (WHOLE, {"outcomes": {"correct": 70, "unscored": 50}}, "50 of 120 items not scored"),
         (WHOLE, {"outcomes": {}}, "made without --log_samples, so that nobody can tell how many items were scored"),
-        (WHOLE, {"benchmark": "lamps"}, "no benchmark of this installation"),
+        (WHOLE, {"benchmark": "lamps"}, "a benchmark that is not installed here"),
     ],
 )
 def test_what_is_less_than_the_official_release_has_no_entry(

@@ -62,7 +62,7 @@ class PartScores(_Part):
 
     name: str
     """The task or group."""
-    tasks: list[str]
+    tasks: Annotated[list[str], Field(min_length=1)]
     """Its tasks; their scores count equally."""
     benchmark: str
     """Its benchmark; empty where this package knows none."""
