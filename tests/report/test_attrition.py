@@ -77,12 +77,12 @@ def test_a_built_set_shows_what_each_step_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"start": "clips", "rows": -1, "steps": []}', "\\xff"])
-def test_a_file_that_does_not_say_it_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_of_attrition_is_refused(tmp_path: Path, text: str) -> None:
     source = tmp_path / "release"
     source.mkdir()
     mark_as_built(source)
     (source / ATTRITION).write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"attrition\.json does not say what a build left of a set") as error:
+    with pytest.raises(InputError, match=r"attrition\.json cannot be read as the steps of a build") as error:
         prepare(source)
-    assert "Remedy: give the command again that built the set, or delete the file." in str(error.value)
+    assert "Remedy: build the set again, or delete the file." in str(error.value)
     assert not (tmp_path / "home" / read_card("causalvqa").name / "manifest.json").exists()

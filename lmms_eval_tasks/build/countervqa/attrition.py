@@ -76,7 +76,7 @@ class Attrition:
         return BuiltTable("Attrition", ("step", "here", "paper"), [*cells, removed])
 
     def as_steps(self) -> SetAttrition:
-        """The same as the set itself says it: clips, and from the candidates on questions."""
+        """The same as it is kept with the set: clips, and from the candidates on questions."""
         unlinked = self.annotated - self.linked
         steps: tuple[tuple[str, int, int, Mapping[str, int]], ...] = (
             ("clips with causal links", self.annotated, self.linked, {"no links": unlinked} if unlinked else {}),

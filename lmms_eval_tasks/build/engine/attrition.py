@@ -46,7 +46,7 @@ class StepCounts:
         }
 
     def as_step(self) -> AttritionStep:
-        """The counts as the set itself says them."""
+        """The counts as they are kept with the set."""
         return AttritionStep(step=self.name, came=self.came, left=self.left, removed=_sorted(self.removed))
 
 

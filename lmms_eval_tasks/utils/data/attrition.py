@@ -1,4 +1,4 @@
-"""What was left of a set on the way to it, as `build` writes it beside the set and the manifest keeps it."""
+"""How many rows each step of a build left: `build` writes it beside the set, and the manifest keeps it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 
 ATTRITION = "attrition.json"
-"""The file of a built set that says it."""
+"""The file of a built set that has it."""
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -62,7 +62,7 @@ def write_attrition(attrition: SetAttrition, folder: Path) -> None:
 
 
 def read_attrition(source: str | Path) -> SetAttrition | None:
-    """What the source of a prepared set says of its making; None where it says nothing.
+    """The attrition of the set that is prepared from a source; None where no file has it.
 
     Args:
         source: The set's folder, or a file in it.
@@ -78,6 +78,6 @@ def read_attrition(source: str | Path) -> SetAttrition | None:
         return SetAttrition.model_validate_json(file.read_bytes())
     except (OSError, ValidationError) as error:
         raise InputError(
-            f"{file} does not say what a build left of a set at each step, and nothing was written.\n"
-            "Remedy: give the command again that built the set, or delete the file."
+            f"{file} cannot be read as the steps of a build, and nothing was prepared.\n"
+            "Remedy: build the set again, or delete the file."
         ) from error

@@ -98,7 +98,7 @@ class Build:
 
         Raises:
             InputError: the disk cannot hold the clips, the folder named for them holds none, another set would be
-                replaced without leave, a build's word on the set cannot be read, or what clips are to be made of is
+                replaced without leave, the set's attrition cannot be read, or what clips are to be made of is
                 damaged (all of it is listed).
             ValueError: a clip's name does not begin with the split's.
         """

@@ -49,7 +49,7 @@ class SplitManifest(BaseModel):
         missing: Those that cannot be shown, and why.
         warnings: What is unusual in it, a sentence each.
         table_sha256: SHA-256 of the table's file in hexadecimal.
-        attrition: What each step of a build left; None where the set was not built, or does not say it.
+        attrition: What each step of a build left; None where the set was not built, or has no file of it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -28,7 +28,7 @@ class Panel:
         note: How to read it.
         wide: Whether it takes the page's whole width.
         table: Names and numbers that no figure would show better. What stands above and below it is shown with it.
-        linked: What is said of some items to their ids, which lead to where the page shows them.
+        linked: A line about some items to their ids, each of which is a link to where the page shows the item.
     """
 
     title: str
