@@ -37,7 +37,7 @@ def test_scores_are_computed_where_there_is_no_file_of_them(results: Path) -> No
     assert read.results is not None and read.results.model_name == "replay weak"
 
 
-def test_they_are_those_of_the_file_also_where_nothing_else_is_kept(results: Path) -> None:
+def test_scores_are_read_from_their_file_though_results_and_logs_are_gone(results: Path) -> None:
     scores = write_scores(results, model="kept")
     results.with_name("20261121_run_card.json").write_text(json.dumps({"run": {"date": "20261121"}}), encoding="utf-8")
     assert read_scored(results.parent).scores == scores

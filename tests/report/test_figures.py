@@ -78,7 +78,7 @@ def test_every_figure_has_a_file_name_of_its_own_whatever_its_run_is_called(runs
     assert isinstance(figures[f"{TASK}.pair-accuracy"], DotPlot)
 
 
-def test_a_file_is_no_folder_for_figures(runs: list[Path], tmp_path: Path) -> None:
+def test_an_existing_file_is_refused_as_the_folder_for_figures(runs: list[Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = report(*runs, "--figures", tmp_path / "file")
     assert result.exit_code == 2 and "'--figures'" in result.output and "accuracy" not in result.stdout

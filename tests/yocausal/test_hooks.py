@@ -298,7 +298,7 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
 
 
 def test_a_report_draws_the_losses_against_the_timestep() -> None:
-    said = [
+    answers = [
         DenoisingResponse(
             item_id=f"animal_{number}",
             loss=Directed(forward=1.0, backward=2.0),
@@ -308,7 +308,7 @@ def test_a_report_draws_the_losses_against_the_timestep() -> None:
         )
         for number in (1, 2, 6)
     ]
-    logged = [STATE.process_results(doc(one.item_id), [one.to_json()])["record"] for one in said]
+    logged = [STATE.process_results(doc(one.item_id), [one.to_json()])["record"] for one in answers]
     (panel,) = [one for one in panels("yocausal", [RunRecords("1", "Toy", [list(map(Record.from_json, logged))])])
                 if one.title == "Loss against the timestep"]  # fmt: skip
     rows = panel.all_figures[0].table().rows

@@ -50,7 +50,7 @@ function makeGraph({ item, block }, runs, video) {
     const y = bottom + row * CLAIM_APART + 28, [from, to] = [middle(cause), middle(effect)];
     const group = ofRun(run, makeSvg("g", { class: `claim${holds ? "" : " denies"}${right ? "" : " wrong"}` }));
     for (const at of [cause, effect]) group.append(makeSvg("line", { class: "guide", x1: middle(at), x2: middle(at), y1: top(at) + EVENT.height, y2: y }));
-    group.append(makeSvg("path", { class: "said", d: `M${from} ${y}H${to}` }));
+    group.append(makeSvg("path", { class: "between", d: `M${from} ${y}H${to}` }));
     for (const at of [cause, effect]) group.append(makeSvg("circle", { cx: middle(at), cy: y, r: 4 }));
     const words = makeSvg("text", { x: Math.min(from, to) + 8, y: y - 8 });
     words.textContent = `${right ? "✓" : "✗"} ${about.runs[run][0]}: ${claimText(holds, right)}`;
@@ -64,10 +64,10 @@ function makeGraph({ item, block }, runs, video) {
   shown.setAttribute("role", "region");
   shown.setAttribute("aria-label", "The graph of the clip");
   const box = make("div", "event-graph", shown, makeKey(asked.length > 0, onPath.size > 0, claims.length > 0));
-  const said = (cause, effect) => `${label(cause)} → ${label(effect)}`;
+  const inWords = (cause, effect) => `${label(cause)} → ${label(effect)}`;
   box.append(make("details", "", make("summary", "", `The same in words: ${links.length} link${links.length === 1 ? "" : "s"}`),
-    make("ul", "", ...links.map(([cause, effect]) => make("li", "", said(cause, effect), onPath.has(String([cause, effect])) ? " (on the question's path)" : null))),
-    claims.length ? make("ul", "", ...claims.map(([run, cause, effect, holds, right]) => make("li", "", badge(run), ` ${said(cause, effect)}: ${claimText(holds, right)}`))) : null));
+    make("ul", "", ...links.map(([cause, effect]) => make("li", "", inWords(cause, effect), onPath.has(String([cause, effect])) ? " (on the question's path)" : null))),
+    claims.length ? make("ul", "", ...claims.map(([run, cause, effect, holds, right]) => make("li", "", badge(run), ` ${inWords(cause, effect)}: ${claimText(holds, right)}`))) : null));
   // What is asked about is in sight, where the graph is wider than its place.
   if (asked.length) requestAnimationFrame(() => { shown.scrollLeft = Math.min(...asked.map(left)) - EDGE; });
   return box;

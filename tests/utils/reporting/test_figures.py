@@ -94,7 +94,7 @@ def line_through(known: dict[float, float], value: float) -> float:
 
 
 @pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
-def test_no_text_becomes_markup_and_none_says_what_it_should_not(place: int) -> None:
+def test_texts_of_figures_are_escaped(place: int) -> None:
     figure = every_figure(NASTY)[place]
     (element,) = page_figures([figure])
     root = ElementTree.fromstring(element)

@@ -50,13 +50,11 @@ def page_svg(drawn: bytes, caption: str, titles: Mapping[str, Sequence[str]], pr
 
 def _artist(group: ElementTree.Element, titles: Mapping[str, Sequence[str]], prefix: str) -> list[ElementTree.Element]:
     """What one artist drew, without the groups around it."""
-    ids = group.get("id", "")
     marks = [one for one in group.iter() if one.tag in (f"{_SVG}use", f"{_SVG}path", f"{_SVG}text")]
     defined = [one for defs in group.iter(f"{_SVG}defs") for one in defs]
     seen = [one for one in marks if one not in defined]
-    said = titles.get(ids, ())
     shown = [_element(one, prefix) for one in seen]
-    for element, title in zip(shown, said, strict=False):
+    for element, title in zip(shown, titles.get(group.get("id", ""), ()), strict=False):
         ElementTree.SubElement(element, "title").text = printable(" ".join(title.split()))
     if not defined:
         return shown
