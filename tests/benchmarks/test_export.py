@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -27,23 +26,14 @@ from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.scores_file import scores_path, scores_text
 from lmms_eval_tasks.utils.scoring.log_forms import LogLine
 from lmms_eval_tasks.utils.scoring.records import Outcome
-from lmms_eval_tasks.utils.stats import estimates
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 MARK = "Canary"
 LICENSED = "doc", "target", "arguments", "resps", "filtered_resps", "input", "input_media"
 """Of a line of a sample log, what lmms-eval writes of an item and its answers."""
 OF_MACHINE = "command", "data source", "release sha256", "arguments", "checkpoint", "system instruction"
 """Fields of a card that name what is on a machine."""
 WHOLE = DataSet(kind=SetKind.OFFICIAL, items=60, of=60).model_dump(mode="json")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws() -> Iterator[None]:
-    """How wide an interval is does not matter here."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("intervals", "macro_interval"):
-            patch.setattr(estimates, name, partial(getattr(estimates, name), draws=50))
-        yield
 
 
 def chosen(benchmark: str) -> list[tuple[str, str]]:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-
 import pytest
 from graded_records import records_of
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.thorough.scores import check_scores, unreached
-from lmms_eval_tasks.utils.stats import estimates
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 KINDS = [(name, kind) for name, benchmark in registry().benchmarks.items() for kind in benchmark.kinds]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws() -> Iterator[None]:
-    """A hundred draws tell whether an interval holds its score as well as ten thousand."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("intervals", "macro_interval"):
-            patch.setattr(estimates, name, partial(getattr(estimates, name), draws=100))
-        yield
 
 
 @pytest.mark.slow

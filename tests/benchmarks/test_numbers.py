@@ -6,7 +6,7 @@ Over all tasks and groups of all benchmarks, all views, all scores and all parts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,18 +15,9 @@ from graded_records import records_of
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.thorough.finished import Finished, every_name, finish
 from lmms_eval_tasks.thorough.numbers import CHECKS, stratum_panels
-from lmms_eval_tasks.utils.stats import estimates
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 NAMES = [(benchmark, *pair) for benchmark in registry().benchmarks for pair in every_name(benchmark)]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_draws() -> Iterator[None]:
-    """What an interval stands on does not depend on how many draws it is made of."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("intervals", "macro_interval"):
-            patch.setattr(estimates, name, partial(getattr(estimates, name), draws=50))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -105,8 +105,8 @@ def sometimes(seed: int, right: float) -> Answer:
                 windows=[WindowRecord(start=0, stop=16, borrowed=0, skipped=0, latents=4)],
             ).to_json()
         if task == "countervqa":
-            said = {"yes": ("Yes", "No"), "no": ("No", "Yes")}[doc["answer"]][not is_right]
-            return f"{said}."
+            verdict = {"yes": ("Yes", "No"), "no": ("No", "Yes")}[doc["answer"]][not is_right]
+            return f"{verdict}."
         letters = "ABCDE"[: len(doc["options"])]
         wrong = letters.replace(doc["answer"], "")
         letter = doc["answer"] if is_right else wrong[int(chance(doc["item_id"], "letter") * len(wrong))]

@@ -64,6 +64,8 @@ def commands_on_path(host: WarmHost, scripts: Path) -> Iterator[Path]:
         with socketserver.UnixStreamServer(address, Answer) as server:
             serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
             serving.start()
-            yield Path(made)
-            server.shutdown()
-            serving.join()
+            try:
+                yield Path(made)
+            finally:
+                server.shutdown()
+                serving.join()
