@@ -13,6 +13,7 @@ from logged_runs import TASK, write_records
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.utils.runs.results_file import BYPASS
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 
@@ -165,8 +166,13 @@ def test_runs_that_cannot_be_set_beside_people(tmp_path: Path) -> None:
 def test_a_page_shows_what_people_and_runs_share(tmp_path: Path) -> None:
     runs = [write_example_run(tmp_path / name, answers) for name, answers in (("one", FIRST), ("two", SECOND))]
     people = ("--people", EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
+    # A run whose answers were kept and not scored has no place on the page.
+    predicted = write_example_run(tmp_path / "predicted")
+    (log,) = predicted.glob("*_samples_*.jsonl")
+    lines = [json.loads(line) | {BYPASS: 999} for line in log.read_text(encoding="utf-8").splitlines()]
+    log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(app, ["report", *map(str, (*runs, "--html", page, *people))])
+    result = CliRunner().invoke(app, ["report", *map(str, (*runs, predicted, "--html", page, *people))])
     assert result.exit_code == 0, result.output
     written = page.read_text(encoding="utf-8")
     assert "<caption>12 items in 6 groups, 3 people each</caption>" in written

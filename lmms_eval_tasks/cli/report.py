@@ -93,9 +93,9 @@ def report(
         ]
         for run in opened:
             if run.only_predicted:
-                items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
-                said = f"{run.title}: answers to {items}. {NOT_SCORED.format(run=run.path)}"
-                output.warn(said, style="none", whole=True)
+                answered = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
+                note = f"{run.title}: answers to {answered}. {NOT_SCORED.format(run=run.path)}"
+                output.warn(note, style="none", whole=True)
         read = [run for run in opened if not run.only_predicted]
         if not read:
             if wanted := html or figures:

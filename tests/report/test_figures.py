@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.figures import figures_of, write_figures
+from lmms_eval_tasks.report.figures import LONGEST_NAME, figures_of, write_figures
 from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.report.tables import score_tables
 from lmms_eval_tasks.utils.core.cells import Number
@@ -66,12 +66,15 @@ def test_the_numbers_of_a_figure_are_those_of_the_score_table(runs: list[Path], 
             ]  # fmt: skip
 
 
-def test_figures_whose_names_would_be_one_have_two(runs: list[Path]) -> None:
-    read = [replace(read_run(run), name=name) for run, name in zip(runs, ("a b", "a+b"), strict=True)]
+def test_every_figure_has_a_file_name_of_its_own_whatever_its_run_is_called(runs: list[Path]) -> None:
+    names = "a b", "a+b", "A_b", "../模型 7B", "\ud800", "x" * 300
+    read = [replace(read_run(runs[0]), name=name) for name in names]
     figures = figures_of(build_sections(read, TASK)[1])
-    assert [stem for stem in figures if "letters" in stem] == [
-        f"{TASK}.letters-expected-answered.a-b", f"{TASK}.letters-expected-answered.a-b-2"
+    panel = f"{TASK}.letters-expected-answered"
+    assert [stem.removeprefix(panel) for stem in figures if stem.startswith(panel)][:-1] == [
+        ".a-b", ".a-b-2", ".a-b-3", ".模型-7b", ""
     ]  # fmt: skip
+    assert max(map(len, figures)) == LONGEST_NAME
     assert isinstance(figures[f"{TASK}.pair-accuracy"], DotPlot)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
 
-from lmms_eval_tasks.utils.reporting.figures import Bounds, Line, LinePlot, Place
+from lmms_eval_tasks.utils.reporting.figures import Line, LinePlot, Place, fit_axis
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 
@@ -39,21 +38,11 @@ def timestep_plot(
     ]
     named, tag = (run.name, run.tag) if run else ("", "")
     axis = f"{metric.title}, {metric.unit}" if metric.unit else metric.title
-    return LinePlot(
-        caption, lines, "timestep", (axis, _ends(metric, lines)), rule, metric.unit, digits, name=named, tag=tag
-    )
+    ends = [end for line in lines for place in line.places for end in (place.score.low, place.score.high)]
+    bounds = fit_axis(metric.bounds, ends)
+    return LinePlot(caption, lines, "timestep", (axis, bounds), rule, metric.unit, digits, name=named, tag=tag)
 
 
 def _places(run: RunRecords, metric_at: Callable[[float], Metric], timesteps: Sequence[float]) -> list[Place]:
     scores = ((timestep, run.estimate(metric_at(timestep))) for timestep in timesteps)
     return [Place("", timestep, score) for timestep, score in scores if score]
-
-
-def _ends(metric: Metric, lines: Sequence[Line]) -> Bounds:
-    """The score's bounds, or what holds all intervals where it has none."""
-    if all(map(isfinite, metric.bounds)):
-        return metric.bounds
-    ends = [end for line in lines for place in line.places for end in (place.score.low, place.score.high)]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    beside = 0.05 * (high - low) or abs(high) * 0.05 or 1.0
-    return max(low - beside, metric.bounds[0]), min(high + beside, metric.bounds[1])

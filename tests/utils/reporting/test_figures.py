@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -31,6 +32,7 @@ from lmms_eval_tasks.utils.reporting.figures import (
     share_plot,
 )
 from lmms_eval_tasks.utils.reporting.figures.files import DOTS_PER_INCH, FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.figures.grids import FAINTEST, FULLEST
 from lmms_eval_tasks.utils.reporting.figures.sheet import SMALL, WIDTH, cut, measure, ticks
 from lmms_eval_tasks.utils.reporting.palette import INKS
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
@@ -261,6 +263,7 @@ def test_the_page_has_its_own_colours_and_every_id_once() -> None:
         assert "#" not in re.sub(r'href="#[^"]+"', "", bare)
 
 
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from")
 @settings(deadline=None, max_examples=30)
 @given(st.text(max_size=60), st.floats(10, 100))
 def test_a_cut_text_is_no_wider_than_its_room(text: str, most: float) -> None:
@@ -280,3 +283,30 @@ def test_the_axis_of_a_difference_holds_every_value_and_no_more_than_there_can_b
     assert [fit_axis((-100.0, 100.0), values) for values in ([], [-21.0, 3.0], [99.0, -120.0])] == [
         (-20.0, 20.0), (-40.0, 40.0), (-100.0, 100.0),
     ]  # fmt: skip
+
+
+def test_an_axis_without_bounds_holds_every_value() -> None:
+    assert [fit_axis((0.0, math.inf), values) for values in ([], [2.0, 4.0], [1.0, 21.0])] == [
+        (0.0, 1.05), (1.9, 4.1), (0.0, 22.0),
+    ]  # fmt: skip
+    assert fit_axis((-math.inf, math.inf), [-5.0]) == (-5.25, -4.75)
+    cells = {("r", "c"): Estimate(-1.0, -2.0, 0.0, 5), ("r", "d"): Estimate(3.0, 2.0, 4.0, 5)}
+    faint, full = re.findall(r"opacity:([\d.]+)", page_figures([heat_map("", "r", "cd", cells, (-math.inf, 9.0))])[0])
+    assert FAINTEST < float(faint) < float(full) < FULLEST
+
+
+def test_letters_that_the_font_lacks_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    for figure in every_figure("模型\ud800"):
+        figure_files(figure)
+        page_figures([figure])
+    assert not recwarn.list
+
+
+def test_a_stratum_that_is_called_like_a_run_has_no_runs_mark() -> None:
+    cells = {(row, "1"): FOUND for row in ("1", "2")}
+    root = shown(heat_map("difficulty by run", ["1", "2"], ["1"], cells, (0, 100), tags={"1": "1"}))
+    assert len(list(root.iter("use"))) == 1
+
+
+def test_a_plot_without_dots_is_empty() -> None:
+    assert "axis" in texts(DotPlot("c", [], (0, 100), "axis", 25))

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 Bounds = tuple[float, float]
 
 
 def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
-    """The axis of a score with some bounds: all of them, or for a difference, in twenties around zero, what holds all
-    values."""
-    low, most = bounds
-    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), most)
+    """The axis of a score with some bounds: from one to the other.
+
+    The axis of a difference, whose lower bound is negative, reaches as far on both sides of zero as all values need, in
+    twenties. Where a bound is infinite, the axis is a little wider than the values.
+    """
+    low, high = bounds
+    if not all(map(isfinite, bounds)):
+        least, most = min(values, default=0.0), max(values, default=1.0)
+        beside = 0.05 * (most - least) or 0.05 * abs(most) or 1.0
+        return max(least - beside, low), min(most + beside, high)
+    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), high)
     return (-reach, reach) if low < 0 else bounds
 
 

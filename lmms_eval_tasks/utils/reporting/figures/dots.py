@@ -86,7 +86,7 @@ class DotPlot(Figure):
         begin = left + drawing.BADGE / 2 + 3
         width = drawing.WIDTH - begin - right - drawing.BADGE / 2 - 4
         height = drawing.LINE * len(self.dots)
-        frame = sheet.frame(begin, width, height, self.bounds, (len(self.dots), 0.0))
+        frame = sheet.frame(begin, width, height, self.bounds, (max(len(self.dots), 1), 0.0))
         if self.rule is not None:
             frame.rule(x=self.rule)
         above = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -68,10 +69,14 @@ def _saved(sheet: Sheet, form: FigureFile) -> bytes:
 
 @contextmanager
 def _settings(text_as_text: bool = False) -> Iterator[None]:
-    """Matplotlib's own settings, whatever a user's are, with fonts embedded and ids that are always the same."""
+    """Matplotlib's own settings, whatever a user's are, with fonts embedded and ids that are always the same.
+
+    No warning comes of letters that the font lacks: they are drawn as boxes.
+    """
     import matplotlib
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(
             {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.reporting.figures.axis import Bounds
+from lmms_eval_tasks.utils.reporting.figures.axis import Bounds, fit_axis
 from lmms_eval_tasks.utils.reporting.figures.figure import Figure
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
@@ -29,8 +30,9 @@ class HeatMap(Figure):
         rows: Names of the rows.
         columns: Names of the columns.
         cells: Row and column to the score there; None where there is none.
-        bounds: The values of the faintest and of the fullest colour, in the score's unit.
-        tags: Names of rows or columns that are runs, to the runs' numbers.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit; where one is infinite, the
+            scores' own range is taken.
+        tags: Names of columns that are runs, to the runs' numbers.
     """
 
     rows: Sequence[str]
@@ -45,12 +47,14 @@ class HeatMap(Figure):
         for row in self.rows:
             scores = (self.cells.get((row, column)) for column in self.columns)
             numbers = (Number(one.value, one.low, one.high, one.groups) if one else "" for one in scores)
-            table.add_row(self._named(row), *numbers)
+            table.add_row(row, *numbers)
         return table
 
     def draw_on(self, sheet: Sheet) -> None:
         """Cells in bands of as many columns as fit."""
         low, high = self.bounds
+        if not (isfinite(low) and isfinite(high)):
+            low, high = fit_axis(self.bounds, [one.value for one in self.cells.values() if one])
         shown = {
             key: _Shown(Number(one.value).text, (one.value - low) / (high - low), f"{one.groups:,}", title=Number(
                 one.value, one.low, one.high).text)
@@ -120,10 +124,11 @@ def _draw_grid(
 
     size, small, line = drawing.BASE, drawing.SMALL, drawing.LINE
     names = [drawing.one_line(row) for row in (*rows, corner)]
-    badge = drawing.BADGE + 3 if any(row in tags for row in rows) else 0.0
-    left = min(max(drawing.measure(name, size) for name in names) + badge, 84.0) + 4
+    left = min(max(drawing.measure(name, size) for name in names), 84.0) + 4
     widest = max((drawing.measure(text, size) for one in cells.values() for text in (one.text, one.below)), default=0)
-    words = max((drawing.measure(word, small) for name in columns for word in name.split()), default=0.0)
+    words = max(
+        (drawing.measure(word, small) for name in columns for word in drawing.one_line(name).split()), default=0.0
+    )
     width = max(widest + 4, min(words + 3, 46.0), 20.0)
     beside = max(int((drawing.WIDTH - left) // width), 1)
     bands = -(-len(columns) // beside)
@@ -148,10 +153,7 @@ def _draw_grid(
                 sheet.write(text, middle, down, small, "muted", "center")
         for row in rows:
             top = sheet.room(height)
-            if row in tags:
-                sheet.badge(tags[row], drawing.BADGE / 2, top + height / 2)
-            begin = drawing.BADGE + 3 if row in tags else 0.0
-            sheet.write(row, begin, top + height / 2, size, most=left - begin - 3)
+            sheet.write(row, 0, top + height / 2, size, most=left - 3)
             for place, column in enumerate(part):
                 _draw_cell(sheet, cells.get((row, column)), left + place * width, top, width, height)
         sheet.room(drawing.GAP if band + 1 < bands else 0)
@@ -194,9 +196,10 @@ def heat_map(
         columns: Names of the columns.
         cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
             the score stands on. One that is missing or None is empty.
-        bounds: The values of the faintest and of the fullest colour, in the score's unit.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit; where one is infinite, the
+            scores' own range is taken.
         run: The run that it is of, whose number and name stand above; None where it is of several.
-        tags: Names of rows or columns that are runs, to the runs' numbers.
+        tags: Names of columns that are runs, to the runs' numbers.
         name: What stands above it where it is of no run.
 
     Returns:
