@@ -21,8 +21,9 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> list[str | Path]:
-    """Six clips of two skills, and their vectors."""
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | Path]:
+    """Six clips of two skills, and their vectors; nothing is prepared."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     (tmp_path / "c.csv").write_text(
         "item_id,clip,question,answer,skill\n"
         "1,a.mp4,Which way?,left,motion\n2,b.mp4,Which way?,right,motion\n3,c.mp4,Which way?,left,motion\n"

@@ -13,8 +13,8 @@ RANKS = (
     "pairs of the table. Runs of one rank tie: no test tells them apart. Runs of two ranks may tie as well."
 )
 TESTS = (
-    "The tests use the intervals alone and not the items, so they tell fewer runs apart than a paired test: use "
-    "`lmms-eval-tasks compare` for two runs."
+    "The tests use the intervals alone and not the items, so they tell fewer runs apart than a paired test: for "
+    "two runs use lmms-eval-tasks compare."
 )
 """How ranks are to be read."""
 

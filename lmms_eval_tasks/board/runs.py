@@ -46,7 +46,7 @@ class BoardRun:
         number = self.parameters
         if number is None:
             return NOT_KNOWN
-        return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.1f}M"
+        return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
 
     @property
     def size_range(self) -> str:

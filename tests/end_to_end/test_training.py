@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_run import OWN, environment, own_command, run_host
+from host_run import SCRIPTS, environment, own_command, run_host
 from releases import Question, write_causalvqa
 
 from lmms_eval_tasks.installed.runs import read_run
@@ -86,7 +86,11 @@ def start_and_kill(world: Path, words: list[str], out: Path) -> None:
     home = world / "home"
     with (world / "printed").open("a") as printed:
         training = subprocess.Popen(
-            [str(OWN), *words], env=environment(home, None), stdout=printed, stderr=printed, start_new_session=True
+            [str(SCRIPTS / "lmms-eval-tasks"), *words],
+            env=environment(home, None),
+            stdout=printed,
+            stderr=printed,
+            start_new_session=True,
         )
         until = time.monotonic() + PATIENCE
         try:

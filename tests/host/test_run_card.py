@@ -84,7 +84,9 @@ def model(**attributes: Any) -> Any:
 
 def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(home)
-    inner = SimpleNamespace(config=SimpleNamespace(_commit_hash="c0ffee"), dtype="torch.bfloat16")
+    inner = SimpleNamespace(
+        config=SimpleNamespace(_commit_hash="c0ffee"), dtype="torch.bfloat16", num_parameters=lambda: 42
+    )
     qwen = model(max_num_frames=16, fps=None, min_pixels=3136, max_pixels=12544, model=inner, device="cuda:0")
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     monkeypatch.setattr("sys.argv", ["lmms-eval", "--tasks", "causalvqa", "--gen_kwargs", "a b"])
@@ -100,8 +102,8 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     }  # fmt: skip
     assert card["model"] == {
         "name": "qwen2_5_vl", "class": "some.Class", "arguments": "pretrained=org/name,max_num_frames=16",
-        "checkpoint": "org/name", "revision": "c0ffee", "precision": "bfloat16", "system instruction": "none",
-        "chat template": "the model's own",
+        "checkpoint": "org/name", "revision": "c0ffee", "precision": "bfloat16", "parameters": 42,
+        "system instruction": "none", "chat template": "the model's own",
     }  # fmt: skip
     assert card["frames"] == {
         "frames": 16, "fps": "not set", "least pixels": 3136, "most pixels": 12544, "height": None, "width": None,

@@ -80,7 +80,7 @@ def rank_scores(scores: Sequence[Scored], higher_is_better: bool = True) -> list
     apart: list[set[int]] = [{place} for place in range(len(scores))]
     for (one, other), p_value in zip(pairs, adjusted, strict=True):
         if p_value < LEVEL:
-            one_is_better = (scores[one].value > scores[other].value) is higher_is_better
+            one_is_better = (scores[one].value > scores[other].value) == higher_is_better
             better[other if one_is_better else one].add(one if one_is_better else other)
             apart[one].add(other)
             apart[other].add(one)
