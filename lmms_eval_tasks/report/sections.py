@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from lmms_eval_tasks.report.series import series_panels
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, fit_axis, heat_map
+from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, Figure, fit_axis, heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
@@ -107,9 +107,26 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         signatures=tuple(
             (one.tag, _signature(name, run, of, one.records)) for one, (_, run, of) in zip(runs, entries, strict=True)
         ),
-        panels=figures,
+        panels=tuple(_with_runs(panel, runs) for panel in figures),
         notes=tuple(note for note in reference_notes(references) if note not in in_figures),
     )
+
+
+def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
+    """A panel whose figures name the runs that they show by number, and say where scores are not of a whole release."""
+    names = {run.tag: run.name for run in runs}
+    reasons = {run.tag: run.apart for run in runs if run.apart}
+    alike = len(reasons) == len(runs) and len(set(reasons.values())) == 1
+    warning = next(iter(reasons.values())) if alike else "; ".join(f"run {tag}: {why}" for tag, why in reasons.items())
+    figures = [
+        replace(
+            figure,
+            run_names={tag: names[tag] for tag in figure.unnamed if tag in names},
+            warning=reasons.get(figure.tag, "") if figure.tag else warning,
+        )
+        for figure in panel.all_figures
+    ]
+    return replace(panel, figures=figures[0] if isinstance(panel.figures, Figure) else figures)
 
 
 def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Record]) -> str:
@@ -150,7 +167,9 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
             [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
         )
         unit = f", {reference.metric.unit}" if reference.metric.unit else ""
-        caption = f"{reference.metric.title} of the runs beside chance, people and published models"
+        beside = {"chance": "chance", "people": "people", "published": "published models"}
+        kinds = [name for kind, name in beside.items() if any(fact.kind == kind for fact in facts)]
+        caption = f"{reference.metric.title} of the runs" + (f" beside {', '.join(kinds)}" if kinds else "")
         caveats = "; ".join(human.caveat for human in reference.people) if whole else ""
         panels.append(
             Panel(
@@ -230,7 +249,17 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
         }
         caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
         bounds = reference.metric.bounds
-        maps.append(heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, bounds, run))
+        maps.append(
+            heat_map(
+                caption,
+                list(map(_plain, rows)),
+                list(map(_plain, columns)),
+                cells,
+                bounds,
+                run,
+                unit=reference.metric.unit,
+            )
+        )
     return Panel(f"{reference.heading} by {one} and {two}", maps, GROUPS_NOTE)
 
 
@@ -245,7 +274,9 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     }
     tags = {run.tag: run.tag for run in strata.runs}
     caption, bounds = f"{reference.metric.title} by {column} and run", reference.metric.bounds
-    figure = heat_map(caption, list(map(_plain, values)), list(tags), cells, bounds, tags=tags)
+    figure = heat_map(
+        caption, list(map(_plain, values)), list(tags), cells, bounds, tags=tags, unit=reference.metric.unit
+    )
     return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 

@@ -15,8 +15,10 @@ from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.figures import LONGEST_NAME, figures_of, write_figures
 from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.report.tables import score_tables
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.reporting.figures import DotPlot
+from lmms_eval_tasks.utils.reporting.figures.files import FigureFile, figure_files, page_figures
 
 TASK = "causalvqa_debug_paired"
 
@@ -64,6 +66,25 @@ def test_the_numbers_of_a_figure_are_those_of_the_score_table(runs: list[Path], 
             assert [float(written[name]) for name in ("value", "low", "high", "n")] == [
                 score.value, score.low, score.high, score.n
             ]  # fmt: skip
+
+
+def test_a_figure_names_its_runs_and_says_what_its_scores_are_not_of(runs: list[Path]) -> None:
+    read = [replace(read_run(run), label=name) for run, name in zip(runs, ("ours", "theirs"), strict=True)]
+    figures = figures_of(build_sections(read, TASK)[1])
+    by_stratum = figures[f"{TASK}.pair-accuracy-by-type"]
+    assert by_stratum.run_names == {"1": "ours", "2": "theirs"}
+    assert {row[1] for row in by_stratum.table().rows} == {"1 ours", "2 theirs"}
+    assert all(figure.warning for figure in figures.values())
+    files = figure_files(by_stratum)
+    assert by_stratum.warning in files[FigureFile.CSV].decode()
+    drawn = str(page_figures([by_stratum])[0])
+    assert all(f">{text}</text>" in drawn for text in ("ours", "theirs", "chance", by_stratum.warning))
+    # A figure of one run says it of that run; of the whole release none says anything.
+    one = figures[f"{TASK}.letters-expected-answered.ours"]
+    assert one.warning == read[0].apart([TASK]) and not one.run_names
+    whole = DataSet(kind=SetKind.OFFICIAL, items=1, of=1)
+    of_release = [replace(run, sets=dict.fromkeys(run.records, whole), limited="") for run in read]
+    assert not any(figure.warning for figure in figures_of(build_sections(of_release, TASK)[1]).values())
 
 
 def test_every_figure_has_a_file_name_of_its_own_whatever_its_run_is_called(runs: list[Path]) -> None:

@@ -215,7 +215,7 @@ def test_an_empty_cell_is_no_zero_and_the_fuller_is_the_higher() -> None:
     assert texts(figure) == ["c", "d", "r", "0.0", "5", "–", "s", "75.0", "1,200", "–"]
     full = [float(one) for one in re.findall(r"opacity:([\d.]+)", str(page_figures([figure])[0]))]
     assert full == [pytest.approx(0.03), pytest.approx(0.03 + 0.75 * 0.49)]
-    assert figure.table().rows[0] == ("r", Number(0.0, 0.0, 20.0, 5), "")
+    assert figure.table().rows[0] == ("r", Number(0.0, 0.0, 20.0, 5, "%"), "")
 
 
 def test_counts_show_their_sum_and_the_diagonal() -> None:

@@ -54,7 +54,7 @@ class DotPlot(Figure):
         dots: The lines.
         bounds: The axis's ends.
         axis: What the axis shows.
-        rule: Where a thin line crosses all lines, such as chance.
+        chance: Where a thin line crosses all lines.
         unit: Of the numbers.
         grouped: Whether a label that is that of the line above is not drawn again.
     """
@@ -62,15 +62,20 @@ class DotPlot(Figure):
     dots: Sequence[Dot]
     bounds: Bounds
     axis: str = ""
-    rule: float | None = None
+    chance: float | None = None
     unit: str = "%"
     grouped: bool = False
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, where labels are parts of the items."""
+        return tuple(dict.fromkeys(dot.tag for dot in self.dots if dot.tag)) if self.grouped else ()
 
     def table(self) -> FittingTable:
         """A row for each dot."""
         table = FittingTable(self.caption, ("", "run", "score"), names=2)
         for dot in self.dots:
-            named = dot.tag or ("" if dot.kind == "run" else dot.kind)
+            named = self.run_named(dot.tag) or ("" if dot.kind == "run" else dot.kind)
             table.add_row(dot.label, named, Number(dot.value, dot.low, dot.high, dot.groups, self.unit))
         return table
 
@@ -86,9 +91,14 @@ class DotPlot(Figure):
         begin = left + drawing.BADGE / 2 + 3
         width = drawing.WIDTH - begin - right - drawing.BADGE / 2 - 4
         height = drawing.LINE * len(self.dots)
+        labelled = self.chance is not None and all(dot.kind != "chance" for dot in self.dots)
+        above_frame = sheet.room(drawing.LINE * 0.8) + drawing.LINE * 0.4 if labelled else 0.0
         frame = sheet.frame(begin, width, height, self.bounds, (max(len(self.dots), 1), 0.0))
-        if self.rule is not None:
-            frame.rule(x=self.rule)
+        if self.chance is not None:
+            frame.rule(x=self.chance)
+            if labelled:
+                at, _ = frame.place(self.chance, 0.0)
+                sheet.write("chance", at, above_frame, drawing.SMALL, "muted", "center")
         above = None
         for place, (dot, number) in enumerate(zip(self.dots, numbers, strict=True)):
             middle = frame.top + drawing.LINE * (place + 0.5)

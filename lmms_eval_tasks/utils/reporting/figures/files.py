@@ -42,11 +42,14 @@ def figure_files(figure: Figure) -> dict[FigureFile, bytes]:
 
     Letters are embedded in the PDF, and outlines in the SVG. The CSV has the figure's table.
     """
-    table = Document("report", lmms_eval_tasks.__version__, [figure.table()])
+    table = figure.table()
+    if figure.warning:
+        table.warnings.append(f"{figure.warning}.")
+    document = Document("report", lmms_eval_tasks.__version__, [table])
     with _settings():
         sheet = figure.draw()
         drawn = {form: _saved(sheet, form) for form in _UNDATED}
-    return {**drawn, FigureFile.CSV: write_document(table, Format.CSV).encode()}
+    return {**drawn, FigureFile.CSV: write_document(document, Format.CSV).encode()}
 
 
 def page_figures(figures: Iterable[Figure]) -> list[Markup]:

@@ -33,6 +33,7 @@ class HeatMap(Figure):
         bounds: The values of the faintest and of the fullest colour, in the score's unit; where one is infinite, the
             scores' own range is taken.
         tags: Names of columns that are runs, to the runs' numbers.
+        unit: Of the scores.
     """
 
     rows: Sequence[str]
@@ -40,13 +41,19 @@ class HeatMap(Figure):
     cells: Mapping[tuple[str, str], Estimate | None]
     bounds: Bounds
     tags: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "%"
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, where columns have their numbers alone."""
+        return tuple(tag for column, tag in self.tags.items() if column == tag)
 
     def table(self) -> FittingTable:
         """The scores with their intervals, and how many groups each stands on."""
         table = FittingTable(self.caption, ("", *map(self._named, self.columns)))
         for row in self.rows:
             scores = (self.cells.get((row, column)) for column in self.columns)
-            numbers = (Number(one.value, one.low, one.high, one.groups) if one else "" for one in scores)
+            numbers = (Number(one.value, one.low, one.high, one.groups, self.unit) if one else "" for one in scores)
             table.add_row(row, *numbers)
         return table
 
@@ -65,7 +72,7 @@ class HeatMap(Figure):
 
     def _named(self, name: str) -> str:
         tag = self.tags.get(name, "")
-        return name if tag in ("", name) else f"{tag} {name}"
+        return self.run_named(tag) if tag == name else f"{tag} {name}" if tag else name
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,7 @@ def heat_map(
     *,
     tags: Mapping[str, str] | None = None,
     name: str = "",
+    unit: str = "%",
 ) -> HeatMap:
     """A score by two strata, in cells that are coloured by it.
 
@@ -201,12 +209,13 @@ def heat_map(
         run: The run that it is of, whose number and name stand above; None where it is of several.
         tags: Names of columns that are runs, to the runs' numbers.
         name: What stands above it where it is of no run.
+        unit: Of the scores.
 
     Returns:
         The figure, for a `Panel`.
     """
     named, tag = (run.name, run.tag) if run else (name, "")
-    return HeatMap(caption, rows, columns, cells, bounds, tags or {}, name=named, tag=tag)
+    return HeatMap(caption, rows, columns, cells, bounds, tags or {}, unit, name=named, tag=tag)
 
 
 def count_table(

@@ -46,6 +46,11 @@ class ScatterPlot(Figure):
     y: tuple[str, Bounds]
     rules: tuple[float, float]
 
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, whose points have their numbers alone."""
+        return tuple(point.tag for point in self.points if point.tag)
+
     def table(self) -> FittingTable:
         """A row for each point."""
         table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)

@@ -6,7 +6,7 @@ matplotlib: their ticks and labels take more time than all the rest, and know no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -187,6 +187,20 @@ class Sheet:
         self.marks([x], [y], ROUND, ground, size, [title] if title else [], where)
         across, down = frame.place(x, y) if frame else (x, y)
         self.write(tag, across, down, SMALL, number, "center", bold=True)
+
+    def end(self, runs: Mapping[str, str], warning: str) -> None:
+        """Below everything, the names of runs by their numbers, and a warning."""
+        at, middle = 0.0, 0.0
+        for tag, name in runs.items():
+            shown = cut(name, SMALL, WIDTH - BADGE - 3)
+            width = BADGE + 3 + measure(shown, SMALL)
+            if not middle or at + width > WIDTH:
+                at, middle = 0.0, self.room(LINE + 1) + LINE / 2 + 1
+            self.badge(tag, at + BADGE / 2, middle)
+            self.write(shown, at + BADGE + 3, middle, SMALL)
+            at += width + 8
+        if warning:
+            self.write(warning, 0, self.room(LINE + 1) + LINE / 2 + 1, SMALL, "muted", most=WIDTH)
 
     def _head(self, tag: str, name: str) -> None:
         middle = self.room(LINE + GAP / 2) + LINE / 2
