@@ -1,1 +1,1 @@
-"""Scores of runs in other people's forms, made of scores and cards alone: no item, response or path is in them."""
+"""Files for the Hugging Face hub and Every Eval Ever, of scores and cards alone: without items, responses and paths."""

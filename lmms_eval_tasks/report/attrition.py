@@ -39,4 +39,6 @@ def _panel(attrition: SetAttrition) -> Panel:
         table.add_row(step.step, step.left, kept)
         for reason, number in step.removed.items():
             table.add_row(f"– {reason}", -number, "")
-    return Panel("What the build left at each step", note="Below a step stands why rows went.", table=table)
+    return Panel(
+        "What the build left at each step", note="Below each step: why rows were removed, and how many.", table=table
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -26,6 +27,11 @@ class StepsForm(LogForm):
     forward: list[float]
     backward: list[float]
 
+    def require_one_each(self, timesteps: Sequence[float]) -> None:
+        """Raise ValueError unless each direction has one loss for each timestep."""
+        if not len(self.forward) == len(self.backward) == len(timesteps):
+            raise ValueError("Expected a loss at each timestep")
+
 
 class PairFields(LogForm):
     """Of a pair that a video diffusion model measured."""
@@ -38,6 +44,11 @@ class PairFields(LogForm):
     timesteps: list[float] = Field(default_factory=list)
     model: str | None = None
     settings_digest: str | None = None
+
+    @model_validator(mode="after")
+    def _as_many_as_timesteps(self) -> PairFields:
+        (self.steps or StepsForm(forward=[], backward=[])).require_one_each(self.timesteps)
+        return self
 
 
 class LossSubmission(LogForm):
@@ -54,8 +65,7 @@ class LossSubmission(LogForm):
 
     @model_validator(mode="after")
     def _as_many_as_timesteps(self) -> LossSubmission:
-        if not len(self.steps.forward) == len(self.steps.backward) == len(self.timesteps):
-            raise ValueError("Expected a loss at each timestep")
+        self.steps.require_one_each(self.timesteps)
         return self
 
 

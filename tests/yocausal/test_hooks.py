@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
+from pydantic import ValidationError
 from rich.console import Console
 from task_states import aggregations, task_state
 
@@ -24,6 +25,7 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, U
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import hooks, metrics
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
+from lmms_eval_tasks.yocausal.log_forms import PairFields
 from lmms_eval_tasks.yocausal.report import COLUMNS, panels
 from lmms_eval_tasks.yocausal.submission import build_result
 
@@ -319,6 +321,11 @@ def test_a_report_draws_the_losses_against_the_timestep() -> None:
     ]  # fmt: skip
     low, high = rows[0][3].low, rows[0][3].high  # type: ignore[union-attr]
     assert low is not None and high is not None and 1.0 <= low < 3.0 < high <= 6.0
+    # A log that was changed by hand is refused before it is drawn.
+    assert PairFields.model_validate(logged[0]["fields"]).timesteps == [100.0, 200.5]
+    for change in ({"steps": None}, {"timesteps": [100.0]}):
+        with pytest.raises(ValidationError, match="Expected a loss at each timestep"):
+            PairFields.model_validate(logged[0]["fields"] | change)
     # Runs that were logged before have none, and no panel.
     for record in logged:
         del record["fields"]["steps"], record["fields"]["timesteps"]
