@@ -19,6 +19,7 @@ from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.reporting.figures import DotPlot
 from lmms_eval_tasks.utils.reporting.figures.files import FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.runs.run import Run
 
 TASK = "causalvqa_debug_paired"
 
@@ -68,23 +69,39 @@ def test_the_numbers_of_a_figure_are_those_of_the_score_table(runs: list[Path], 
             ]  # fmt: skip
 
 
+def named_run(path: Path, name: str, data: DataSet) -> Run:
+    """A run of two types of question, of a set."""
+    run = read_run(path)
+    records = [
+        replace(record, stratum={"type": "causal" if place % 4 < 2 else "descriptive"})
+        for place, record in enumerate(run.records[TASK])
+    ]
+    return replace(run, label=name, records={TASK: tuple(records)}, sets={TASK: data})
+
+
 def test_a_figure_names_its_runs_and_says_what_its_scores_are_not_of(runs: list[Path]) -> None:
-    read = [replace(read_run(run), label=name) for run, name in zip(runs, ("ours", "theirs"), strict=True)]
+    sample = DataSet(kind=SetKind.SAMPLE, items=8)
+    read = [named_run(path, name, sample) for path, name in zip(runs, ("ours", "theirs"), strict=True)]
     figures = figures_of(build_sections(read, TASK)[1])
     by_stratum = figures[f"{TASK}.pair-accuracy-by-type"]
     assert by_stratum.run_names == {"1": "ours", "2": "theirs"}
     assert {row[1] for row in by_stratum.table().rows} == {"1 ours", "2 theirs"}
-    assert all(figure.warning for figure in figures.values())
-    files = figure_files(by_stratum)
-    assert by_stratum.warning in files[FigureFile.CSV].decode()
+    assert figures[f"{TASK}.pair-accuracy-by-type-and-run"].table().headings == ("", "1 ours", "2 theirs")
+    assert {figure.warning for figure in figures.values()} == {"SAMPLE DATA, not the benchmark"}
+    assert "SAMPLE DATA, not the benchmark." in figure_files(by_stratum)[FigureFile.CSV].decode()
     drawn = str(page_figures([by_stratum])[0])
     assert all(f">{text}</text>" in drawn for text in ("ours", "theirs", "chance", by_stratum.warning))
-    # A figure of one run says it of that run; of the whole release none says anything.
-    one = figures[f"{TASK}.letters-expected-answered.ours"]
-    assert one.warning == read[0].apart([TASK]) and not one.run_names
-    whole = DataSet(kind=SetKind.OFFICIAL, items=1, of=1)
-    of_release = [replace(run, sets=dict.fromkeys(run.records, whole), limited="") for run in read]
-    assert not any(figure.warning for figure in figures_of(build_sections(of_release, TASK)[1]).values())
+
+
+def test_a_figure_says_of_which_run_scores_are_not_those_of_the_release(runs: list[Path]) -> None:
+    whole = DataSet(kind=SetKind.OFFICIAL, items=8, of=8)
+    read = [named_run(path, name, whole) for path, name in zip(runs, ("ours", "theirs"), strict=True)]
+    assert not any(figure.warning for figure in figures_of(build_sections(read, TASK)[1]).values())
+    read[1] = replace(read[1], limited="--limit 3")
+    figures = figures_of(build_sections(read, TASK)[1])
+    assert figures[f"{TASK}.pair-accuracy-by-type"].warning == "run 2: --limit 3"
+    letters = f"{TASK}.letters-expected-answered"
+    assert [figures[f"{letters}.{name}"].warning for name in ("ours", "theirs")] == ["", "--limit 3"]
 
 
 def test_every_figure_has_a_file_name_of_its_own_whatever_its_run_is_called(runs: list[Path]) -> None:
