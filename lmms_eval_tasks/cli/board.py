@@ -21,7 +21,9 @@ def board(
         list[Path],
         typer.Argument(help="Output folders of runs, or folders of scores and cards alone; of each its latest run."),
     ],
-    out: Annotated[Path | None, typer.Option(help="Also write one HTML page that needs no network.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Also write one HTML page that needs no network.")
+    ] = None,
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     form: FormatOption = None,
@@ -68,6 +70,6 @@ def _read(source: Path) -> ScoredRun:
         if source.is_file() or any(source.rglob(f"*{SCORES}")):
             raise
         raise InputError(
-            f"{error}\n  A board is of files of scores, and {source} has none: `lmms-eval-tasks rescore RUN --out DIR` "
-            "makes it where the run's sample logs are."
+            f"{error}\n  A board needs the file of scores of each run: `lmms-eval-tasks rescore RUN --out DIR` makes it "
+            "from the run's sample logs."
         ) from None

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.replacement import replacement
 
-REPLACE = Annotated[bool, typer.Option("--replace", help="Also in the place of another set that is prepared.")]
+REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
 
 prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
 

@@ -46,14 +46,16 @@ def report(
         bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Also write one HTML page, with every item, that needs no network.")
+        Path | None,
+        typer.Option(dir_okay=False, help="Also write one HTML page, with every item, that needs no network."),
     ] = None,
     figures: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="Also write every figure of the page, for papers, as files in this folder."),
     ] = None,
     clips: Annotated[
-        Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
+        Clips,
+        typer.Option(help="Clips of the page: in it (embed), linked as files (link), or in it up to 30 MB (auto)."),
     ] = Clips.auto,
     people: Annotated[
         Path | None,

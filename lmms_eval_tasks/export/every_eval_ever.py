@@ -74,7 +74,7 @@ class Evaluator:
         organization: Who ran it.
         relationship: What they have to do with who made the model.
         deployment: Who ran the model.
-        weights: Whether its weights can be had.
+        weights: Whether its weights are open.
     """
 
     organization: str
