@@ -11,7 +11,7 @@ from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.columns import Column, other_units
 from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -58,7 +58,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             continue
         headings = ("score", "run", "value", "chance", "people", "best published")
         table = FittingTable(f"{name}: beside references", headings, names=2)
-        table.signature = _signature(name, entries)
+        table.signature = _signature(name, entries, [Column(reference.metric) for reference in references])
         for reference in references:
             for run, tasks in entries:
                 score = reference.estimate([run.records[task] for task in tasks])
@@ -140,10 +140,10 @@ def _new_table(
     apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
     title = f"{name} (version {versions_of(name, entries)}{apart})"
     table = FittingTable(title, [first, *(column.heading for column in columns)])
-    table.signature = _signature(name, entries)
+    table.signature = _signature(name, entries, columns)
     return table
 
 
-def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
-    """What the numbers of a table were computed from, and how."""
-    return f"{name}, version {versions_of(name, entries)}; {METHOD}"
+def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
+    """What the numbers of a table were computed from, and how, and their units."""
+    return f"{name}, version {versions_of(name, entries)}; scores in percent{other_units(columns)}; {METHOD}"

@@ -238,3 +238,11 @@ def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> 
     run = read_run(write_run(tmp_path, **tasks))
     assert list(run.groups) == ["both"]
     assert [str(table.title).split()[0] for table in score_tables([run])] == list(tasks)
+
+
+def test_a_table_says_in_which_units_its_scores_are(tmp_path: Path) -> None:
+    task = "mvp_mini_intuitive_physics"
+    run = read_run(write_run(tmp_path, **{task: records("m", [RIGHT, WRONG])}))
+    units = ", version 1-A; scores in percent; pairs: plain numbers; 95% intervals over groups"
+    assert all(units in table.signature for table in (*score_tables([run]), *stratum_tables(run, ["type"])))
+    assert {"; scores in percent; 95%" in table.signature for table in reference_tables([run])} == {True}
