@@ -118,18 +118,27 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
 
 
 def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one."""
-    warnings = []
-    for run in runs:
+    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one.
+
+    One line says it of several runs whose tasks are all of the same such set.
+    """
+    asked = [
+        [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
+    ]
+    sets = {run.set_of(task).apart for run, tasks in zip(runs, asked, strict=True) for task in tasks}
+    shared = sets.pop() if len(runs) > 1 and len(sets) == 1 else ""
+    warnings = [f"NOT THE OFFICIAL RELEASE: all runs are of {shared}. Their scores {STANDS_APART}"] if shared else []
+    for run, its_tasks in zip(runs, asked, strict=True):
         if run.limited:
             what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
             warnings.append(f"{what} Its scores are of those items alone, and {STANDS_APART}")
         names: dict[str, list[str]] = {}
-        for task in run.groups.get(only, [only] if only else list(run.records)):
-            if task in run.records and not (of := run.set_of(task)).is_official:
+        for task in its_tasks:
+            if not shared and not (of := run.set_of(task)).is_official:
                 names.setdefault(of.text, []).append(task)
         for text, tasks in names.items():
-            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text} ({summarize_names(tasks, 3)})."
+            listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
+            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
     return warnings
 

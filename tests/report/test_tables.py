@@ -173,6 +173,22 @@ def test_only_the_official_release_stands_beside_anything_published(tmp_path: Pa
     assert ("48 of 18,416 items" in warning) == (kind is SetKind.PART)
 
 
+def test_what_is_so_of_all_runs_is_said_once(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, one=records("one", [RIGHT]), two=records("two", [RIGHT])))
+    other = replace(run, name="other")
+    assert apart_warnings([run, other]) == [
+        "NOT THE OFFICIAL RELEASE: all runs are of SAMPLE DATA, not the benchmark. Their scores stand beside no score of "
+        "people or of published models."
+    ]
+    (alone,) = apart_warnings([run])
+    assert "replay was asked sample data. Its" in alone
+    whole = DataSet(kind=SetKind.OFFICIAL)
+    (partly,) = apart_warnings([run, replace(other, sets={**run.sets, "one": whole})], "one")
+    assert "replay was asked sample data. Its" in partly
+    (partly,) = apart_warnings([replace(run, sets={**run.sets, "one": whole})])
+    assert "replay was asked sample data (two). Its" in partly
+
+
 def test_an_unknown_stratum_names_the_known_ones() -> None:
     run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {})
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
