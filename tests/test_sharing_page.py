@@ -16,7 +16,10 @@ from logged_runs import TASK, strong, weak, write_run
 from sample_runs import prepared_sample
 from typer.testing import CliRunner
 
+import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.export.hub import RESULTS, SECTION, export_hub
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 
 PAGE = ROOT / "docs" / "sharing.md"
 EXPORTS, LOGGED = blocks(PAGE)[:-1], blocks(PAGE)[-1]
@@ -37,6 +40,26 @@ def test_the_export_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest
     record = json.loads(path.read_text(encoding="utf-8"))
     assert record["model_info"]["additional_details"]["model_availability"] == "open_weights"
     jsonschema.Draft7Validator(read_schema()).validate(record)
+
+
+def test_its_examples_are_what_is_written(tmp_path: Path) -> None:
+    files, _ = export_hub([write_exported_run(tmp_path / "qwen")])
+    for path, form in ((Path(RESULTS, "mvp.yaml"), "yaml"), (Path(SECTION), "markdown")):
+        (shown,) = re.findall(rf"```{form}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+        assert shown == files[path].replace(f"lmms-eval-tasks {lmms_eval_tasks.__version__}", "lmms-eval-tasks 0.1.0")
+
+
+def test_sample_data_is_refused_as_it_says_and_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_exported_run(Path("out", "sampled"), data=DataSet(kind=SetKind.SAMPLE), model={"name": "m"})
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    given = ["out/sampled", "--out", "made"]
+    for words in (["hub", *given], ["every-eval-ever", *given, "--evaluator", "Lab", "--relation", "other"]):
+        refused = CliRunner().invoke(app, ["export", *words])
+        assert (refused.exit_code, refused.output) == (1, shown)
+    assert not Path("made").exists()
 
 
 @pytest.mark.host

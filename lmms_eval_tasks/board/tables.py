@@ -123,12 +123,13 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
     """The tables of runs, by benchmark and name; which runs stand in one depends on no order.
 
     Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
+        InputError: where no run holds `only`, the one task or group to show, which may be a task of a group; all of
+            `shown_parts` if it is empty.
     """
     comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
     names = {}
     for run in runs:
-        for part in shown_parts(run.scores.parts):
+        for part in shown_parts(run.scores.parts, only):
             names[part.name] = True
             if only in ("", part.name):
                 comparable[_comparable_by(run, part)].append((run, part))
@@ -143,12 +144,12 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
     return tables
 
 
-def shown_parts(parts: Sequence[PartScores]) -> Iterator[PartScores]:
-    """The groups among the parts of a run, then its tasks that are in none of them."""
+def shown_parts(parts: Sequence[PartScores], only: str = "") -> Iterator[PartScores]:
+    """The groups among the parts of a run, then its tasks that are in none of them, and the task that is asked for."""
     groups = [part for part in parts if part.tasks != [part.name]]
     grouped = {task for group in groups for task in group.tasks}
     yield from groups
-    yield from (part for part in parts if part.tasks == [part.name] and part.name not in grouped)
+    yield from (part for part in parts if part.tasks == [part.name] and (part.name == only or part.name not in grouped))
 
 
 def find_score(part: PartScores, metric: str) -> ScoreEntry | None:

@@ -20,11 +20,14 @@ def prepare(
     source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare CausalVQA, every split that the release holds; returns split name to what was prepared.
+    """Prepare CausalVQA, every split that the release holds.
 
     The source may also be the unpacked folder's parent, or the official repository's `data`. Clips that are absent or
     unreadable are listed in the manifest, and a run refuses them unless it is to skip them. Metadata that cannot be
     scored stops this, and nothing is written then; what is merely unusual is a warning.
+
+    Returns:
+        Split name to what was prepared.
 
     Raises:
         InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.

@@ -46,10 +46,10 @@ def _show(output: Output, sources: Sequence[Path], out: Path | None, names: Sequ
 
     scored = [_read(source) for source in sources]
     refuse_doubled([one.path for one in scored], sources)
+    tables = build_tables(name_scored(scored, names), task)
     for one in scored:
         for note in one.notes:
             output.note(f"note: {note}.", style="yellow", whole=True)
-    tables = build_tables(name_scored(scored, names), task)
     for table in ([overview_table(tables)] if len(tables) > 1 else []) + board_tables(tables):
         output.table(table)
     output.note(f"{RANKS} {TESTS}")

@@ -88,7 +88,7 @@ def report(
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
     with open_output("report", form) as output:
-        opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or ())
+        opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or (), task=task)
         opened = [
             replace(run, series=at, label=at.title) if (at := places.get(source)) else run
             for run, source in zip(opened, sources, strict=True)
@@ -146,8 +146,6 @@ def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairin
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
 
-    for warning in apart_warnings(runs, task):
-        output.warn(warning)
     shown: list[FittingTable | str]
     if by:
         shown = [table for run in runs for table in stratum_tables(run, by.split(","), task)]
@@ -161,6 +159,8 @@ def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairin
         ]
     if pairing_seed is not None:
         shown += pairing_tables(runs, task, pairing_seed)
+    for warning in apart_warnings(runs, task):
+        output.warn(warning)
     for one in shown:
         if isinstance(one, str):
             output.note(one)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.naming import name_runs
@@ -23,17 +24,22 @@ def open_runs(
     allow_incomplete: bool = False,
     allow_predictions: bool = False,
     names: Sequence[str] = (),
+    task: str = "",
 ) -> list[Run]:
     """Read runs, name them, and say what their readers have to know; errors also as for `read_run`.
 
     Raises:
-        InputError: where a run is given twice, or the names do not fit; see `name_runs`.
+        InputError: where a run is given twice, the names do not fit (see `name_runs`), or no run holds the task or
+            group that is wanted.
     """
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
     refuse_doubled([run.path for run in runs], sources)
+    named = name_runs(runs, names)
+    if task and (scored := [run for run in runs if not run.only_predicted]):
+        entries_of(scored, task)
     for run in runs:
         print_notes(output, run)
-    return name_runs(runs, names)
+    return named
 
 
 def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:

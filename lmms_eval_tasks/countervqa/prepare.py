@@ -33,9 +33,12 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare a CounterVQA set; the clips are linked, not copied. Returns split name to what was prepared.
+    """Prepare a CounterVQA set; the clips are linked, not copied.
 
     Clips that are absent or unreadable are listed in the manifest, and a run refuses them unless it is to skip them.
+
+    Returns:
+        Split name to what was prepared.
 
     Raises:
         InputError: a file or folder is missing, or the questions or graphs have problems; all are listed.

@@ -19,9 +19,12 @@ from typing import Any
 from uuid import UUID
 
 from lmms_eval_tasks.export.shared import (
+    NO_REAL_DATA,
+    SAMPLE,
     card_of,
     hub_model,
     is_sample,
+    refuse_samples,
     run_facts,
     sampling_of,
     started,
@@ -97,11 +100,12 @@ def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[P
     Raises:
         InputError: where the model's id or the run's date is not known, or nothing is of real data.
     """
+    refuse_samples([run])
     model = model or hub_model(run)
     if not _MODEL.fullmatch(model):
         got = f"but got {describe(model)}" if model else "which its card does not have"
         raise InputError(f"{run.path}: Expected the model's id as DEVELOPER/MODEL by --model, {got}.")
-    left_out = [f"{part.name}: SAMPLE DATA, not the benchmark" for part in run.scores.parts if is_sample(part)]
+    left_out = [f"{part.name}: {SAMPLE}" for part in run.scores.parts if is_sample(part)]
     files = {}
     for benchmark in dict.fromkeys(part.benchmark for part in run.scores.parts):
         parts = [part for part in run.scores.parts if part.benchmark == benchmark and not is_sample(part)]
@@ -116,7 +120,7 @@ def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[P
         uuid = UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4)
         files[Path("data", benchmark, developer, name.replace("/", "_"), f"{uuid}.json")] = text
     if not files:
-        raise InputError("\n  ".join([f"{run.path}: Expected scores of real data, but got none.", *left_out]))
+        raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {why}" for why in left_out)]))
     return files, left_out
 
 

@@ -9,11 +9,14 @@ import yaml
 
 import lmms_eval_tasks
 from lmms_eval_tasks.export.shared import (
+    NO_REAL_DATA,
+    SAMPLE,
     card_of,
     data_revision,
     exported_parts,
     is_sample,
     leading_score,
+    refuse_samples,
     run_facts,
     started,
     task_facts,
@@ -57,15 +60,18 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
     """
     if EvalResultEntry is None:
         raise InputError("`export hub` needs huggingface_hub 1.4 or newer: pip install 'huggingface_hub>=1.4'.")
+    refuse_samples(runs)
     if len(models := sorted({run.scores.model for run in runs})) > 1:
         raise InputError(f"Expected runs of one model, to whose repository the files go, but got {', '.join(models)}.")
     exported = [(run, part) for run in runs for part in exported_parts(run)]
     names = [part.name for _, part in exported]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Expected each task in one run, but got {', '.join(doubled)} more than once.")
-    left_out = [f"{part.name}: {reason}" for run in runs for part in run.scores.parts if (reason := _why_not(part))]
+    left_out = [
+        (run, f"{part.name}: {reason}") for run in runs for part in run.scores.parts if (reason := _why_not(part))
+    ]
     if not exported:
-        raise InputError("\n  ".join(["Expected scores of real data, but got none.", *left_out]))
+        raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {why}" for run, why in left_out)]))
     files = {Path(SECTION): _section(exported)}
     entries: dict[str, list[EvalResultEntry]] = {}
     for run, part in exported:
@@ -74,14 +80,14 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
     for benchmark, of_benchmark in entries.items():
         text = yaml.safe_dump(eval_result_entries_to_yaml(of_benchmark), sort_keys=False, width=10_000)
         files[Path(RESULTS) / f"{benchmark}.yaml"] = text
-    return files, left_out
+    return files, [why for _, why in left_out]
 
 
 def _why_not(part: PartScores) -> str:
     """Why a task or group has no entry on the hub; empty where it has one."""
     card = card_of(part)
     if is_sample(part):
-        return "SAMPLE DATA, not the benchmark"
+        return SAMPLE
     if leading_score(part) is None:
         return "its leading score has no value"
     if card is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
@@ -50,6 +50,8 @@ SAMPLING = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "m
 """Settings of generation that may leave, with their names elsewhere."""
 TIMEZONE = "Asia/Singapore"
 """The one in which lmms-eval dates its files where ``--timezone`` names no other."""
+SAMPLE = "SAMPLE DATA, not the benchmark"
+NO_REAL_DATA = "Expected scores of real data, but got none."
 _DATE = re.compile(r"(\d{8})(?:_(\d{6}))?(?!\d)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -82,6 +84,17 @@ def why_not_whole(part: PartScores) -> str:
 def is_sample(part: PartScores) -> bool:
     """Whether scores are of simulated data, which says nothing of a model elsewhere."""
     return any(one.is_sample for one in part.data)
+
+
+def refuse_samples(runs: Sequence[ScoredRun]) -> None:
+    """Refuse runs that hold nothing but scores of simulated data.
+
+    Raises:
+        InputError: where none of the runs has a score of real data; each of them is named.
+    """
+    parts = [part for run in runs for part in run.scores.parts]
+    if parts and all(map(is_sample, parts)):
+        raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {SAMPLE}" for run in runs)]))
 
 
 def exported_parts(run: ScoredRun) -> list[PartScores]:

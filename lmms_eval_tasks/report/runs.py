@@ -29,11 +29,15 @@ def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run,
     """For each task or group that runs hold: the runs that hold it, each with its tasks.
 
     Raises:
-        InputError: where no run holds `only`, the one task or group wanted; all of them if it is empty.
+        InputError: where no run holds `only`, the one task or group wanted, which may be a task of a group; without it
+            groups are given, and tasks that are in none.
     """
     entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:
-        for name, tasks in parts_of(run):
+        parts = dict(parts_of(run))
+        if only in run.records:
+            parts.setdefault(only, [only])
+        for name, tasks in parts.items():
             entries[name].append((run, tasks))
     if only and only not in entries:
         raise InputError(f"Expected a task or group of these runs, any of {', '.join(entries)}, but got {only}.")

@@ -11,7 +11,7 @@ from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.columns import Column, other_units
 from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -58,7 +58,7 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             continue
         headings = ("score", "run", "value", "chance", "people", "best published")
         table = FittingTable(f"{name}: beside references", headings, names=2)
-        table.signature = _signature(name, entries)
+        table.signature = _signature(name, entries, [Column(reference.metric) for reference in references])
         for reference in references:
             for run, tasks in entries:
                 score = reference.estimate([run.records[task] for task in tasks])
@@ -118,18 +118,27 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
 
 
 def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one."""
-    warnings = []
-    for run in runs:
+    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one.
+
+    One line says it of several runs whose tasks are all of the same such set.
+    """
+    asked = [
+        [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
+    ]
+    sets = {run.set_of(task).apart for run, tasks in zip(runs, asked, strict=True) for task in tasks}
+    shared = sets.pop() if len(runs) > 1 and len(sets) == 1 else ""
+    warnings = [f"NOT THE OFFICIAL RELEASE: all runs are of {shared}. Their scores {STANDS_APART}"] if shared else []
+    for run, its_tasks in zip(runs, asked, strict=True):
         if run.limited:
             what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
             warnings.append(f"{what} Its scores are of those items alone, and {STANDS_APART}")
         names: dict[str, list[str]] = {}
-        for task in run.groups.get(only, [only] if only else list(run.records)):
-            if task in run.records and not (of := run.set_of(task)).is_official:
+        for task in its_tasks:
+            if not shared and not (of := run.set_of(task)).is_official:
                 names.setdefault(of.text, []).append(task)
         for text, tasks in names.items():
-            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text} ({summarize_names(tasks, 3)})."
+            listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
+            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
     return warnings
 
@@ -140,10 +149,10 @@ def _new_table(
     apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
     title = f"{name} (version {versions_of(name, entries)}{apart})"
     table = FittingTable(title, [first, *(column.heading for column in columns)])
-    table.signature = _signature(name, entries)
+    table.signature = _signature(name, entries, columns)
     return table
 
 
-def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
-    """What the numbers of a table were computed from, and how."""
-    return f"{name}, version {versions_of(name, entries)}; {METHOD}"
+def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
+    """What the numbers of a table were computed from, and how, and their units."""
+    return f"{name}, version {versions_of(name, entries)}; scores in percent{other_units(columns)}; {METHOD}"

@@ -97,3 +97,11 @@ def test_a_task_that_no_run_holds_is_refused_with_those_there_are(tmp_path: Path
         InputError, match=r"Expected a task or group of these runs, any of mvp_mini, but got yocausal\."
     ):
         tables_of(run, only="yocausal")
+
+
+def test_a_task_of_a_group_is_shown_alone_where_it_is_asked_for(tmp_path: Path) -> None:
+    group = part(HIGH)
+    member = part(LOW).model_copy(update={"name": group.tasks[0], "tasks": group.tasks[:1]})
+    run = write_scored(tmp_path / "run", group, member)
+    assert [table.name for table in tables_of(run)] == [TASK]
+    assert [table.name for table in tables_of(run, only=member.name)] == [member.name]

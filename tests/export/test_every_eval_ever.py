@@ -85,8 +85,9 @@ def test_a_part_of_the_official_release_is_not_labelled_as_the_dataset(make_run:
     for result in record["evaluation_results"]:
         assert result["source_data"]["source_type"] == "other"
         assert result["source_data"]["dataset_name"] == "MVP (a part of the official release, 60 of 120 items)"
+    unnamed = {"name": "m", "checkpoint": "out/ckpt-100"}
     with pytest.raises(InputError, match="SAMPLE DATA"):
-        record_of(make_run("sample", data=DataSet(kind=SetKind.SAMPLE, items=120)))
+        record_of(make_run("sample", data=DataSet(kind=SetKind.SAMPLE, items=120), model=unnamed))
 
 
 @pytest.mark.parametrize(("zone", "hours"), [(None, 8), ("Asia/Singapore", 8), ("UTC", 0), ("America/New_York", -5)])

@@ -90,8 +90,13 @@ def test_a_benchmark_of_which_the_hub_has_no_dataset_has_no_entry(make_run: Make
 
 def test_sample_data_is_not_exported(make_run: MakeRun) -> None:
     run = make_run(data=DataSet(kind=SetKind.SAMPLE, items=120))
-    with pytest.raises(InputError, match=f"Expected scores of real data.*\n  {TASK}: SAMPLE DATA"):
-        export_hub([run])
+    other = make_run("other", OTHER, data=DataSet(kind=SetKind.SAMPLE, items=120))
+    with pytest.raises(InputError) as refused:
+        export_hub([run, other])
+    assert str(refused.value).splitlines() == [
+        "Expected scores of real data, but got none.",
+        *(f"  {one.path}: SAMPLE DATA, not the benchmark" for one in (run, other)),
+    ]
 
 
 def test_runs_are_of_one_model_and_hold_a_task_once(make_run: MakeRun) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
@@ -171,6 +173,22 @@ def test_only_the_official_release_stands_beside_anything_published(tmp_path: Pa
     assert ("48 of 18,416 items" in warning) == (kind is SetKind.PART)
 
 
+def test_what_is_so_of_all_runs_is_said_once(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, one=records("one", [RIGHT]), two=records("two", [RIGHT])))
+    other = replace(run, name="other")
+    assert apart_warnings([run, other]) == [
+        "NOT THE OFFICIAL RELEASE: all runs are of SAMPLE DATA, not the benchmark. Their scores stand beside no score "
+        "of people or of published models."
+    ]
+    (alone,) = apart_warnings([run])
+    assert "replay was asked sample data. Its" in alone
+    whole = DataSet(kind=SetKind.OFFICIAL)
+    (partly,) = apart_warnings([run, replace(other, sets={**run.sets, "one": whole})], "one")
+    assert "replay was asked sample data. Its" in partly
+    (partly,) = apart_warnings([replace(run, sets={**run.sets, "one": whole})])
+    assert "replay was asked sample data (two). Its" in partly
+
+
 def test_an_unknown_stratum_names_the_known_ones() -> None:
     run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {})
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
@@ -238,3 +256,33 @@ def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> 
     run = read_run(write_run(tmp_path, **tasks))
     assert list(run.groups) == ["both"]
     assert [str(table.title).split()[0] for table in score_tables([run])] == list(tasks)
+
+
+def test_a_task_of_a_group_is_shown_alone_where_it_is_asked_for(tmp_path: Path) -> None:
+    subsets = [f"mvp_mini_{subset}" for subset in SUBSETS[:2]]
+    run = read_run(write_run(tmp_path, **dict.fromkeys(subsets, records("m", [RIGHT, WRONG]))))
+    alone = replace(run, name="alone", records={subsets[0]: run.records[subsets[0]]}, groups={})
+    assert [table.title.split()[0] for table in score_tables([run])] == ["both"]
+    (table,) = score_tables([run, alone], subsets[0])
+    assert table.title.startswith(subsets[0]) and [row[0] for row in table.rows] == ["replay", "alone"]
+    with pytest.raises(InputError, match="any of both, but got yocausal"):
+        score_tables([run], "yocausal")
+
+
+@pytest.mark.parametrize("command", ["report", "board"])
+def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT, WRONG]))
+    for path in list((root / "model").iterdir()):
+        path.with_name(path.name.replace("20261121", "20261122")).write_bytes(path.read_bytes())
+    assert "holds 2 runs" in CliRunner().invoke(app, [command, str(root)]).output
+    refused = CliRunner().invoke(app, [command, str(root), "--task", "two"])
+    assert refused.exit_code == 1 and "any of both, but got two" in refused.stderr
+    assert refused.stdout == "" and "holds 2 runs" not in refused.stderr
+
+
+def test_a_table_says_in_which_units_its_scores_are(tmp_path: Path) -> None:
+    task = "mvp_mini_intuitive_physics"
+    run = read_run(write_run(tmp_path, **{task: records("m", [RIGHT, WRONG])}))
+    units = ", version 1-A; scores in percent; pairs: plain numbers; 95% intervals over groups"
+    assert all(units in table.signature for table in (*score_tables([run]), *stratum_tables(run, ["type"])))
+    assert {"; scores in percent; 95%" in table.signature for table in reference_tables([run])} == {True}
