@@ -70,6 +70,6 @@ def _read(source: Path) -> ScoredRun:
         if source.is_file() or any(source.rglob(f"*{SCORES}")):
             raise
         raise InputError(
-            f"{error}\n  A board needs the file of scores of each run: `lmms-eval-tasks rescore RUN --out DIR` makes it "
-            "from the run's sample logs."
+            f"{error}\n  A board needs the file of scores of each run: `lmms-eval-tasks rescore RUN --out DIR` makes "
+            "it from the run's sample logs."
         ) from None
