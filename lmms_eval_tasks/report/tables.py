@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate
 
-STANDS_APART = "stand beside no score of people or of published models."
+STANDS_APART = "are shown without scores of people or published models."
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:

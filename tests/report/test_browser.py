@@ -52,7 +52,7 @@ def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
         "countervqa",
         "items",
     ]
-    assert "was asked sample data" in page.run("return document.querySelector('.caution').textContent")
+    assert "of SAMPLE DATA, not the benchmark" in page.run("return document.querySelector('.caution').textContent")
     for task in sections[:-1]:
         page.choose("#task", task)
         assert page.item

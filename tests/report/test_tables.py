@@ -177,8 +177,8 @@ def test_what_is_so_of_all_runs_is_said_once(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, one=records("one", [RIGHT]), two=records("two", [RIGHT])))
     other = replace(run, name="other")
     assert apart_warnings([run, other]) == [
-        "NOT THE OFFICIAL RELEASE: all runs are of SAMPLE DATA, not the benchmark. Their scores stand beside no score "
-        "of people or of published models."
+        "NOT THE OFFICIAL RELEASE: all runs are of SAMPLE DATA, not the benchmark. Their scores are shown "
+        "without scores of people or published models."
     ]
     (alone,) = apart_warnings([run])
     assert "replay was asked sample data. Its" in alone
