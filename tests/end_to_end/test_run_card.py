@@ -56,7 +56,7 @@ def test_two_ranks_leave_one_card_that_says_what_ran(floor: HostRun, sample_worl
     assert signature == f"mcq_letter:{str(pairs['prompt sha256'])[:8]}"
     assert card["seeds"] == {"random": 1, "numpy": 2, "torch": 3, "fewshot": 4}
     assert (card["run"]["ranks"], card["run"]["limit"], card["model"]["arguments"]) == (2, 6, "seed=3")
-    assert set(card[NOT_KNOWN]) <= {"model.checkpoint", "model.precision"}
+    assert set(card[NOT_KNOWN]) <= {"model.checkpoint", "model.precision", "model.parameters"}
     assert set(card["known hazards"].values()) == {"does not apply"}
 
 
