@@ -6,7 +6,7 @@ from typing import Any
 
 from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.shared import Asked
+from lmms_eval_tasks.report.people import Asked
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names

@@ -96,7 +96,7 @@ def humans(
     study, rows = study_of(items)
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
-    asked = asked_of(items) if items else None
+    asked = study.questions(rows) if study else asked_of(items) if items else None
     of_runs = require_item_ids(asked) if run else None
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import Run
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.report.shared import People
+    from lmms_eval_tasks.report.people import People
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 
@@ -87,6 +87,7 @@ def report(
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
+    beside = _read_people(people, items) if people else None
     with open_output("report", form) as output:
         opened = open_runs(output, sources, allow_incomplete, allow_predictions=True, names=names or (), task=task)
         opened = [
@@ -118,7 +119,7 @@ def report(
         if html:
             from lmms_eval_tasks.report.page import write_page
 
-            write_page(read, html, task, clips, _read_people(people, items) if people else None)
+            write_page(read, html, task, clips, beside)
             output.note(f"Page: {html.absolute()}")
         if figures:
             from lmms_eval_tasks.report.figures import write_figures
@@ -131,7 +132,7 @@ def report(
 def _read_people(responses: Path, items: str) -> People:
     """People's responses to the items of runs."""
     from lmms_eval_tasks.cli.asked import asked_of, require_item_ids
-    from lmms_eval_tasks.report.shared import People
+    from lmms_eval_tasks.report.people import People
     from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
 
     asked = require_item_ids(asked_of(items))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_eval_tasks.report.shared import INTERVALS, OF_CONSISTENCY, OF_DIFFICULTY, Asked, share_tasks
+from lmms_eval_tasks.report.people import INTERVALS, OF_CONSISTENCY, OF_DIFFICULTY, Asked, share_tasks
 from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run import Run

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from lmms_eval_tasks.export.shared import (
+from lmms_eval_tasks.export.facts import (
     NO_REAL_DATA,
     SAMPLE,
     card_of,

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 import lmms_eval_tasks
-from lmms_eval_tasks.export.shared import (
+from lmms_eval_tasks.export.facts import (
     NO_REAL_DATA,
     SAMPLE,
     card_of,

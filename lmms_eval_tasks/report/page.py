@@ -15,8 +15,8 @@ from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.comparison import comparison_panels
 from lmms_eval_tasks.report.figures import figures_of
 from lmms_eval_tasks.report.items import as_json, task_block
+from lmms_eval_tasks.report.people import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.sections import build_sections
-from lmms_eval_tasks.report.shared import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file

@@ -12,13 +12,18 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+ASSETS = Path(__file__).parent / "assets"
+
 
 def template_environment(folder: Path) -> Environment:
-    """Jinja's environment for the HTML templates of a folder: texts are escaped, an unknown name is an error."""
+    """Jinja's environment for the HTML templates of a folder and those that all pages share.
+
+    Texts are escaped, an unknown name is an error.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, ASSETS]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
