@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import lmms_eval_tasks
+from lmms_eval_tasks.host.exchange import current_exchange
 from lmms_eval_tasks.host.judge import read_settings
-from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any, world_size
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -26,8 +27,9 @@ def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
     Raises:
         SystemExit, InputError: as `stop_if_any`.
     """
-    if world_size() > 1:
-        stop_if_any(describe_disagreement(gather_objects(rank_facts(states))))
+    ranks = current_exchange()
+    if ranks.size > 1:
+        stop_if_any(describe_disagreement(ranks.gather(rank_facts(states))))
 
 
 def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
@@ -41,11 +43,16 @@ def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
 def _task_facts(state: TaskState) -> dict[str, str]:
     split = read_manifest(state.benchmark.card).splits[state.pointer["split"]]
     table = state.evaluation.open_split(state.pointer)
-    absent = [item for item, asked in zip(table["item_id"], table["asked"], strict=True) if not asked]
+    asked = list(table["asked"])
+    absent = [item for item, is_asked in zip(table["item_id"], asked, strict=True) if not is_asked]
     facts = {
         "prepared data": f"{len(table):,} items, table {split.table_sha256[:12]}",
         "items whose clip is missing": f"{len(absent):,}" + (f", {_digest(absent)}" if absent else ""),
     }
+    if state.evaluation.clips_needed and True in asked:
+        # The first rank has looked for all clips; a rank that does not see its folder lacks them all.
+        clips = state.shown.clips(table[asked.index(True)])
+        facts["first clip"] = "found" if all(clip.is_file() for clip in clips) else "not found"
     with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
         facts["prompt"] = state.settings.signature or "none"
         facts |= {name: str(value) for name, value in state.settings.facts().items()}

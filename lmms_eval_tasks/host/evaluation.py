@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.captions import read_captions
-from lmms_eval_tasks.host.deal_plan import Deal
+from lmms_eval_tasks.host.exchange import current_exchange
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
 from lmms_eval_tasks.host.view_media import read_limit
@@ -23,7 +24,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Grader
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
-from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -47,13 +48,13 @@ class Evaluation:
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         clip_reader: By which reader the model decodes clips; None where that is not known.
         tasks: The state of each task that was built.
-        deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
         unanswered: Task and item to why there is no answer, where another rank's model was asked.
         throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
             known.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
             variant of one of our tasks stands for that task.
+        absent: Benchmark and split to the clips that cannot be shown, where the first rank has looked for all.
     """
 
     clips_needed: bool = True
@@ -62,11 +63,11 @@ class Evaluation:
     weights: Weights = field(default_factory=Weights)
     clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
-    deal: Deal | None = None
     answers_kept: int | None = None
     unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
+    absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -95,7 +96,8 @@ class Evaluation:
         card = read_card(benchmark)
         clips_needed = self.clips_needed and view_of(pointer).needs_clip
         if (key := (benchmark, split, clips_needed)) not in self._tables:
-            self._tables[key] = load_table(card, split, require_clips=clips_needed)
+            absent = self.absent.get((benchmark, split))
+            self._tables[key] = load_table(card, split, clips_needed, absent)
         table = self._tables[key]
         if subset := pointer.get("subset"):
             table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
@@ -146,6 +148,22 @@ class Evaluation:
             read_captions()
         if self.clips_needed and view.is_made:
             read_limit(os.environ.get(VIEW_BYTES))
+
+    def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
+        """Look for the clips of tasks on the first of several ranks alone; every rank has to call this.
+
+        Where one cannot be looked for, its task's table cannot be opened, which says so.
+        """
+        ranks = current_exchange()
+        if ranks.size > 1:
+            self.absent = ranks.share(lambda: dict(self._find_absent(pointers)))
+
+    def _find_absent(self, pointers: Sequence[Pointer]) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
+        for pointer in pointers:
+            with suppress(InputError):
+                card, split = read_card(pointer["benchmark"]), pointer["split"]
+                if self.clips_needed and view_of(pointer).needs_clip:
+                    yield (card.name, split), absent_clips(card, split, read_table(card, split)[0])
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         """Why tasks cannot run, each reason once; None where they can."""

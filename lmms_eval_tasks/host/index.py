@@ -107,7 +107,9 @@ class ManagesOurTasks:
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
             misfit = describe_misfit(str(self.model_name), forms)
-            problems = evaluation_of(self).problems([pointer for pointers in ours.values() for pointer in pointers])
+            evaluation, named = evaluation_of(self), [pointer for pointers in ours.values() for pointer in pointers]
+            evaluation.look_for_clips(named)
+            problems = evaluation.problems(named)
             stop_if_any(misfit or problems)
             for name in ours:
                 self._load_configs(name)

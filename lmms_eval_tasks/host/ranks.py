@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_stack
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from loguru import logger
 
+from lmms_eval_tasks.host.exchange import current_exchange
 from lmms_eval_tasks.utils.core.problems import InputError
 
 COMMAND_LINE = "lmms_eval.__main__"
@@ -57,7 +58,7 @@ def ordinary_errors() -> Iterator[None]:
     try:
         yield
     except RunStopped as stop:
-        if on_command_line() or world_size() > 1:
+        if on_command_line() or current_exchange().size > 1:
             raise
         raise InputError(stop.message) from None
 
@@ -115,28 +116,8 @@ def stop_if_any(message: str | None) -> None:
 
 
 def gather_objects(value: Value) -> list[Value]:
-    """What every rank passes, in the order of the ranks; every rank has to call this."""
-    if world_size() == 1:
-        return [value]
-    import torch.distributed as dist
-
-    values: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
-    return values
-
-
-def world_size() -> int:
-    """How many ranks can be reached."""
-    import torch.distributed as dist
-
-    return int(dist.get_world_size()) if dist.is_available() and dist.is_initialized() else 1
-
-
-def current_rank() -> int:
-    """Which of the ranks that can be reached this is, from 0."""
-    import torch.distributed as dist
-
-    return int(dist.get_rank()) if dist.is_available() and dist.is_initialized() else 0
+    """What every rank passes, in the order of the ranks; every rank has to call this. For values that are small."""
+    return current_exchange().gather(value)
 
 
 def leave_process_group() -> None:

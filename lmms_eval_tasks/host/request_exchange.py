@@ -13,17 +13,17 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 from loguru import logger
 
 from lmms_eval_tasks.host.answers import computes_in_step
-from lmms_eval_tasks.host.deal_plan import Deal, deal_questions
+from lmms_eval_tasks.host.deal_plan import Encode, deal_questions
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.exchange import Exchange, current_exchange
 from lmms_eval_tasks.host.models import is_ours
 from lmms_eval_tasks.host.padding import PADDING, is_padding
-from lmms_eval_tasks.host.ranks import current_rank, gather_objects, world_size
 from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
@@ -37,16 +37,29 @@ class TaskMethod(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
-class SentRequest:
-    """A request as it goes to other ranks.
+class AskedRequest(NamedTuple):
+    """What the first rank has to know of a request to say who answers it.
 
     Attributes:
-        request: lmms-eval's request, in which names stand for the methods of its task.
+        task: Name of its task.
+        doc_id: The document that it is about.
+    """
+
+    task: str
+    doc_id: int
+
+
+class SentRequest(NamedTuple):
+    """A request as it goes to the rank that answers it.
+
+    Attributes:
+        number: Its place among the requests of its own rank.
+        request: lmms-eval's request as bytes, in which names stand for the methods of its task.
         repeats: How many answers are wanted.
     """
 
-    request: Any
+    number: int
+    request: bytes
     repeats: int
 
 
@@ -54,7 +67,7 @@ class SentRequest:
 def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> Iterator[None]:
     """As long as it lasts, the questions of our tasks are answered on the rank that has their clip.
 
-    Nothing changes on one rank, and for models that look at no clip. `evaluation.deal` says who got what.
+    Nothing changes on one rank, and for models that look at no clip.
 
     Args:
         model: The model. All ranks have to call its `generate_until`.
@@ -93,44 +106,43 @@ class ClipDealer:
             ask: The model's own method.
             requests: lmms-eval's requests on this rank.
         """
-        if world_size() == 1:
+        ranks = current_exchange()
+        if ranks.size == 1:
             return list(ask(requests))
         places = self._places(requests)
-        hands = [self._unpack(packed) for packed in gather_objects(self._pack(requests, places))]
-        sent = [one for hand in hands for one in hand or ()]
-        known = all(hand is not None for hand in hands)
+        own = [requests[all_[0]] for all_ in places]
+        packed = self._pack(own)
+        asked = None if packed is None else [AskedRequest(request.task_name, request.doc_id) for request in own]
         # Clips are opened on one rank, and ranks whose files have other names get the same deal.
-        deal = gather_objects(self._deal(sent) if known and current_rank() == 0 else None)[0]
-        if deal is None:
-            if current_rank() == 0:
+        hands = ranks.gather_first(asked)
+        answering = ranks.scatter(lambda: self._deal(hands))
+        if packed is None or answering is None:
+            if ranks.rank == 0:
                 logger.warning(
                     "lmms_eval_tasks cannot keep the questions of a clip on one rank in this run: items are dealt to "
                     "ranks as lmms-eval does it, and a clip is encoded on several. Scores are the same."
                 )
             return self._ask(ask, requests)
-        self._evaluation.deal = deal
-        first = sum(len(hand or ()) for hand in hands[: current_rank()])
-        mine = dict(zip(range(first, first + len(places)), places.values(), strict=True))
-        return self._answer(ask, requests, sent, deal, mine)
+        letters: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
+        for number, (rank, data) in enumerate(zip(answering, packed, strict=True)):
+            letters[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
+        return self._answer(ask, requests, ranks, places, ranks.deliver(letters))
 
-    def _places(self, requests: Sequence[Any]) -> dict[int, list[int]]:
-        """The places of each request of ours, by its identity: one that is to be answered several times has several."""
+    def _places(self, requests: Sequence[Any]) -> list[list[int]]:
+        """The places of each request of ours: one that is to be answered several times has several."""
         places: dict[int, list[int]] = {}
         for place, request in enumerate(requests):
             if request.task_name in self._evaluation.tasks and not is_padding(request):
                 places.setdefault(id(request), []).append(place)
-        return places
+        return list(places.values())
 
-    def _pack(self, requests: Sequence[Any], places: Mapping[int, Sequence[int]]) -> bytes | None:
-        """This rank's requests as bytes; None where they cannot go to another rank."""
+    def _pack(self, requests: Sequence[Any]) -> list[bytes] | None:
+        """Requests as bytes; None where they cannot go to another rank."""
         try:
-            return pickle.dumps([SentRequest(self._detach(requests[all_[0]]), len(all_)) for all_ in places.values()])
+            return [pickle.dumps(self._detach(request)) for request in requests]
         except Exception as error:  # whatever pickle raises, the run goes on as lmms-eval has it
             logger.debug("Requests cannot go to another rank ({}: {}).", type(error).__name__, error)
             return None
-
-    def _unpack(self, packed: bytes | None) -> list[SentRequest] | None:
-        return None if packed is None else pickle.loads(packed)
 
     def _detach(self, request: Any) -> Any:
         """A request without the task that it belongs to."""
@@ -144,87 +156,108 @@ class ClipDealer:
         )
         return detached
 
-    def _attach(self, request: Any) -> Any:
-        """A request of another rank with this rank's task."""
+    def _attach(self, data: bytes) -> Any:
+        """A request of another rank, from its bytes, with this rank's task."""
+        request = pickle.loads(data)
         task = self._tasks[request.task_name]
-        attached = copy.copy(request)
-        attached.arguments = tuple(
+        request.arguments = tuple(
             getattr(task, value.name) if isinstance(value, TaskMethod) else value for value in request.arguments
         )
-        return attached
+        return request
 
-    def _deal(self, sent: Sequence[SentRequest]) -> Deal | None:
-        """Who answers which request; None where that cannot be known."""
+    def _deal(self, hands: Sequence[Sequence[AskedRequest] | None]) -> list[list[int] | None]:
+        """For each rank, which rank answers each of its requests; None for all where that cannot be known.
+
+        Args:
+            hands: Of each rank, its requests; None where they cannot go to another.
+        """
+        count = len(hands)
+        unknown: list[list[int] | None] = [None] * count
+        if None in hands:
+            return unknown
+        asked = [one for hand in hands for one in hand or ()]
         try:
-            questions = [
-                self._evaluation.tasks[one.request.task_name].shown.encodes(
-                    self._tasks[one.request.task_name].eval_docs[one.request.doc_id]
-                )
-                for one in sent
-            ]
+            questions = self._encodes(asked)
         except Exception as error:  # a host that is built differently has other tasks, which can be asked all the same
             logger.debug("The clips of requests are not known ({}: {}).", type(error).__name__, error)
-            return None
+            return unknown
         clips = {encode.clip for encodes in questions for encode in encodes}
-        deal = deal_questions(questions, clip_lengths(sorted(clips), no_progress, "opening clips"), world_size())
+        deal = deal_questions(questions, clip_lengths(sorted(clips), no_progress, "opening clips"), count)
         if clips:
-            shares = [deal.seconds(rank) for rank in range(world_size())]
+            shares = [deal.seconds(rank) for rank in range(count)]
             logger.info(
                 "The questions of a clip stay on one rank: {:,} clips, {:,} to {:,} s of video a rank.",
                 len(clips), round(min(shares)), round(max(shares)),
             )  # fmt: skip
-        return deal
+        answering = iter(deal.ranks)
+        return [list(islice(answering, len(hand or ()))) for hand in hands]
+
+    def _encodes(self, asked: Sequence[AskedRequest]) -> list[tuple[Encode, ...]]:
+        """What has to be encoded for each request."""
+        return [
+            self._evaluation.tasks[one.task].shown.encodes(self._tasks[one.task].eval_docs[one.doc_id]) for one in asked
+        ]
 
     def _answer(
         self,
         ask: Ask,
         requests: Sequence[Any],
-        sent: Sequence[SentRequest],
-        deal: Deal,
-        mine: Mapping[int, Sequence[int]],
+        ranks: Exchange,
+        places: Sequence[Sequence[int]],
+        received: Sequence[Sequence[SentRequest]],
     ) -> list[Any]:
         """Answer what this rank is dealt, and get the answers to its own requests.
 
         Args:
             ask: The model's own method.
             requests: This rank's requests.
-            sent: The requests of ours of all ranks.
-            deal: Who answers them.
-            mine: Those of `sent` that are this rank's own, and their places in its requests.
+            ranks: The ranks.
+            places: Those of this rank's requests of ours, in its requests.
+            received: Of each rank, those of its requests that this one answers.
         """
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
-        dealt = sorted(
-            (number for number, rank in enumerate(deal.ranks) if rank == current_rank()),
-            key=lambda number: (order[sent[number].request.task_name], sent[number].request.doc_id, number),
-        )
+        dealt = [
+            (requests[places[sent.number][0]] if sender == ranks.rank else self._attach(sent.request), sender, sent)
+            for sender, letter in enumerate(received)
+            for sent in letter
+        ]
+        # Sorting keeps the order of the ranks, and that of a rank's requests, where the document is the same.
+        dealt.sort(key=lambda one: (order[one[0].task_name], one[0].doc_id))
         others = [place for place, request in enumerate(requests) if request.task_name not in self._evaluation.tasks]
         asked = [requests[place] for place in others]
-        for number in dealt:
-            own = mine.get(number)
-            request = requests[own[0]] if own else self._attach(sent[number].request)
-            asked += [request] * sent[number].repeats
-        responses = iter(self._ask(ask, self._even_out(asked, sent)))
+        for request, _, sent in dealt:
+            asked += [request] * sent.repeats
+        responses = iter(self._ask(ask, self._even_out(asked, [request for request, *_ in dealt], ranks)))
         answers: list[Any] = [""] * len(requests)
         for place in others:
             answers[place] = next(responses, "")
-        given = {number: [next(responses, "") for _ in range(sent[number].repeats)] for number in dealt}
-        for returned in gather_objects({number: texts for number, texts in given.items() if number not in mine}):
-            given |= {number: texts for number, texts in returned.items() if number in mine}
-        for unanswered in gather_objects(getattr(self._model, "unanswered", None) or {}):
+        returned: list[dict[int, list[Any]]] = [{} for _ in range(ranks.size)]
+        for _, sender, sent in dealt:
+            returned[sender][sent.number] = [next(responses, "") for _ in range(sent.repeats)]
+        for answered in ranks.deliver(returned):
+            for number, texts in answered.items():
+                for place, answer in zip(places[number], texts, strict=True):
+                    answers[place] = answer
+        for unanswered in ranks.gather(getattr(self._model, "unanswered", None) or {}):
             self._evaluation.unanswered |= unanswered
-        for number, places in mine.items():
-            for place, answer in zip(places, given[number], strict=True):
-                answers[place] = answer
         return answers
 
-    def _even_out(self, asked: list[Any], sent: Sequence[SentRequest]) -> list[Any]:
-        """Requests with padding where ranks compute in step and each has to be asked as much as the others."""
+    def _even_out(self, asked: list[Any], ours: Sequence[Any], ranks: Exchange) -> list[Any]:
+        """Requests with padding where ranks compute in step and each has to be asked as much as the others.
+
+        Args:
+            asked: What this rank is asked.
+            ours: What of it is ours.
+            ranks: The ranks.
+        """
         if not computes_in_step(self._model):
             return asked
-        missing = max(gather_objects(len(asked))) - len(asked)
-        if not missing or not (asked or sent):
+        counts, examples = zip(*ranks.gather((len(asked), self._pack(ours[:1]))), strict=True)
+        missing = max(counts) - len(asked)
+        repeated = asked[-1:] or [self._attach(example[0]) for example in examples if example][:1]
+        if not missing or not repeated:
             return asked
-        padding = copy.copy(asked[-1] if asked else self._attach(sent[0].request))
+        padding = copy.copy(repeated[0])
         padding.metadata = {**(padding.metadata or {}), PADDING: True}
         return asked + [padding] * missing
 

@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import Any
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.exchange import current_exchange
 from lmms_eval_tasks.host.models import is_ours
 from lmms_eval_tasks.host.padding import is_padding
-from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.wrapping import replaced_method
 
 EACH = "generate_each"
@@ -41,7 +41,7 @@ class Answered:
 
 @contextmanager
 def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, the model's work is timed; the evaluation then knows the throughput of all ranks together.
+    """As long as it lasts, the model's work is timed; the first rank's evaluation then knows the throughput of all.
 
     Args:
         model: The model; a mapping `work` of it says more of what it did.
@@ -53,7 +53,8 @@ def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
     with replaced_method(model, name, wrap(getattr(model, name), model, evaluation, answered)):
         yield
     answered.work = getattr(model, "work", None) or {}
-    evaluation.throughput = describe(gather_objects(answered))
+    if ranks := current_exchange().gather_first(answered):
+        evaluation.throughput = describe(ranks)
 
 
 def _time(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:

@@ -11,9 +11,10 @@ import pytest
 from releases import Question, write_causalvqa
 from submission_world import prepare_world
 from task_states import docs_of, new_state
+from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.host import agreement
+from lmms_eval_tasks.host import agreement, evaluation
 from lmms_eval_tasks.host.agreement import describe_disagreement, rank_facts, stop_unless_ranks_agree
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -80,7 +81,10 @@ def test_data_and_clips_are_compared(world: Path, tmp_path: Path, monkeypatch: p
     assert before == facts("causalvqa_paired", clips_needed=True)
     next(clip_path("causalvqa", "test").iterdir()).unlink()
     after = facts("causalvqa_paired", clips_needed=True)
-    assert {name for name in before if before[name] != after[name]} == {"causalvqa_paired, items whose clip is missing"}
+    assert {name for name in before if before[name] != after.get(name)} == {
+        "causalvqa_paired, items whose clip is missing",
+        "causalvqa_paired, first clip",
+    }
     other = [Question("7", "planning", "hard", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
     with replacement(True):
         prepare(write_causalvqa(tmp_path, "test", other, withheld=True))
@@ -88,10 +92,50 @@ def test_data_and_clips_are_compared(world: Path, tmp_path: Path, monkeypatch: p
 
 
 def test_every_rank_of_a_program_gets_an_ordinary_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = rank_facts([])
-    monkeypatch.setattr(agreement, "world_size", lambda: 2)
-    monkeypatch.setattr(agreement, "gather_objects", lambda facts: [facts, {**facts, "another": "fact"}])
-    with pytest.raises(InputError, match=r"another: not asked on rank 0; fact on rank 1"):
-        stop_unless_ranks_agree([])
-    monkeypatch.setattr(agreement, "gather_objects", lambda facts: [facts, mine])
-    stop_unless_ranks_agree([])
+    several = ThreadRanks(2, monkeypatch, agreement)
+    several.run(lambda rank: stop_unless_ranks_agree([]))
+    monkeypatch.setattr(agreement, "rank_facts", lambda states: {"another": "fact"} if several.here else {})
+
+    def refused(rank: int) -> None:
+        with pytest.raises(InputError, match=r"another: not asked on rank 0; fact on rank 1"):
+            stop_unless_ranks_agree([])
+
+    several.run(refused)
+
+
+def test_clips_are_looked_for_on_the_first_rank_alone(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(world, tmp_path / "home")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+    several, looked = ThreadRanks(3, monkeypatch, evaluation), []
+    look = evaluation.absent_clips
+    monkeypatch.setattr(evaluation, "absent_clips", lambda *of: looked.append(several.here) or look(*of))
+    pointers = [{"benchmark": "causalvqa", "split": "test"}, {"benchmark": "nobody's", "split": "test"}]
+
+    def asked(rank: int) -> list[bool]:
+        evaluations[rank].look_for_clips(pointers)
+        return list(evaluations[rank].open_split(pointers[0])["asked"])
+
+    evaluations = [Evaluation() for _ in range(3)]
+    assert all(map(all, several.run(asked))) and looked == [0]
+    next(clip_path("causalvqa", "test").iterdir()).unlink()
+    evaluations = [Evaluation() for _ in range(3)]
+    assert not any(map(any, several.run(asked))) and looked == [0, 0]
+    evaluations = [Evaluation(clips_needed=False) for _ in range(3)]
+    assert all(map(all, several.run(asked))) and looked == [0, 0]
+
+
+def test_a_rank_that_does_not_see_the_clips_disagrees(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(world, tmp_path / "home")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    state = new_state("causalvqa_paired", Evaluation(absent={("causalvqa", "test"): {}}))
+    before = rank_facts([state])
+    shutil.rmtree(clip_path("causalvqa", "test"))
+    after = rank_facts([state])
+    assert {name: (before[name], after[name]) for name in before if before[name] != after[name]} == {
+        "causalvqa_paired, first clip": ("found", "not found")
+    }

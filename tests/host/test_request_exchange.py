@@ -16,12 +16,14 @@ from loguru import logger
 from small_clips import write_noise
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host import answers, model_identity, request_exchange
+from lmms_eval_tasks.host import model_identity, request_exchange
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.clips import clip_lengths
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 OURS, PROBE, THEIRS = "ours", "ours_probe", "theirs"
@@ -130,7 +132,7 @@ def evaluate(
     **adapter: Any,
 ) -> Run:
     """A run on some ranks; with an output path answers are kept there."""
-    ranks = ThreadRanks(count, monkeypatch, request_exchange, answers)
+    ranks = ThreadRanks(count, monkeypatch, request_exchange)
     adapters = [Adapter(world.tables, **adapter) for _ in range(count)]
     evaluations = [world.evaluation() for _ in range(count)]
 
@@ -201,8 +203,8 @@ def test_without_the_deal_a_clip_is_opened_on_several_ranks(world: World, monkey
 
 def test_one_rank_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
     run = evaluate(world, 1, monkeypatch)
-    (model,), (evaluation,) = run.adapters, run.evaluations
-    assert evaluation.deal is None and not log
+    (model,) = run.adapters
+    assert not log
     assert [one[:2] for one in model.asked] == [
         (task, doc) for task in world.tables for doc in range(len(world.tables[task]))
     ]
@@ -226,21 +228,14 @@ def test_somebody_elses_requests_stay_where_they_are(world: World, monkeypatch: 
     assert {one[:3] for one in run.asked(THEIRS)} == {(doc % 2, THEIRS, doc) for doc in range(3)}
 
 
-def test_every_rank_knows_the_same_deal_and_its_seconds(
-    world: World, monkeypatch: pytest.MonkeyPatch, log: list[str]
-) -> None:
+def test_ranks_get_equal_seconds_of_video(world: World, monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
     run = evaluate(world, 2, monkeypatch)
-    first, second = (evaluation.deal for evaluation in run.evaluations)
-    assert first is not None and first == second
-    for rank, model in enumerate(run.adapters):
-        assert {str(clip) for clip in first.clips[rank]} == {
-            one[2] for one in model.asked if one[0] != THEIRS and len(one) > 2
-        }
-    assert sum(len(clips) for clips in first.clips) == len(world.files)
-    lengths = dict(pair for clips in first.clips for pair in clips.items())
-    assert [lengths[clip] for clip in world.files] == sorted(lengths.values()) and lengths[world.files[0]] > 0
-    assert abs(first.seconds(0) - first.seconds(1)) <= max(lengths.values())
-    assert sum("stay on one rank: 5 clips" in line for line in log) == 1
+    lengths = clip_lengths(world.files, no_progress, "")
+    clips = [{Path(one[2]) for one in model.asked if one[0] != THEIRS and len(one) > 2} for model in run.adapters]
+    shares = sorted(sum(lengths[clip] or 0 for clip in mine) for mine in clips)
+    assert shares[0] > 0 and shares[1] - shares[0] <= max(length or 0 for length in lengths.values())
+    stated = f"on one rank: 5 clips, {round(shares[0])} to {round(shares[1])} s of video a rank"
+    assert sum(stated in line for line in log) == 1
 
 
 def test_a_rank_without_a_clip_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +295,6 @@ def test_where_it_cannot_be_done_items_stay_as_lmms_eval_deals_them(
     run = evaluate(world, 2, monkeypatch, change=spoil)
     assert by_document(run) == by_document(evaluate(world, 1, monkeypatch))
     assert {one[:3] for one in run.asked(OURS)} == {(doc % 2, OURS, doc) for doc in range(len(world.tables[OURS]))}
-    assert [evaluation.deal for evaluation in run.evaluations] == [None, None]
     assert sum("cannot keep the questions of a clip on one rank" in line for line in log) == 1
 
 
@@ -322,7 +316,7 @@ class Cache:
 def test_a_rank_with_all_answers_in_the_hosts_cache_keeps_nobody_waiting(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = ThreadRanks(2, monkeypatch, request_exchange, answers)
+    ranks = ThreadRanks(2, monkeypatch, request_exchange)
     adapters = [Adapter(world.tables) for _ in range(2)]
 
     def on_rank(rank: int) -> list[Any]:

@@ -10,42 +10,49 @@ from typing import Any, TypeVar
 
 import pytest
 
+from lmms_eval_tasks.host import exchange, ranks
+from lmms_eval_tasks.host.exchange import Exchange
+
 Result = TypeVar("Result")
-LIMIT = 60
-"""Seconds after which ranks that wait for each other give up."""
+
+
+class Failed(Exception):
+    """Another rank has failed."""
 
 
 class ThreadRanks:
-    """Runs a function on several ranks, which exchange objects by `gather_objects`.
+    """Runs a function on several ranks, which share a store of torch's that lies in memory.
 
     Args:
         count: How many ranks.
-        monkeypatch: Puts them into modules.
-        modules: Those that use the functions of `lmms_eval_tasks.host.ranks` of the same names.
+        monkeypatch: Puts the ranks into the modules.
+        modules: Those that use `current_exchange`, beside that of `gather_objects`.
+        store: What they share, if it is not to be a new one.
     """
 
-    def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
+    def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType, store: Any = None) -> None:
+        from torch.distributed import HashStore
+
         self.count = count
-        self._here, self._values = threading.local(), [None] * count
-        self._barrier = threading.Barrier(count, timeout=LIMIT)
+        self._here, self._store, self._failed = threading.local(), store or HashStore(), threading.Event()
         monkeypatch.setenv("WORLD_SIZE", str(count))
-        for module in modules:
-            for name in ("gather_objects", "world_size", "current_rank"):
-                if hasattr(module, name):
-                    monkeypatch.setattr(module, name, getattr(self, name))
+        monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.01)
+        for module in (ranks, *modules):
+            monkeypatch.setattr(module, "current_exchange", self.current_exchange)
 
-    def world_size(self) -> int:
-        return self.count
-
-    def current_rank(self) -> int:
+    @property
+    def here(self) -> int:
+        """The rank that asks."""
         return int(self._here.rank)
 
-    def gather_objects(self, value: Any) -> list[Any]:
-        self._values[self.current_rank()] = value
-        self._barrier.wait()
-        values = list(self._values)
-        self._barrier.wait()
-        return values
+    def current_exchange(self) -> Exchange:
+        return Exchange(self.here, self.count, self) if self.count > 1 else Exchange()
+
+    def __getattr__(self, name: str) -> Any:
+        """The store's, as long as no rank has failed: the others would wait for it."""
+        if self._failed.is_set():
+            raise Failed
+        return getattr(self._store, name)
 
     def run(self, on_rank: Callable[[int], Result]) -> list[Result]:
         """What a function returns on each rank; a rank that fails fails all."""
@@ -55,13 +62,13 @@ class ThreadRanks:
             try:
                 return on_rank(rank)
             except BaseException:
-                self._barrier.abort()
+                self._failed.set()
                 raise
 
         with ThreadPoolExecutor(self.count) as pool:
             running = [pool.submit(start, rank) for rank in range(self.count)]
             failures = [error for one in running if (error := one.exception())]
         for error in failures:
-            if not isinstance(error, threading.BrokenBarrierError):
+            if not isinstance(error, Failed):
                 raise error
         return [one.result() for one in running]

@@ -127,22 +127,35 @@ def prepare_remedy(card: Card) -> str:
     return f"Run:  {card.prepare_command}\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
 
 
-def load_table(card: Card, split: str, require_clips: bool = True) -> datasets.Dataset:
+def load_table(
+    card: Card, split: str, require_clips: bool = True, absent: Mapping[str, str] | None = None
+) -> datasets.Dataset:
     """The prepared table of a split, as `installed.sets.load_table` explains.
+
+    Args:
+        card: The benchmark's card.
+        split: Name of the split.
+        require_clips: Whether clips are needed.
+        absent: What `absent_clips` found, so that no clip is looked for; None where it was not called.
 
     Raises:
         InputError: the table or its clips cannot be used, or $LMMS_EVAL_TASKS_MISSING holds anything but `skip`.
     """
     skip = skip_missing()
-    return read_steadily(benchmark_dir(card.name), lambda: _load_table(card, split, require_clips, skip))
+    return read_steadily(benchmark_dir(card.name), lambda: _load_table(card, split, require_clips, skip, absent))
 
 
-def _load_table(card: Card, split: str, require_clips: bool, skip: bool) -> datasets.Dataset:
+def _load_table(
+    card: Card, split: str, require_clips: bool, skip: bool, absent: Mapping[str, str] | None
+) -> datasets.Dataset:
     import datasets
     import pyarrow as pa
 
     table, facts = read_table(card, split)
-    absent = absent_clips(card, split, table) if require_clips else {}
+    if not require_clips:
+        absent = {}
+    elif absent is None:
+        absent = absent_clips(card, split, table)
     if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
     report = missing_report(card, split, facts, absent)
