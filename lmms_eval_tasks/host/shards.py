@@ -7,6 +7,7 @@ caches, and `--limit` and `--offset` are as in the whole run.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -79,6 +80,11 @@ class PartOfRun:
         """The tasks of which nothing is asked."""
         return [name for name, documents in self.documents.items() if not documents]
 
+    @property
+    def has_items(self) -> bool:
+        """Whether anything is asked."""
+        return any(self.documents.values())
+
     def label(self, results: dict[str, Any]) -> None:
         """Say in lmms-eval's results which part they are of, and how many items it has."""
         for name, count in results.get("n-samples", {}).items():
@@ -149,6 +155,26 @@ def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[An
         elif key not in names:
             kept[key] = value
     return kept
+
+
+def evaluate_nothing() -> dict[str, Any] | None:
+    """The results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have them.
+
+    Returns None on all ranks but the first, as lmms-eval does.
+    """
+    if int(os.environ.get("RANK", "0")):
+        return None
+    sections = (
+        "results",
+        "group_subtasks",
+        "configs",
+        "versions",
+        "n-shot",
+        "higher_is_better",
+        "n-samples",
+        "samples",
+    )
+    return {section: {} for section in sections}
 
 
 @contextmanager

@@ -77,10 +77,12 @@ def test_a_clip_of_unknown_length_is_a_mean_one() -> None:
     [
         ("", ["mmmu"], None),
         ("1/2", [], None),
-        ("3/2", [], "Expected LMMS_EVAL_TASKS_SHARD to be i/N, one of N parts counted from 1, such as 3/7, but got '3/2'."),
+        ("3/2", [], (
+            "Expected LMMS_EVAL_TASKS_SHARD to be i/N, one of N parts counted from 1, such as 3/7, but got '3/2'."
+        )),
         ("1/2", ["mmmu", "mme"], (
-            "Expected only tasks of lmms-eval-tasks where LMMS_EVAL_TASKS_SHARD is set, but got mmmu, mme: what others' "
-            "items show, and which of them belong together, is not known. Run these tasks apart, without it."
+            "Expected only tasks of lmms-eval-tasks where LMMS_EVAL_TASKS_SHARD is set, but got mmmu, mme: what "
+            "others' items show, and which of them belong together, is not known. Run these tasks apart, without it."
         )),
     ],
 )  # fmt: skip
