@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.core.variables import SHARD
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.home import clips_of_rows, read_table
-from lmms_eval_tasks.utils.runs.results_file import SHARD_OF_RUN
+from lmms_eval_tasks.utils.runs.results_file import PER_TASK, SHARD_OF_RUN
 from lmms_eval_tasks.utils.runs.shards import Shard
 
 if TYPE_CHECKING:
@@ -164,17 +164,7 @@ def evaluate_nothing() -> dict[str, Any] | None:
     """
     if int(os.environ.get("RANK", "0")):
         return None
-    sections = (
-        "results",
-        "group_subtasks",
-        "configs",
-        "versions",
-        "n-shot",
-        "higher_is_better",
-        "n-samples",
-        "samples",
-    )
-    return {section: {} for section in sections}
+    return {section: {} for section in (*PER_TASK, "samples")}
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from lmms_eval_tasks.utils.runs.shards import Shard
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
+PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
+"""The fields of a results file that have an entry for each task or group."""
 SHARD_OF_RUN = "shard"
 """The field of a results file that says which part of a run it is of, as `ShardOfRun`."""
 LISTED = 20
