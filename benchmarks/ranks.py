@@ -1,4 +1,4 @@
-"""What the ranks of a run cost one another: seconds, bytes and looks at clips, against ranks and clips.
+"""What the ranks of a run cost one another: seconds and bytes, against ranks and clips.
 
     python benchmarks/ranks.py [--tiny]
 
@@ -44,13 +44,11 @@ class Cost(NamedTuple):
         seconds: Of a processor, by its process.
         sent: Bytes that it put into the store.
         received: Bytes that it took out.
-        looks: How many clips it has opened.
     """
 
     seconds: float
     sent: int
     received: int
-    looks: int
 
 
 class CountingStore:
@@ -97,31 +95,24 @@ def take_part(store: Any, rank: int, size: int, clips: int) -> Cost:
     Raises:
         AssertionError: where an answer came to another request than its own.
     """
-    counting, items, looks = CountingStore(store), clips * QUESTIONS, 0
-
-    def lengths(paths: Sequence[Path], *_: Any) -> dict[Path, float]:
-        nonlocal looks
-        looks += len(paths)
-        return dict.fromkeys(paths, SECONDS)
-
+    counting, items = CountingStore(store), clips * QUESTIONS
     evaluation = Evaluation()
-    shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),))
+    shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
     evaluation.tasks[TASK] = SimpleNamespace(shown=shown)  # type: ignore[assignment]
-    HERE.exchange, HERE.lengths = Exchange(rank, size, counting), lengths
+    HERE.exchange = Exchange(rank, size, counting)
     dealer = request_exchange.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
     requests = requests_of(rank, size, items)
     begun = time.process_time()
     answers = dealer.generate_until(lambda asked: list(map(answer, asked)), requests)
     seconds = time.process_time() - begun
     assert answers == list(map(answer, requests))
-    return Cost(seconds, counting.sent, counting.received, looks)
+    return Cost(seconds, counting.sent, counting.received)
 
 
 logger.remove()
 HERE = threading.local()
-"""What the rank of a thread has in place of torch's process group and of files."""
+"""What the rank of a thread has in place of torch's process group."""
 request_exchange.current_exchange = lambda: HERE.exchange
-request_exchange.clip_lengths = lambda *of: HERE.lengths(*of)
 
 
 def in_process(port: int, rank: int, size: int, clips: int) -> Cost:
@@ -171,7 +162,7 @@ def main() -> None:
     )
     for kind, sizes, counts in worlds:
         print(f"ranks are {kind}")
-        print(f"{'ranks':>6}{'clips':>9}{'seconds':>10}{'MB a rank':>11}{'of padded':>11}{'opened by':>11}")
+        print(f"{'ranks':>6}{'clips':>9}{'seconds':>10}{'MB a rank':>11}{'of padded':>11}")
         seconds: dict[tuple[int, int], float] = {}
         received: dict[tuple[int, int], float] = {}
         for size in sizes:
@@ -181,8 +172,7 @@ def main() -> None:
                 seconds[size, clips] = max(spent)
                 most = received[size, clips] = max(cost.received for cost in costs)
                 share = most / padded_bytes(size, clips)
-                openers = sum(cost.looks > 0 for cost in costs)
-                print(f"{size:6}{clips:9,}{max(spent):10.2f}{most / 1e6:11.3f}{share:11.4f}{openers:11}")
+                print(f"{size:6}{clips:9,}{max(spent):10.2f}{most / 1e6:11.3f}{share:11.4f}")
         for name, cells in (("seconds", seconds), ("bytes a rank", received)):
             by_ranks = f"ranks^{exponent(cells, 0):.2f} and " if len(sizes) > 1 else ""
             print(f"{name} grow with {by_ranks}clips^{exponent(cells, 1):.2f}")

@@ -14,6 +14,7 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from loguru import logger
@@ -177,12 +178,14 @@ class ClipDealer:
             return unknown
         asked = [one for hand in hands for one in hand or ()]
         try:
-            questions = self._encodes(asked)
+            questions, lengths = self._read(asked)
         except Exception as error:  # a host that is built differently has other tasks, which can be asked all the same
             logger.debug("The clips of requests are not known ({}: {}).", type(error).__name__, error)
             return unknown
         clips = {encode.clip for encodes in questions for encode in encodes}
-        deal = deal_questions(questions, clip_lengths(sorted(clips), no_progress, "opening clips"), count)
+        if lacking := sorted(clips - lengths.keys()):
+            lengths |= clip_lengths(lacking, no_progress, "opening clips")
+        deal = deal_questions(questions, lengths, count)
         if clips:
             shares = [deal.seconds(rank) for rank in range(count)]
             logger.info(
@@ -192,11 +195,16 @@ class ClipDealer:
         answering = iter(deal.ranks)
         return [list(islice(answering, len(hand or ()))) for hand in hands]
 
-    def _encodes(self, asked: Sequence[AskedRequest]) -> list[tuple[Encode, ...]]:
-        """What has to be encoded for each request."""
-        return [
-            self._evaluation.tasks[one.task].shown.encodes(self._tasks[one.task].eval_docs[one.doc_id]) for one in asked
-        ]
+    def _read(self, asked: Sequence[AskedRequest]) -> tuple[list[tuple[Encode, ...]], dict[Path, float | None]]:
+        """What has to be encoded for each request, and the lengths of clips in seconds that the prepared tables say."""
+        questions: list[tuple[Encode, ...]] = []
+        lengths: dict[Path, float | None] = {}
+        for one in asked:
+            shown, row = self._evaluation.tasks[one.task].shown, self._tasks[one.task].eval_docs[one.doc_id]
+            questions.append(shown.encodes(row))
+            if (seconds := shown.seconds(row)) is not None:
+                lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
+        return questions, lengths
 
     def _answer(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.ranks import current_rank
+from lmms_eval_tasks.host.exchange import current_exchange
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.benchmark.card import Card
@@ -180,9 +180,9 @@ def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]
         return
     asked = sum(map(len, part.documents.values()))
     every = sum(count["effective"] for count in part.whole.values())
-    if current_rank() == 0:
+    if current_exchange().rank == 0:
         logger.info("Part {} of the run: {:,} of {:,} items.", part.shard, asked, every)
-    if part.empty and current_rank() == 0:
+    if part.empty and current_exchange().rank == 0:
         logger.warning("Part {} of the run has no item of {}.", part.shard, summarize_names(part.empty))
     with ExitStack() as stack:
         for name, task in tasks.items():

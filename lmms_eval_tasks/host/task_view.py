@@ -15,6 +15,7 @@ from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskSettings
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
+from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -52,7 +53,7 @@ class TaskView:
 
     def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], evaluation: Evaluation) -> None:
         self._view, self._benchmark, self._evaluation = view, benchmark.name, evaluation
-        self._kind = benchmark.kind_of(pointer)
+        self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
 
     def describe(self) -> str:
         """What is shown, for a run card."""
@@ -89,6 +90,11 @@ class TaskView:
         elif shown is Shown.MASKED:
             seen += f" of {row['item_id']}"
         return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
+
+    def seconds(self, row: Row) -> float | None:
+        """The length of each of an item's clips, the mean of several; None where the prepared table does not say."""
+        together = row.get(CLIP_SECONDS)
+        return None if together is None else together / self._columns
 
     def answered_files(self, row: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""

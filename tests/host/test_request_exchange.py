@@ -68,6 +68,7 @@ class World:
 
     def __init__(self, folder: Path, clips: int = 5, questions: int = 2) -> None:
         self.folder = folder
+        self.prepared: dict[str, float] = {}
         self.files = [folder / f"{number}.mp4" for number in range(clips)]
         for number, file in enumerate(self.files):
             write_noise(file, (32, 32), 5 * (number + 1))
@@ -82,12 +83,16 @@ class World:
             evaluation.tasks[task] = SimpleNamespace(  # type: ignore[assignment]
                 pointer={"benchmark": "some", "split": "test"},
                 answered_files=lambda row: (Path(row["clip"]),) if row["clip"] else (),
-                shown=SimpleNamespace(encodes=self.encodes),
+                shown=SimpleNamespace(encodes=self.encodes, seconds=self.seconds),
             )
         return evaluation
 
     def encodes(self, row: dict[str, Any]) -> tuple[Encode, ...]:
         return (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else ()
+
+    def seconds(self, row: dict[str, Any]) -> float | None:
+        """What the prepared table says; nothing in that of an earlier version."""
+        return self.prepared.get(row["clip"])
 
     def requests(self, rank: int, ranks: int, tasks: dict[str, LoadedTask], repeats: int = 1) -> list[Instance]:
         """A rank's requests as lmms-eval makes them: documents by stride, repeated, and padded to equal counts."""
@@ -236,6 +241,17 @@ def test_ranks_get_equal_seconds_of_video(world: World, monkeypatch: pytest.Monk
     assert shares[0] > 0 and shares[1] - shares[0] <= max(length or 0 for length in lengths.values())
     stated = f"on one rank: 5 clips, {round(shares[0])} to {round(shares[1])} s of video a rank"
     assert sum(stated in line for line in log) == 1
+
+
+def test_no_clip_is_opened_whose_length_is_prepared(
+    world: World, monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr(request_exchange, "clip_lengths", lambda paths, *_: opened.extend(paths) or {})
+    world.prepared = dict.fromkeys(map(str, world.files[1:]), 7.0)
+    evaluate(world, 2, monkeypatch)
+    assert opened == world.files[:1]
+    assert any("5 clips, 14 to 21 s of video a rank" in line for line in log), "the mean is taken for the one"
 
 
 def test_a_rank_without_a_clip_is_asked_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
