@@ -79,6 +79,17 @@ class TaskView:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
+    def clip_names(self, table: datasets.Dataset) -> list[tuple[str, ...]]:
+        """For each row, the names of the clips of which something is shown; none where they are missing.
+
+        Only the columns that name clips are read, and once.
+        """
+        if not self._view.needs_clip:
+            return [()] * len(table)
+        named = table.select_columns([*self._kind.visuals, "clip_present"]).to_dict()
+        names = zip(*(named[column] for column in self._kind.visuals), strict=True)
+        return [clips if present else () for clips, present in zip(names, named["clip_present"], strict=True)]
+
     def encodes(self, row: Row) -> tuple[Encode, ...]:
         """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
         if not row["asked"]:
