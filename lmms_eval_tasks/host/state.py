@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from loguru import logger
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
-from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
+from lmms_eval_tasks.host.task_view import UNANSWERED, AnsweredItems, TaskView
 from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSettings
@@ -51,6 +52,13 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"{owner} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
     return tuple(known[name] for name in names)
+
+
+@cache
+def _read_data_set(text: str) -> tuple[bool, Mapping[str, Any]]:
+    """Whether a set, as rows have it, is a sample, and what records say of it: all rows of a table have the same."""
+    data_set = DataSet.model_validate_json(text)
+    return data_set.is_sample, data_set.model_dump(mode="json")
 
 
 class TaskState(RunningTask):
@@ -128,9 +136,9 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
         return self.shown.select(table)
 
-    def answered_files(self, doc: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to the item is kept; they may be missing."""
-        return self.shown.answered_files(doc)
+    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
+        """What an answer to each row of the task's table is kept by."""
+        return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
         """What is shown of the item's clips: paths of videos, or pictures."""
@@ -172,10 +180,10 @@ class TaskState(RunningTask):
         response = results[0] if results else ""
         graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
         record = graded.record
-        data_set = DataSet.model_validate_json(doc[DATA_SET])
+        is_sample, data_set = _read_data_set(doc[DATA_SET])
         items: dict[str, Any] = {
-            "record": {**record.to_json(), DATA_SET: data_set.model_dump(mode="json")},
-            **self.gather(record, data_set.is_sample),
+            "record": {**record.to_json(), DATA_SET: dict(data_set)},
+            **self.gather(record, is_sample),
         }
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()

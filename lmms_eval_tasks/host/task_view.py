@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 UNANSWERED = "unanswered"
 """The field of a row that says why the model gave no answer to its item: the reason and its detail."""
 
+AnsweredItems = Callable[[int], tuple[str, tuple[Path, ...]]]
+"""Index of a row to its item and files."""
 Settings = TypeVar("Settings", bound=TaskSettings)
 
 
@@ -101,11 +104,17 @@ class TaskView:
             seen += f" of {row['item_id']}"
         return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
-    def answered_files(self, row: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""
+    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
+        """Of the index of a row of the task's table: its item, and the files by whose content an answer is kept.
+
+        Of a mask that is the masked clip, which has the boxes. Files may be missing.
+        """
+        items = table.select_columns("item_id").to_dict()["item_id"]
         if self._view.shown is Shown.MASKED:
-            return (Path(self._see_masked(row)),)
-        return self.clips(row)
+            return lambda row: (items[row], (Path(self._see_masked(table[row])),))
+        names, find = self.clip_names(table), cache(partial(clip_path, self._benchmark))
+        missing = (placeholder_path(self._benchmark),) * len(self._kind.visuals) if self._view.needs_clip else ()
+        return lambda row: (items[row], tuple(map(find, names[row])) or missing)
 
     def visuals(self, row: Row) -> list[Any]:
         """What is shown of an item's clips: paths of videos, or pictures.
@@ -159,7 +168,7 @@ class TaskView:
         if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
         graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
-        record = replace(graded.record, view=self._view.name)
+        record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
         if reason:
             record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
         if frame is not None:

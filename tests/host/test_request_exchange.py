@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
+from lmms_eval_tasks.host.task_view import AnsweredItems
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 OURS, PROBE, THEIRS = "ours", "ours_probe", "theirs"
@@ -79,10 +80,13 @@ class World:
         for task in (OURS, PROBE):
             evaluation.tasks[task] = SimpleNamespace(  # type: ignore[assignment]
                 pointer={"benchmark": "some", "split": "test"},
-                answered_files=lambda row: (Path(row["clip"]),) if row["clip"] else (),
+                answered_items=self.answered_items,
                 shown=SimpleNamespace(encodes=self.encodes),
             )
         return evaluation
+
+    def answered_items(self, table: list[dict[str, Any]]) -> AnsweredItems:
+        return lambda row: (table[row]["item_id"], (Path(table[row]["clip"]),) if table[row]["clip"] else ())
 
     def encodes(self, row: dict[str, Any]) -> tuple[Encode, ...]:
         return (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else ()
