@@ -19,6 +19,7 @@ from lmms_eval_tasks.utils.core.variables import ANSWERS
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.home import home
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 FOLDER = "answers"
 MODEL = "model.json"
 FAILED = "[LMMS_EVAL_REQUEST_FAILED"
@@ -148,9 +149,9 @@ class AnswerFiles:
             clips = [content_digest(clip) for clip in item.clips]
         except OSError:
             return None
-        return digest({"model": self._model, "asked": item.key, "clips": clips})
+        return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
 
 
 def digest(value: Mapping[str, Any]) -> str:
     """SHA-256 of JSON values, in hexadecimal."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()

@@ -24,6 +24,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSett
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, name_model
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
@@ -191,8 +192,11 @@ class TaskState(RunningTask):
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
         """What a record contributes to each score that it counts in; `sample` says whether its data is simulated."""
-        listed = (metric for metric in self.metrics if sample or metric is not SAMPLE_DATA)
-        return {metric.name: metric.item(record) for metric in listed if metric.applies(record)}
+        return {
+            metric.name: metric.item(record)
+            for metric in self.metrics
+            if metric.applies(record) and (sample or metric is not SAMPLE_DATA)
+        }
 
     @property
     def submits(self) -> bool:
@@ -212,4 +216,5 @@ class TaskState(RunningTask):
         if not output_path or not self.submits:
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
-        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
+        with no_collection():
+            return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)

@@ -163,10 +163,12 @@ class Metric:
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
+        value, applies, places = self.value, self.applies, self._places
+        only = None if self.stratum or self.contrast else _place({})
         return self._units(
-            ((record.item_id, record.expected), record.group_id, self.value(record), _place(self._places(record)))
+            ((record.item_id, record.expected), record.group_id, value(record), only or _place(places(record)))
             for record in records
-            if self.applies(record)
+            if applies(record)
         )
 
     def combine(self, units: Units) -> float | int | None:
