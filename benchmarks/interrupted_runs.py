@@ -31,8 +31,6 @@ FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3
 FAMILY = "wan2.1-1.3b"
 VLM_TASKS = ("cast_bench", "causalvqa_debug_paired")
 
-Files = dict[str, tuple[int, int]]
-
 
 def write_models(folder: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     """Kind of model to the command's arguments and the tasks, with tiny weights written below a folder."""
@@ -105,12 +103,6 @@ def has_ended(children: list[int]) -> bool:
     return all(os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None for child in children)
 
 
-def kept(out: Path) -> Files:
-    """The file of each kept answer, with what changes when it is written again."""
-    files = (path for path in (out / "answers").rglob("*.json") if path.name != "model.json")
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
-
-
 def outcome(out: Path, tasks: tuple[str, ...]) -> dict[str, Any]:
     """Scores, sample logs and leaderboard files of the one finished run in a folder."""
     (path,) = (path for path in out.rglob("*_results.json") if path.parent.name != "submissions")
@@ -138,6 +130,11 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
     Raises:
         AssertionError: where an item was asked twice, or a run ends otherwise than the whole one.
     """
+    from kept_answers import kept_answers
+
+    def kept(out: Path) -> dict[str, tuple[str, int]]:
+        return kept_answers(out / "answers")
+
     whole = folder / "whole"
     finish(arguments, whole, ranks)
     expected, items = outcome(whole, tasks), len(kept(whole))
@@ -145,7 +142,7 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
     while killed < kills:
         runs += 1
         out = folder / f"killed_{runs}"
-        before: Files = {}
+        before: dict[str, tuple[str, int]] = {}
         while len(before) < items and killed < kills:
             wanted = len(before) + draw.randint(1, 3)
             with running(arguments, out, ranks) as children:

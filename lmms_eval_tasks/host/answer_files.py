@@ -1,15 +1,11 @@
-"""Answers of a model in small files, one each, that runs and ranks may share.
-
-A file appears whole or not at all, and is named by what was asked of which model, so that no lock is needed, also on a
-network file system.
-"""
+"""Answers of a model in a folder that runs and ranks may share, each by what was asked of which model."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +13,13 @@ from typing import Any
 from loguru import logger
 
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.kept_values import KeptValues
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.home import home
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 FOLDER = "answers"
 MODEL = "model.json"
 FAILED = "[LMMS_EVAL_REQUEST_FAILED"
@@ -74,30 +72,30 @@ class AnswerFiles:
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        self.folder, self._identity = folder / digest(identity)[:16], identity
+        self._identity, self._model = identity, digest(identity)
+        self.folder = folder / self._model[:16]
+        self._values = KeptValues(self.folder)
         self._can_write = True
 
-    def find(self, item: ItemRequest) -> Any:
-        """The answer to an item with the same clips, as a model returns it; None where there is none that can be read.
+    def find(self, items: Sequence[ItemRequest | None]) -> list[Any]:
+        """The answer to each item with the same clips, as a model returns it; None where there is none.
 
-        A file says itself what it answers: one that was copied or renamed is not taken for an answer to something else.
+        A line in a file says itself what it answers: a file that was copied or renamed answers nothing else.
         """
+        keys = [item and self._key(item) for item in items]
+        kept = self._values.read({key for key in keys if key})
+        return [self._read(kept[key]) if key in kept else None for key in keys]
+
+    def _read(self, value: Mapping[str, Any]) -> Any:
         from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-        path = self._path(item)
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
             text, tokens = value["text"], value["tokens"]
-            if (value["task"], value["item"], value["repeat"]) != (item.task, item.item_id, item.repeat):
-                logger.warning("The answer kept in {} is to another question, and this one is asked again.", path)
-                return None
-            if not isinstance(text, str) or value["clips"] != self._digest_clips(item):
-                return None
+            if not isinstance(text, str):
+                raise TypeError(f"Expected a text, but got {text!r}.")
             return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            logger.warning("The answer kept in {} cannot be read and is asked again ({}).", path, error)
+        except (TypeError, KeyError) as error:
+            logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
             return None
 
     def keep(self, item: ItemRequest, response: Any) -> None:
@@ -110,14 +108,21 @@ class AnswerFiles:
         text, counts = unwrap_generation_output(response)
         if not self._can_write or not isinstance(text, str) or not text.strip() or text.startswith(FAILED):
             return
+        key = self._key(item)
+        if key is None:  # the clip has gone: nobody could say what the answer is about
+            return
         value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, "text": text}
         value["tokens"] = None if counts is None else asdict(counts)
+        self._write(lambda: self._values.keep(key, value))
+
+    def close(self) -> None:
+        """Put the answers that were kept on the disk; where that fails, as for `keep`."""
+        if self._can_write:
+            self._write(self._values.close)
+
+    def _write(self, write: Callable[[], None]) -> None:
         try:
-            value["clips"] = self._digest_clips(item)
-        except OSError:  # the clip has gone: nobody could say what the answer is about
-            return
-        try:
-            write_file(self._path(item), json.dumps(value))
+            write()
         except OSError as error:
             self._can_write = False
             logger.warning("Answers cannot be kept: if this run is interrupted, it starts again ({}).", error)
@@ -138,18 +143,15 @@ class AnswerFiles:
         except OSError as error:
             logger.debug("{} cannot be written ({}).", path, error)
 
-    def _path(self, item: ItemRequest) -> Path:
-        return self.folder / item.key[:2] / f"{item.key}.json"
-
-    def _digest_clips(self, item: ItemRequest) -> list[str]:
-        """SHA-256 of each clip's bytes.
-
-        Raises:
-            OSError: where one cannot be read.
-        """
-        return [content_digest(clip) for clip in item.clips]
+    def _key(self, item: ItemRequest) -> str | None:
+        """What an answer to an item is kept by; None where one of its clips cannot be read."""
+        try:
+            clips = [content_digest(clip) for clip in item.clips]
+        except OSError:
+            return None
+        return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
 
 
 def digest(value: Mapping[str, Any]) -> str:
     """SHA-256 of JSON values, in hexadecimal."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()

@@ -22,12 +22,14 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.task_view import AnsweredItems
 from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
-FORMAT = 1
+FORMAT = 2
 """Moves when what is kept changes its meaning."""
 CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
 """How adapters of servers call the number of requests that they send at once."""
@@ -73,17 +75,21 @@ def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]
             "format": FORMAT,
             "asked": {name: settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")},
         }
+        files = AnswerFiles(folder, identity)
         keeper = AnswerKeeper(
             model,
             evaluation,
-            AnswerFiles(folder, identity),
+            files,
             seeds=getattr(command, "seed", None),
             # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
             keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
         )
         ask = functools.partial(keeper.generate_until, model.generate_until)
-        with replaced_method(model, "generate_until", ask):
-            yield
+        try:
+            with replaced_method(model, "generate_until", ask):
+                yield
+        finally:
+            files.close()
 
 
 class AnswerKeeper:
@@ -111,7 +117,7 @@ class AnswerKeeper:
             requests: lmms-eval's requests on this rank.
         """
         asked_items = self._read_items(requests)
-        answers = [None if item is None else self._files.find(item) for item in asked_items]
+        answers = self._files.find(asked_items)
         count = sum(answer is not None for answer in answers)
         total = self._evaluation.answers_kept = sum(gather_objects(count))
         is_first = os.environ.get("RANK", "0") == "0"
@@ -121,10 +127,12 @@ class AnswerKeeper:
         if hasattr(self._model, EACH):
             self._ask_each(requests, asked_items, answers)
             return ["" if answer is None else answer for answer in answers]
-        with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
+        with (
+            tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar,
+            _quiet(ask),
+        ):
             for places in self._divide(requests, asked_items, answers):
-                with _quiet(ask):
-                    responses = list(ask([requests[place] for place in places]))
+                responses = list(ask([requests[place] for place in places]))
                 for place, response in zip(places, responses, strict=False):
                     if answers[place] is not None:
                         continue
@@ -172,24 +180,30 @@ class AnswerKeeper:
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
         before: Counter[int] = Counter()
+        tables: dict[tuple[str, str], AnsweredItems] = {}
         asked_items: list[ItemRequest | None] = []
         for request in requests:
-            asked_items.append(None if is_padding(request) else self._read_item(request, before[id(request)]))
+            state, (task, split) = self._state(request), request.args[-2:]
+            if state is None or is_padding(request):
+                asked_items.append(None)
+            else:
+                if (task, split) not in tables:
+                    tables[task, split] = state.answered_items(self._model.task_dict[task][split])
+                asked_items.append(self._read_item(request, state, tables[task, split], before[id(request)]))
             before[id(request)] += 1
         return asked_items
 
-    def _read_item(self, request: Any, repeat: int) -> ItemRequest | None:
-        state = self._state(request)
+    def _read_item(self, request: Any, state: TaskState, find: AnsweredItems, repeat: int) -> ItemRequest | None:
         generation = next((value for value in request.args if isinstance(value, dict)), {})
         sampled = _is_sampled(generation)
-        if state is None or (sampled and not self._keep_sampled):
+        if sampled and not self._keep_sampled:
             return None
-        doc_id, task, split = request.args[-3:]
-        row = self._model.task_dict[task][split][doc_id]
+        doc_id, task, _ = request.args[-3:]
+        item_id, files = find(doc_id)
         asked = {
             "task": task,
             "pointer": dict(state.pointer),
-            "item": row["item_id"],
+            "item": item_id,
             "prompt": request.args[0],
             "generation": generation,
             "repeat": repeat,
@@ -197,7 +211,7 @@ class AnswerKeeper:
         }
         if state.pointer.get("view"):
             asked["frame"] = state.kind.frame
-        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
+        return ItemRequest(digest(asked), task, item_id, repeat, files)
 
 
 def _is_sampled(generation: Mapping[str, Any]) -> bool:

@@ -103,6 +103,10 @@ class Evaluation:
             InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
                 of prompt names none.
         """
+        import datasets
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         benchmark, split = pointer["benchmark"], pointer["split"]
         check_choice(benchmark)
         card = read_card(benchmark)
@@ -110,20 +114,19 @@ class Evaluation:
         if (key := (benchmark, split, clips_needed)) not in self._tables:
             absent = self.absent.get((benchmark, split))
             self._tables[key] = load_table(card, split, clips_needed, absent)
-        table = self._tables[key]
+        table = self._tables[key].data.table
         if subset := pointer.get("subset"):
-            table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
-            if not len(table):
+            table = table.filter(pc.equal(table["subset"], subset))
+            if not table.num_rows:
                 raise InputError(
                     f"Expected items of {subset} in {benchmark}, {split}, but what is prepared has none. "
                     "Name the tasks of the others one by one."
                 )
-        asked = [present or not clips_needed for present in table["clip_present"]]
         data_set = read_manifest(card).splits[split].data_set.model_dump_json()
-        every = len(asked)
-        for name, column in {"split": [split] * every, DATA_SET: [data_set] * every, "asked": asked}.items():
-            table = table.add_column(name, column)
-        return table
+        for name, value in (("split", split), (DATA_SET, data_set)):
+            table = table.append_column(name, pa.repeat(value, table.num_rows))
+        asked = table["clip_present"] if clips_needed else pa.repeat(True, table.num_rows)
+        return datasets.Dataset(table.append_column("asked", asked))
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
         """The items of the task that a pointer names, made of the rows of its prepared table.

@@ -21,6 +21,7 @@ from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.installed.parts import groups_of
 from lmms_eval_tasks.installed.runs import assemble_run
 from lmms_eval_tasks.installed.scores import scores_of, scores_without_items
+from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.results_file import RESULTS, card_path, read_results
@@ -48,7 +49,7 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
         with _warn_without("run card"):
             if path := saved_results(self, results):
                 write_card(path, results)
-        with _warn_without("file of scores"):
+        with _warn_without("file of scores"), no_collection():
             if (path := saved_results(self, results)) and (scores := write_scores(path, results, given.get("samples"))):
                 announce(scores, path, self.output_path)
         return saved
@@ -141,7 +142,7 @@ def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile 
     if any(form.is_predicted(task) for task in tasks):
         return None
     if samples:
-        logs = {task: [_logged_item(task, sample) for sample in samples[task]] for task in tasks if samples[task]}
+        logs = {task: _logged_items(task, samples[task]) for task in tasks if samples[task]}
         scores = scores_of(assemble_run(saved, form, logs))
     else:
         sets = {task: read_manifest(own[task].benchmark.card).splits[own[task].pointer["split"]] for task in tasks}
@@ -155,7 +156,10 @@ def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile 
     return scores
 
 
-def _logged_item(task: str, sample: Mapping[str, Any]) -> LoggedItem:
-    """An item as it comes back from the log that lmms-eval writes after its results."""
-    values = {**sample, "record": json.loads(json.dumps(sample["record"]))}
-    return LoggedItem(task, Record.from_json(values["record"]), values)
+def _logged_items(task: str, samples: Sequence[Mapping[str, Any]]) -> list[LoggedItem]:
+    """Items as they come back from the log that lmms-eval writes after its results."""
+    records = json.loads(json.dumps([sample["record"] for sample in samples]))
+    return [
+        LoggedItem(task, Record.from_json(record), {**sample, "record": record})
+        for sample, record in zip(samples, records, strict=True)
+    ]

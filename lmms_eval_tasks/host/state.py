@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,14 @@ from loguru import logger
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
-from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
+from lmms_eval_tasks.host.task_view import UNANSWERED, AnsweredItems, TaskView
 from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, name_model
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
@@ -51,6 +53,13 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
     if unknown := [name for name in names if name not in known]:
         raise InputError(f"{owner} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
     return tuple(known[name] for name in names)
+
+
+@cache
+def _read_data_set(text: str) -> tuple[bool, Mapping[str, Any]]:
+    """Whether a set, as rows have it, is a sample, and what records say of it: all rows of a table have the same."""
+    data_set = DataSet.model_validate_json(text)
+    return data_set.is_sample, data_set.model_dump(mode="json")
 
 
 class TaskState(RunningTask):
@@ -128,9 +137,9 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
         return self.shown.select(table)
 
-    def answered_files(self, doc: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to the item is kept; they may be missing."""
-        return self.shown.answered_files(doc)
+    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
+        """What an answer to each row of the task's table is kept by."""
+        return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
         """What is shown of the item's clips: paths of videos, or pictures."""
@@ -172,10 +181,10 @@ class TaskState(RunningTask):
         response = results[0] if results else ""
         graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
         record = graded.record
-        data_set = DataSet.model_validate_json(doc[DATA_SET])
+        is_sample, data_set = _read_data_set(doc[DATA_SET])
         items: dict[str, Any] = {
-            "record": {**record.to_json(), DATA_SET: data_set.model_dump(mode="json")},
-            **self.gather(record, data_set.is_sample),
+            "record": {**record.to_json(), DATA_SET: dict(data_set)},
+            **self.gather(record, is_sample),
         }
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()
@@ -183,8 +192,11 @@ class TaskState(RunningTask):
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
         """What a record contributes to each score that it counts in; `sample` says whether its data is simulated."""
-        listed = (metric for metric in self.metrics if sample or metric is not SAMPLE_DATA)
-        return {metric.name: metric.item(record) for metric in listed if metric.applies(record)}
+        return {
+            metric.name: metric.item(record)
+            for metric in self.metrics
+            if metric.applies(record) and (sample or metric is not SAMPLE_DATA)
+        }
 
     @property
     def submits(self) -> bool:
@@ -205,4 +217,5 @@ class TaskState(RunningTask):
         if not output_path or not self.submits or self.evaluation.shard:
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
-        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
+        with no_collection():
+            return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)

@@ -53,7 +53,7 @@ def write_submissions(
             continue
         path = _name_after(model, output_path / form.path(split, part))
         try:
-            table = read_prepared(benchmark.card, split).rows_of(tasks)
+            table = read_prepared(benchmark.card, split, tasks)
             built = form.build([item for key in keys for item in finished[key]], table, part)
             if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 UNANSWERED = "unanswered"
 """The field of a row that says why the model gave no answer to its item: the reason and its detail."""
 
+AnsweredItems = Callable[[int], tuple[str, tuple[Path, ...]]]
+"""Index of a row to its item and files."""
 Settings = TypeVar("Settings", bound=TaskSettings)
 
 
@@ -80,6 +83,17 @@ class TaskView:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
+    def clip_names(self, table: datasets.Dataset) -> list[tuple[str, ...]]:
+        """For each row, the names of the clips of which something is shown; none where they are missing.
+
+        Only the columns that name clips are read, and once.
+        """
+        if not self._view.needs_clip:
+            return [()] * len(table)
+        named = table.select_columns([*self._kind.visuals, "clip_present"]).to_dict()
+        names = zip(*(named[column] for column in self._kind.visuals), strict=True)
+        return [clips if present else () for clips, present in zip(names, named["clip_present"], strict=True)]
+
     def encodes(self, row: Row) -> tuple[Encode, ...]:
         """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
         if not row["asked"]:
@@ -96,11 +110,17 @@ class TaskView:
         together = row.get(CLIP_SECONDS)
         return None if together is None else together / self._columns
 
-    def answered_files(self, row: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""
+    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
+        """Of the index of a row of the task's table: its item, and the files by whose content an answer is kept.
+
+        Of a mask that is the masked clip, which has the boxes. Files may be missing.
+        """
+        items = table.select_columns("item_id").to_dict()["item_id"]
         if self._view.shown is Shown.MASKED:
-            return (Path(self._see_masked(row)),)
-        return self.clips(row)
+            return lambda row: (items[row], (Path(self._see_masked(table[row])),))
+        names, find = self.clip_names(table), cache(partial(clip_path, self._benchmark))
+        missing = (placeholder_path(self._benchmark),) * len(self._kind.visuals) if self._view.needs_clip else ()
+        return lambda row: (items[row], tuple(map(find, names[row])) or missing)
 
     def visuals(self, row: Row) -> list[Any]:
         """What is shown of an item's clips: paths of videos, or pictures.
@@ -154,7 +174,7 @@ class TaskView:
         if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
         graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
-        record = replace(graded.record, view=self._view.name)
+        record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
         if reason:
             record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
         if frame is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ HOUR = 3600
 PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
 """Counts of a model's work that are also put down as a share."""
 
+Asked = defaultdict[tuple[str, str], list[int]]
+"""Task and split to the indices of the rows that were asked."""
+
 
 @dataclass
 class Answered:
@@ -29,7 +33,7 @@ class Answered:
     Attributes:
         seconds: How long it took.
         questions: How many questions.
-        clips: What they were shown: files and view.
+        clips: What they were shown: benchmark, view and clips.
         work: What the model says of its work: seconds of each stage, and counts.
     """
 
@@ -47,52 +51,57 @@ def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
         model: The model; a mapping `work` of it says more of what it did.
         evaluation: Our state of the evaluation.
     """
-    answered = Answered()
+    answered, asked = Answered(), Asked(list)
+    note = functools.partial(_note, evaluation, answered, asked)
     # A model that gives answers as they come does so in both methods.
-    name, wrap = (EACH, _time_each) if hasattr(model, EACH) else ("generate_until", _time)
-    with replaced_method(model, name, wrap(getattr(model, name), model, evaluation, answered)):
+    if hasattr(model, EACH):
+        name, method = EACH, _time_each(getattr(model, EACH), note)
+    else:
+        name, method = "generate_until", _time(model.generate_until, note, is_ours(type(model)))
+    with replaced_method(model, name, method):
         yield
+    for (task, split), doc_ids in asked.items():
+        state = evaluation.tasks[task]
+        clips = state.shown.clip_names(model.task_dict[task][split])
+        answered.questions += len(doc_ids)
+        answered.clips.update((state.benchmark.name, state.view.name, *clips[doc_id]) for doc_id in doc_ids)
     answered.work = getattr(model, "work", None) or {}
     if ranks := current_exchange().gather_first(answered):
         evaluation.throughput = describe(ranks)
 
 
-def _time(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:
+def _time(method: Any, note: Callable[..., None], works_for_others: bool) -> Callable[..., Any]:
     @functools.wraps(method)
     def answer(requests: list[Any]) -> Any:
         # A rank that is dealt nothing calls this; only our own models then have something to do.
-        if not requests and not is_ours(type(model)):
+        if not requests and not works_for_others:
             return []
         begun = perf_counter()
         responses = method(requests)
-        _count(requests, model, evaluation, answered, perf_counter() - begun)
+        note(requests, perf_counter() - begun)
         return responses
 
     return answer
 
 
-def _time_each(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:
+def _time_each(method: Any, note: Callable[..., None]) -> Callable[..., Any]:
     @functools.wraps(method)
     def answer_each(requests: list[Any]) -> Iterator[Any]:
         begun = perf_counter()
         try:
             yield from method(requests)
         finally:
-            _count(requests, model, evaluation, answered, perf_counter() - begun)
+            note(requests, perf_counter() - begun)
 
     return answer_each
 
 
-def _count(requests: Iterable[Any], model: Any, evaluation: Evaluation, answered: Answered, seconds: float) -> None:
+def _note(evaluation: Evaluation, answered: Answered, asked: Asked, requests: Iterable[Any], seconds: float) -> None:
     answered.seconds += seconds
     for request in requests:
-        state = evaluation.tasks.get(request.task_name)
-        if state is None or is_padding(request):
-            continue
-        doc_id, task, split = request.args[-3:]
-        files = state.shown.clips(model.task_dict[task][split][doc_id])
-        answered.questions += 1
-        answered.clips.add((state.view.name, *map(str, files)))
+        if request.task_name in evaluation.tasks and not is_padding(request):
+            doc_id, task, split = request.args[-3:]
+            asked[task, split].append(doc_id)
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
+from kept_answers import kept_answers
 
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -19,7 +20,7 @@ ITEMS = 24
 FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 
 Options = dict[str, Any]
-State = dict[str, tuple[int, int]]
+State = dict[str, tuple[str, int]]
 
 
 @pytest.fixture(scope="module")
@@ -33,22 +34,16 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str,
     return arguments, {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}
 
 
-def answers(out: Path) -> State:
-    """The file of each kept answer, with what changes when it is written again."""
-    files = (out / "answers").rglob("??/*.json")
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
-
-
 def kill_after(count: int, *arguments: str, out: Path, **options: Any) -> State:
     """Start a run, kill it once so many answers are kept, and return those."""
     run = start_host(*arguments, out=out, **options)
     try:
         until = time.monotonic() + 240
-        while run.poll() is None and time.monotonic() < until and len(answers(out)) < count:
+        while run.poll() is None and time.monotonic() < until and len(kept_answers(out / "answers")) < count:
             time.sleep(0.02)
     finally:
         kill_host(run)
-    kept = answers(out)
+    kept = kept_answers(out / "answers")
     assert count <= len(kept) < ITEMS
     return kept
 
@@ -70,8 +65,8 @@ def test_a_run_killed_on_two_ranks_and_on_one_ends_as_one_that_was_not(
     second = kill_after(len(first) + 5, *arguments, out=out, **options)
     assert second.items() >= first.items()
     resumed = run_host(*arguments, out=out, ranks=2, **options)
-    assert answers(out).items() >= second.items(), "no item with a kept answer is asked again"
-    assert len(answers(out)) == ITEMS
+    assert kept_answers(out / "answers").items() >= second.items(), "no item with a kept answer is asked again"
+    assert len(kept_answers(out / "answers")) == ITEMS
     assert f"{len(second)} answers kept from before" in resumed.output
     assert resumed.output.count("kept from before") == 1
     assert read_run(out).card["run"]["answers kept from before"] == len(second)

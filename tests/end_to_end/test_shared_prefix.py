@@ -13,6 +13,7 @@ import psutil
 import pyarrow.parquet
 import pytest
 from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, start_host
+from kept_answers import kept_answers
 from tiny_vlms import write_tiny_family
 
 from lmms_eval_tasks.installed.runs import read_run
@@ -152,7 +153,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
     run = start_host(*command, **options)
     try:
         until = time.monotonic() + LIMIT
-        while run.poll() is None and time.monotonic() < until and not kept(tmp_path / "out"):
+        while run.poll() is None and time.monotonic() < until and not kept_answers(tmp_path / "out" / "answers"):
             time.sleep(0.02)
         ranks = sorted(psutil.Process(run.pid).children(), key=lambda child: child.pid)
         assert len(ranks) >= 2
@@ -163,14 +164,10 @@ def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
         assert run.poll() not in (None, 0), "the run ends, and says that it failed"
     finally:
         kill_host(run)
-    before = kept(tmp_path / "out")
+    before = kept_answers(tmp_path / "out" / "answers")
     assert before
     resumed = run_host(*command, **options)
     assert f"{len(before)} answer" in resumed.output
     for task in TASKS:
         assert resumed.scores(task) == asked(1).scores(task)
         assert resumed.samples_in_order(task) == asked(1).samples(task)
-
-
-def kept(out: Path) -> list[Path]:
-    return list((out / "answers").rglob("??/*.json"))

@@ -12,6 +12,7 @@ import av
 import numpy as np
 import pytest
 from host_run import HostRun, kill_host, own_command, run_host, start_host
+from kept_answers import kept_answers
 from merged_runs import difference, merge_parts, run_parts
 from small_clips import falling_ball, write_pair
 from tiny_models import BUILDERS, write_tiny_model
@@ -108,27 +109,21 @@ def test_three_parts_merged_are_the_whole_run(whole: HostRun, home: Path, checkp
     assert sum(len(part.samples("yocausal")) for part in parts) == 8
 
 
-def kept_answers(out: Path) -> dict[str, tuple[int, int]]:
-    """The file of each kept answer, with what changes when it is written again."""
-    files = (out / "answers" / "video_diffusion").rglob("*.json")
-    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
-
-
 def test_a_killed_run_goes_on_where_it_was(whole: HostRun, home: Path, checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run = start_host(*command(checkpoint), home=home, out=out)
     try:
         until = time.monotonic() + 240
-        while run.poll() is None and time.monotonic() < until and len(kept_answers(out)) < 3:
+        while run.poll() is None and time.monotonic() < until and len(kept_answers(out / "answers")) < 3:
             time.sleep(0.02)
     finally:
         kill_host(run)
-    before = kept_answers(out)
+    before = kept_answers(out / "answers")
     assert 3 <= len(before) < 8
     rest = run_host(*command(checkpoint), home=home, out=out, ranks=2)
     assert rest.scores("yocausal") == whole.scores("yocausal")
     assert result_file(rest) == result_file(whole)
-    assert kept_answers(out).items() >= before.items() and len(kept_answers(out)) == 8
+    assert kept_answers(out / "answers").items() >= before.items() and len(kept_answers(out / "answers")) == 8
     assert rest.output.count(f"{len(before)} answers kept from before") == 1
     assert read_run(out).card["run"]["answers kept from before"] == len(before)
 

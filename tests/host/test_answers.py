@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import tqdm as bars
+from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 from loguru import logger
@@ -102,7 +103,8 @@ class World:
     ) -> tuple[list[str], Evaluation]:
         evaluation = Evaluation()
         evaluation.tasks["ours"] = SimpleNamespace(  # type: ignore[assignment]
-            pointer={"benchmark": "some", "split": "test"}, answered_files=lambda row: (Path(row["clip"]),)
+            pointer={"benchmark": "some", "split": "test"},
+            answered_items=lambda table: lambda row: (table[row]["item_id"], (Path(table[row]["clip"]),)),
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, model_identity.ARGUMENTS, arguments)
@@ -144,9 +146,9 @@ def test_token_counts_are_kept_with_the_answer(world: World) -> None:
     model = Model()
     setattr(model, model_identity.ARGUMENTS, "pretrained=tiny")
     assert world.run(model)[0] and not model.asked
-    files = [json.loads(path.read_text()) for path in (world.out / "answers").rglob("??/*.json")]
-    assert sorted(file["item"] for file in files) == [row["item_id"] for row in world.rows]
-    assert all(file["tokens"]["output_tokens"] == len(file["text"]) for file in files)
+    lines = kept_lines(world.out)
+    assert [line["item"] for line in lines] == [row["item_id"] for row in world.rows]
+    assert all(line["tokens"]["output_tokens"] == len(line["text"]) for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -242,9 +244,7 @@ def test_an_adapter_gets_what_it_can_answer_at_once(world: World, model: Model, 
 
 def test_batches_are_those_of_a_whole_run(world: World) -> None:
     world.run(Model(batch_size=2))
-    files = (world.out / "answers").rglob("??/*.json")
-    (lost,) = [path for path in files if json.loads(path.read_text())["item"] == "item-2"]
-    lost.write_text("{", encoding="utf-8")
+    change_lines(world, lambda lines: [line for line in lines if json.loads(line)["item"] != "item-2"])
     world.rows.append({**world.rows[0], "item_id": "item-5"})
     model = Model(batch_size=2)
     world.run(model)
@@ -302,7 +302,7 @@ def test_one_setting_turns_it_off_or_names_the_folder(world: World, monkeypatch:
         assert len(model.asked) == 5 and evaluation.answers_kept is None and not world.out.exists()
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", str(world.folder / "own"))
     world.run(Model())
-    assert len(list((world.folder / "own").rglob("??/*.json"))) == 5 and not world.out.exists()
+    assert len(kept_answers(world.folder / "own")) == 5 and not world.out.exists()
 
 
 def test_answers_that_cannot_be_written_cost_one_warning(world: World, log: list[str]) -> None:
@@ -311,32 +311,76 @@ def test_answers_that_cannot_be_written_cost_one_warning(world: World, log: list
     assert sum("Answers cannot be kept" in line for line in log) == 1
 
 
-def test_a_damaged_answer_is_asked_again(world: World, log: list[str]) -> None:
+def change_lines(world: World, change: Callable[[list[str]], list[str]]) -> None:
+    """Change the lines of the one file of answers."""
+    (path,) = kept_files(world.out)
+    path.write_text("".join(change(path.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["{\n", "null\n", '{"text": "A", "tokens": null}\n', "[" * 10_000 + "\n"],
+    ids=["cut", "null", "no key", "deep"],
+)
+def test_a_damaged_answer_is_asked_again(world: World, caplog: pytest.LogCaptureFixture, damage: str) -> None:
     world.run(Model())
-    (first, *_) = sorted((world.out / "answers").rglob("??/*.json"))
-    first.write_text("{", encoding="utf-8")
+    change_lines(world, lambda lines: [damage, *lines[1:]])
     model = Model()
     world.run(model)
-    assert len(model.asked) == 1 and any(f"{first} cannot be read and is asked again" in line for line in log)
+    assert model.asked == ["item-0"] and "1 line kept in" in caplog.text
+    world.run(again := Model())
+    assert not again.asked
 
 
-def test_an_answer_that_was_copied_is_not_taken_for_another(world: World, log: list[str]) -> None:
+def test_an_answer_of_another_form_is_asked_again(world: World, log: list[str]) -> None:
     world.run(Model())
-    first, second, *_ = sorted((world.out / "answers").rglob("??/*.json"))
-    said = json.loads(second.read_text(encoding="utf-8"))
-    first.write_text(json.dumps({**said, "clips": json.loads(first.read_text(encoding="utf-8"))["clips"]}))
+    change_lines(
+        world, lambda lines: [json.dumps({**json.loads(line), "tokens": {"none": 1}}) + "\n" for line in lines]
+    )
+    model = Model()
+    world.run(model)
+    assert len(model.asked) == 5 and sum("is asked again" in line for line in log) == 5
+
+
+@pytest.mark.parametrize("left", [1, 0.5, 0])
+def test_a_line_that_was_cut_off_costs_its_answer_alone(
+    world: World, caplog: pytest.LogCaptureFixture, left: float
+) -> None:
+    world.run(Model())
+    change_lines(world, lambda lines: [*lines[:-1], lines[-1][: int(left * (len(lines[-1]) - 1))]])
     model = Model()
     answers, _ = world.run(model)
-    assert len(model.asked) == 1 and said["item"] not in model.asked
-    assert len(set(answers)) == 5
-    assert any(f"{first} is to another question" in line for line in log)
+    # Whole but for its end is whole.
+    assert model.asked == ([] if left == 1 else ["item-4"]) and len(set(answers)) == 5 and not caplog.text
+
+
+def test_what_was_written_is_on_the_disk_at_the_end_of_a_run_that_is_killed(world: World) -> None:
+    with pytest.raises(Killed):
+        world.run(Model(stop_at=3))
+    world.run(Model())
+    assert [len(path.read_bytes().splitlines()) for path in kept_files(world.out)] in ([3, 2], [2, 3])
+    assert len(kept_answers(world.out)) == 5
+
+
+def test_a_file_that_was_copied_or_renamed_answers_nothing_else(world: World) -> None:
+    world.run(Model(say="of tiny"))
+    (path,) = kept_files(world.out)
+    world.run(Model(say="of other"), arguments="pretrained=other", requests=world.requests()[:1])
+    (other,) = {file.parent for file in kept_files(world.out)} - {path.parent}
+    path.rename(other / "renamed.jsonl")
+    (other / "copy.jsonl").write_bytes((other / "renamed.jsonl").read_bytes())
+    model = Model(say="asked")
+    answers, _ = world.run(model, arguments="pretrained=other")
+    assert answers == ["of other", *["asked"] * 4]
+    (other / "copy.jsonl").rename(path)
+    assert world.run(Model())[0] == ["of tiny"] * 5
 
 
 def test_keys_are_not_in_the_folder(world: World, log: list[str]) -> None:
     world.run(Model(), arguments="model_version=served,api_key=never-to-be-written-down")
     world.run(Model(), arguments="model_version=other,api_key=never-to-be-written-down")
-    texts = [path.read_text(encoding="utf-8") for path in (world.out / "answers").rglob("*.json")]
-    assert len(texts) == 12 and not any("never-to-be" in text for text in texts)
+    texts = [path.read_text(encoding="utf-8") for path in (world.out / "answers").rglob("*.json*")]
+    assert len(texts) == 4 and not any("never-to-be" in text for text in texts)
     assert any("are of other models, arguments or software" in line for line in log)
 
 

@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
+from lmms_eval_tasks.host.task_view import AnsweredItems
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 
@@ -82,10 +83,13 @@ class World:
         for task in (OURS, PROBE):
             evaluation.tasks[task] = SimpleNamespace(  # type: ignore[assignment]
                 pointer={"benchmark": "some", "split": "test"},
-                answered_files=lambda row: (Path(row["clip"]),) if row["clip"] else (),
+                answered_items=self.answered_items,
                 shown=SimpleNamespace(encodes=self.encodes, seconds=self.seconds),
             )
         return evaluation
+
+    def answered_items(self, table: list[dict[str, Any]]) -> AnsweredItems:
+        return lambda row: (table[row]["item_id"], (Path(table[row]["clip"]),) if table[row]["clip"] else ())
 
     def encodes(self, row: dict[str, Any]) -> tuple[Encode, ...]:
         return (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else ()

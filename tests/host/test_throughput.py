@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -43,8 +42,8 @@ def request(place: int, task: str = "ours", padding: bool = False) -> Any:
 
 @pytest.fixture
 def evaluation() -> Evaluation:
-    shown = SimpleNamespace(clips=lambda row: (Path(row["clip"]),))
-    state: Any = SimpleNamespace(shown=shown, view=SimpleNamespace(name=""))
+    shown = SimpleNamespace(clip_names=lambda table: [(row["clip"],) for row in table])
+    state: Any = SimpleNamespace(shown=shown, view=SimpleNamespace(name=""), benchmark=SimpleNamespace(name="own"))
     return Evaluation(tasks={"ours": state})
 
 

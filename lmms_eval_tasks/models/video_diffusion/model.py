@@ -24,6 +24,8 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
 
 if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
 
@@ -136,6 +138,13 @@ class VideoDiffusion(RequestModel):
         except Exception as error:
             # Each item tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        """Answer lmms-eval's requests in order."""
+        try:
+            return super().generate_until(requests)
+        finally:
+            self.store.close()
 
     def answer(self, request: Request) -> str:
         """Losses of an item's clips, or why there are none."""

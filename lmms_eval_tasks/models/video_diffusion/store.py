@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.core.kept_values import KeptValues
+from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses, read_clip_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
 
@@ -65,35 +67,55 @@ class AnswerStore:
 
     def __init__(self, root: Path | None, digests: Mapping[AnswerForm, str]) -> None:
         self.root, self._digests = root, digests
+        self._values = {form: KeptValues(root / name) for form, name in digests.items()} if root else {}
+        self._known: dict[str, Any] = {}
+        """Key to an answer's text; read when it is first asked for."""
+        self._read: set[AnswerForm] = set()
 
-    def _path(self, asked: AskedClips) -> Path | None:
-        """The file of an answer, named by item, noise, caption and what is in the clips; None where nothing is kept."""
-        if self.root is None or not all(clip.is_file() for clip in asked.clips):
+    def _key(self, asked: AskedClips) -> str | None:
+        """What an answer is kept by: settings, item, noise, caption and what is in the clips.
+
+        None where nothing is kept, or a clip cannot be read.
+        """
+        if self.root is None:
             return None
-        own_noise = asked.noise == asked.item_id
-        named = [asked.item_id, *([] if own_noise else [asked.noise]), asked.caption]
-        key = "\0".join([*named, *map(file_sha256, asked.clips)])
-        return self.root / self._digests[asked.form] / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+        try:
+            clips = [content_digest(clip) for clip in asked.clips]
+        except OSError:
+            return None
+        named = [self._digests[asked.form], asked.form.value, asked.item_id, asked.noise, asked.caption, *clips]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
     def get(self, asked: AskedClips) -> Answer | None:
-        """The answer kept about clips; None where there is none, or it is not whole or cannot be read."""
-        try:
-            path = self._path(asked)
-            if path is None or not path.is_file():
-                return None
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            logger.warning(f"the kept answer about {asked.item_id} cannot be looked for: {error}")
+        """The answer kept about clips; None where there is none, or it cannot be read."""
+        key = self._key(asked)
+        if key is None:
             return None
-        return asked.read(text)
+        if asked.form not in self._read:
+            self._read.add(asked.form)
+            self._known |= {name: value.get("answer") for name, value in self._values[asked.form].read().items()}
+        text = self._known.get(key)
+        return asked.read(text) if isinstance(text, str) else None
 
     def put(self, asked: AskedClips, answer: Answer) -> None:
-        """Keep an answer; the file appears whole or not at all.
+        """Keep an answer.
 
         Where it cannot be kept (a full disk), the run goes on, with a warning that it would be measured again.
         """
+        key = self._key(asked)
+        if key is None:
+            return
+        text = answer.to_json()
         try:
-            if path := self._path(asked):
-                write_file(path, answer.to_json())
+            self._values[asked.form].keep(key, {"item": asked.item_id, "answer": text})
+            self._known[key] = text
         except OSError as error:
             logger.warning(f"the answer about {asked.item_id} cannot be kept and would be measured again: {error}")
+
+    def close(self) -> None:
+        """Put the answers that were kept on the disk."""
+        for values in self._values.values():
+            try:
+                values.close()
+            except OSError as error:
+                logger.warning(f"the last answers may not be on the disk: {error}")

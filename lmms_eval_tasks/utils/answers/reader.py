@@ -69,8 +69,7 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
 
 def _read(text: str, options: Sequence[str]) -> str | None:
     plain = plain_text(text)
-    same = equal_option(plain, options)
-    if same and " " in plain:
+    if " " in plain and (same := equal_option(plain, options)):
         return same
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()

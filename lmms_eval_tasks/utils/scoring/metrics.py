@@ -150,7 +150,9 @@ class Metric:
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
         known = (item if isinstance(item, Mapping) else {"value": item} for item in items)
-        return self.combine(self._units((("", None), item) for item in known))
+        return self.combine(
+            self._units((("", None), str(item.get("group_id", "")), item["value"], _place(item)) for item in known)
+        )
 
     def score_records(self, records: Iterable[Record]) -> float | int | None:
         """The score of records."""
@@ -161,10 +163,12 @@ class Metric:
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
+        value, applies, places = self.value, self.applies, self._places
+        only = None if self.stratum or self.contrast else _place({})
         return self._units(
-            ((record.item_id, record.expected), self._counted(record, self.value(record)))
+            ((record.item_id, record.expected), record.group_id, value(record), only or _place(places(record)))
             for record in records
-            if self.applies(record)
+            if applies(record)
         )
 
     def combine(self, units: Units) -> float | int | None:
@@ -185,30 +189,37 @@ class Metric:
 
     def _counted(self, record: Record, value: float | None) -> dict[str, Any]:
         """A record's value, and the group, stratum and side of a contrast in which it counts."""
-        places = {
+        return {"group_id": record.group_id, "value": value, **self._places(record)}
+
+    def _places(self, record: Record) -> dict[str, Any]:
+        return {
             **({"stratum": self.stratum(record)} if self.stratum else {}),
             **({"contrast": self.contrast(record)} if self.contrast else {}),
         }
-        return {"group_id": record.group_id, "value": value, **places}
 
-    def _units(self, items: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[Stratum, list[ScoreUnit]]:
-        """What of named items counts, strata in the order in which their first item comes."""
-        found: dict[Stratum, dict[object, list[tuple[Member, Mapping[str, Any]]]]] = {}
-        for number, (name, item) in enumerate(items):
-            place = (bool(item.get("contrast", True)), str(item.get("stratum", "")))
-            unit = item["group_id"] if self.together else number
-            found.setdefault(place, {}).setdefault(unit, []).append((name, item))
+    def _units(self, items: Iterable[tuple[Member, str, float | None, Stratum]]) -> dict[Stratum, list[ScoreUnit]]:
+        """What counts of items with their groups, values and strata; strata in the order in which their first comes."""
+        if not self.together:
+            alone: dict[Stratum, list[ScoreUnit]] = {}
+            for name, group, value, place in items:
+                units = alone.setdefault(place, [])
+                if value is not None:
+                    units.append(ScoreUnit(group, frozenset((name,)), value))
+            return alone
+        found: dict[Stratum, dict[str, list[tuple[Member, float | None]]]] = {}
+        for name, group, value, place in items:
+            found.setdefault(place, {}).setdefault(group, []).append((name, value))
         return {
-            place: [unit for members in units.values() if (unit := self._unit(members))]
-            for place, units in found.items()
+            place: [unit for group, members in groups.items() if (unit := self._unit(group, members))]
+            for place, groups in found.items()
         }
 
-    def _unit(self, members: Sequence[tuple[Member, Mapping[str, Any]]]) -> ScoreUnit | None:
-        """What members add together; None where they are incomplete or one is unscored."""
-        values = [item["value"] for _, item in members]
-        if None in values or len(values) != (self.together or 1):
+    def _unit(self, group: str, members: Sequence[tuple[Member, float | None]]) -> ScoreUnit | None:
+        """What the members of a group add together; None where they are incomplete or one is unscored."""
+        values = [value for _, value in members if value is not None]
+        if len(values) != len(members) or len(values) != self.together:
             return None
-        return ScoreUnit(str(members[0][1].get("group_id", "")), frozenset(name for name, _ in members), min(values))
+        return ScoreUnit(group, frozenset(name for name, _ in members), min(values))
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""
@@ -222,6 +233,10 @@ class Metric:
     def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
         """The same score for each of a stratum column's values."""
         return tuple(self.within(value, partial(_has, column, value)) for value in values)
+
+
+def _place(item: Mapping[str, Any]) -> Stratum:
+    return bool(item.get("contrast", True)), str(item.get("stratum", ""))
 
 
 def _has(column: str, value: str, record: Record) -> bool:

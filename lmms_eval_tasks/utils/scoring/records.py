@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -141,8 +141,13 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values, for the sample log."""
-        reason = self.unscored_reason.value if self.unscored_reason else None
-        return {**asdict(self), "outcome": self.outcome.value, "unscored_reason": reason}
+        return {
+            **vars(self),
+            "stratum": dict(self.stratum),
+            "outcome": self.outcome.value,
+            "unscored_reason": self.unscored_reason.value if self.unscored_reason else None,
+            "fields": dict(self.fields),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Record:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import read_table
-from lmms_eval_tasks.utils.submission.form import Table
+from lmms_eval_tasks.utils.submission.form import Pointing, Table
 
 
 def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str, Task]:
@@ -20,11 +20,17 @@ def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str,
     return of_subset(part) or of_subset(None) or submitted
 
 
-def read_prepared(card: Card, split: str) -> Table:
-    """The prepared table of a split.
+def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
+    """The prepared table of a split, or of it the rows that some of its tasks ask.
 
     Raises:
         InputError: where it is not prepared.
     """
     arrow, manifest = read_table(card, split)
+    subsets = {task.pointer.get("subset") for task in tasks}
+    if subsets and None not in subsets:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        arrow = arrow.filter(pc.is_in(arrow["subset"], pa.array(sorted(map(str, subsets)))))
     return Table(split, arrow.to_pylist(), manifest.data_set)

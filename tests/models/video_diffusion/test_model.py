@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from host_run import launcher
+from kept_answers import kept_answers, kept_files, kept_lines
 from tiny_models import BUILDERS
 from tiny_runs import tiny_checkpoint
 
@@ -132,10 +133,10 @@ def test_kept_answers_are_for_the_same_settings_captions_and_clips(make: Make, c
 def test_a_broken_kept_answer_is_measured_again(make: Make, clips: Clips, tmp_path: Path) -> None:
     table = rows(clips)[:1]
     before = ask(make(), table)
-    (kept,) = (tmp_path / "cache").rglob("*.json")
+    (kept,) = kept_files(tmp_path / "cache")
     kept.write_text("{", encoding="utf-8")
     assert ask(make(), table) == before
-    assert kept.read_text(encoding="utf-8") == before[0]
+    assert [line["answer"] for line in kept_lines(tmp_path / "cache")] == before
 
 
 def test_a_cache_that_cannot_be_written_costs_no_answer(
@@ -153,12 +154,12 @@ def test_answers_are_kept_by_default(make: Make, clips: Clips, tmp_path: Path, m
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     table = rows(clips)[:1]
     whole = ask(make(cache=None), table)
-    assert len(list((tmp_path / "home" / "answers" / "video_diffusion").rglob("*.json"))) == 1
+    assert len(kept_answers(tmp_path / "home" / "answers" / "video_diffusion")) == 1
     model = make(cache=None)
     model.keep_answers_in(tmp_path / "out" / "answers")
     assert ask(model, table) == whole and model.answers_kept == 0
     assert ask(model, table) == whole and model.answers_kept == 1
-    assert len(list((tmp_path / "out" / "answers" / "video_diffusion").rglob("*.json"))) == 1
+    assert len(kept_answers(tmp_path / "out" / "answers" / "video_diffusion")) == 1
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", "none")
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "unused"))
     for model in (make(cache=None), make(cache="none")):
@@ -170,7 +171,7 @@ def test_the_argument_cache_goes_before_the_runs_folder(make: Make, clips: Clips
     model = make()
     model.keep_answers_in(tmp_path / "out" / "answers")
     ask(model, rows(clips)[:1])
-    assert len(list((tmp_path / "cache").rglob("*.json"))) == 1 and not (tmp_path / "out").exists()
+    assert len(kept_answers(tmp_path / "cache")) == 1 and not (tmp_path / "out").exists()
 
 
 def test_a_fault_of_the_set_up_ends_the_run(

@@ -1,0 +1,22 @@
+"""Work that makes many objects, and no cycle of them, without Python's garbage collector."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """As long as it lasts, nothing is looked through for cycles of objects.
+
+    Each quarter more of living objects makes Python look at all of them: half a second where torch is imported.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
