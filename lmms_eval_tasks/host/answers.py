@@ -196,7 +196,7 @@ class AnswerKeeper:
             "seeds": self._seeds if sampled else None,
         }
         if state.pointer.get("view"):
-            asked["frame"] = state.kind.frame
+            asked |= state.shown.describe_shown(row)
         return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
 
 

@@ -130,7 +130,7 @@ class TaskState(RunningTask):
 
     def answered_files(self, doc: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to the item is kept; they may be missing."""
-        return self.shown.answered_files(doc)
+        return self.shown.clips(doc)
 
     def show(self, doc: Row) -> list[Any]:
         """What is shown of the item's clips: paths of videos, or pictures."""

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.view_media import make, open_store, see
+from lmms_eval_tasks.host.view_media import ORDERS, find_making, open_store, read_made, see
 from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskSettings
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
-from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_path
-from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
+from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip
+from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
+from lmms_eval_tasks.utils.data.made_clips import Making, count_frames, find_frame
+from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
@@ -24,10 +26,9 @@ from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, 
 if TYPE_CHECKING:
     import datasets
 
-    from lmms_eval_tasks.utils.data.made_clips import MadeClip
-
 UNANSWERED = "unanswered"
-"""The field of a row that says why the model gave no answer to its item: the reason and its detail."""
+"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
+known that it gave one."""
 
 Settings = TypeVar("Settings", bound=TaskSettings)
 
@@ -90,42 +91,44 @@ class TaskView:
             seen += f" of {row['item_id']}"
         return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
-    def answered_files(self, row: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""
-        if self._view.shown is Shown.MASKED:
-            return (Path(self._see_masked(row)),)
-        return self.clips(row)
+    def describe_shown(self, row: Row) -> dict[str, Any]:
+        """What tells what is shown of an item's clips from anything else of the same clips, as JSON values."""
+        boxes = {"boxes": self._boxes(row)} if self._view.shown is Shown.MASKED else {}
+        return {"frame": self._kind.frame, **boxes}
 
     def visuals(self, row: Row) -> list[Any]:
-        """What is shown of an item's clips: paths of videos, or pictures.
+        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another order.
 
         A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
         """
-        if self._view.shown is Shown.MASKED:
-            return [self._see_masked(row)]
         clips = self.clips(row)
+        if self._is_read_in_order:
+            return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
+        makings = self.makings(row)
         try:
-            return [see(self._view, clip, self._kind.frame) for clip in clips]
+            return [read_made(making.run(open_store())) for making in makings] or [str(clip) for clip in clips]
         except UnreadableClip:
-            return [see(self._view, placeholder_path(self._benchmark), self._kind.frame) for _ in clips]
+            placeholder = placeholder_path(self._benchmark)
+            if self._view.shown is Shown.MASKED:
+                return [str(placeholder)]
+            return [see(self._view, placeholder, self._kind.frame) for _ in clips]
 
-    def _see_masked(self, row: Row) -> str:
-        try:
-            return str(self._make(row)[0].path if row["asked"] else placeholder_path(self._benchmark))
-        except UnreadableClip:
-            return str(placeholder_path(self._benchmark))
+    def makings(self, row: Row) -> list[Making]:
+        """What is made to show an item; nothing where its clips are shown as they are, or the model reads the order."""
+        if not self._view.is_made or self._is_read_in_order:
+            return []
+        if self._view.shown is not Shown.MASKED:
+            return [find_making(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+        return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
 
-    def _make(self, row: Row) -> list[MadeClip]:
-        """What is made of an item's clips.
+    def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
+        """What is black in an item's masked clip."""
+        return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
 
-        Raises:
-            UnreadableClip: where one cannot be decoded.
-        """
-        if self._kind.masking and self._view.shown is Shown.MASKED:
-            boxes = self._kind.masking.boxes(row)
-            clips = (clip_path(self._benchmark, row[column]) for column in self._kind.visuals)
-            return [mask_boxes(clip, boxes, open_store()) for clip in clips]
-        return [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+    @property
+    def _is_read_in_order(self) -> bool:
+        """Whether the model reads a clip's frames in another order by itself, and shows by that what the view shows."""
+        return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
 
     def adjust_settings(self, settings: Settings) -> Settings:
         """A task's settings with the prompt that the view asks with, where it has one of its own."""
@@ -145,7 +148,7 @@ class TaskView:
     def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
         """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
         frame, reason = None, row.get(UNANSWERED)
-        if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
+        if self._view.name and UNANSWERED not in row and self._evaluation.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
         graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
         record = replace(graded.record, view=self._view.name)
@@ -165,13 +168,18 @@ class TaskView:
         """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
         if self._view.captioned:
             return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")
-        if not self._view.is_made:
+        if not self._view.is_made or self._is_read_in_order:
             return None, None
+        clips, store = self.clips(row), open_store()
         try:
-            made = self._make(row)
+            if self._view.shown is Shown.FRAME:
+                position = self._view.position or self._kind.frame
+                return [find_frame(clip, position, store) for clip in clips][0], None
+            for clip in clips:
+                count_frames(clip, store)
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
-        return made[0].frames[0] if self._view.shown is Shown.FRAME else None, None
+        return None, None
 
     def _caption(self, row: Row) -> str | None:
         """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""
