@@ -121,8 +121,11 @@ class AnswerKeeper:
         if hasattr(self._model, EACH):
             self._ask_each(requests, asked_items, answers)
             return ["" if answer is None else answer for answer in answers]
+        parts = self._divide(requests, asked_items, answers)
+        if self._evaluation.ahead:
+            self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
-            for places in self._divide(requests, asked_items, answers):
+            for places in parts:
                 with _quiet(ask):
                     responses = list(ask([requests[place] for place in places]))
                 for place, response in zip(places, responses, strict=False):
@@ -151,7 +154,7 @@ class AnswerKeeper:
         Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
         answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
         """
-        size, in_step = _part_size(self._model), computes_in_step(self._model)
+        size, in_step = part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
@@ -205,7 +208,7 @@ def _is_sampled(generation: Mapping[str, Any]) -> bool:
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 
 
-def _part_size(model: Any) -> int:
+def part_size(model: Any) -> int:
     """How many requests an adapter gets at once: a batch, or enough for all that it sends to a server at once."""
     batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
     at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lmms_eval_tasks.host.state import TaskState
+    from lmms_eval_tasks.host.views_ahead import ViewsAhead
 
 Pointer = Mapping[str, Any]
 
@@ -49,6 +50,7 @@ class Evaluation:
         tasks: The state of each task that was built.
         deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        ahead: What makes ahead what views show, while the model answers; None where nothing has to be made.
         unanswered: Task and item to why there is no answer, where another rank's model was asked.
         throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
             known.
@@ -64,6 +66,7 @@ class Evaluation:
     tasks: dict[str, TaskState] = field(default_factory=dict)
     deal: Deal | None = None
     answers_kept: int | None = None
+    ahead: ViewsAhead | None = None
     unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip
 from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
-from lmms_eval_tasks.utils.data.made_clips import Making, count_frames, find_frame
+from lmms_eval_tasks.utils.data.made_clips import MadeClip, Making, count_frames, find_frame
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
@@ -106,12 +106,16 @@ class TaskView:
             return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
         makings = self.makings(row)
         try:
-            return [read_made(making.run(open_store())) for making in makings] or [str(clip) for clip in clips]
+            return [read_made(self._take(making)) for making in makings] or [str(clip) for clip in clips]
         except UnreadableClip:
             placeholder = placeholder_path(self._benchmark)
             if self._view.shown is Shown.MASKED:
                 return [str(placeholder)]
             return [see(self._view, placeholder, self._kind.frame) for _ in clips]
+
+    def _take(self, making: Making) -> MadeClip:
+        ahead = self._evaluation.ahead
+        return ahead.take(making) if ahead else making.run(open_store())
 
     def makings(self, row: Row) -> list[Making]:
         """What is made to show an item; nothing where its clips are shown as they are, or the model reads the order."""
@@ -174,7 +178,8 @@ class TaskView:
         try:
             if self._view.shown is Shown.FRAME:
                 position = self._view.position or self._kind.frame
-                return [find_frame(clip, position, store) for clip in clips][0], None
+                frames = [find_frame(clip, position, store) for clip in clips]
+                return frames[0], None
             for clip in clips:
                 count_frames(clip, store)
         except UnreadableClip as error:

@@ -31,16 +31,22 @@ _LOCK, _TOTAL, _FACTS = ".lock", "bytes", "facts"
 logger = logging.getLogger(__name__)
 
 
+class NotMade(Exception):
+    """A store that makes nothing lacks a file."""
+
+
 class ClipStore:
     """A folder of made clips, and of what is known of the clips that they are made of.
 
     Args:
         folder: The folder; it need not exist.
         limit: Bytes that it may hold. Files that were asked for within the last hour stay beyond it, with a warning.
+        makes: Whether it makes what it lacks.
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, makes: bool = True) -> None:
         self.folder, self.limit = folder.absolute(), limit
+        self._makes = makes
         self._facts = ClipFacts(self.folder / _FACTS)
         self._has_warned = False
 
@@ -80,12 +86,15 @@ class ClipStore:
 
         Raises:
             UnreadableClip: the source cannot be read, or it is known that it cannot be decoded, or `make` finds out.
+            NotMade: the store makes nothing, and lacks the file.
             OSError: the store cannot be written.
         """
         key = _key(clip, view)
         path = self.folder / key[:2] / f"{key}{suffix}"
         if (stored := self._find(clip, path, decoded)) is not None:
             return path, stored
+        if not self._makes:
+            raise NotMade
         with self._lock(key):
             stored = self._find(clip, path, decoded)
             if stored is None:

@@ -70,6 +70,7 @@ class ReorderedClip(str):
     order: FrameOrder
 
     def __new__(cls, path: Path, order: FrameOrder) -> ReorderedClip:
+        """A clip in an order."""
         clip = super().__new__(cls, f"{path}#{order.value}")
         clip.path, clip.order = path, order
         return clip
