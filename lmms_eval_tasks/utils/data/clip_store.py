@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from lmms_eval_tasks.utils.core.files import new_part, put_part, write_file
+from lmms_eval_tasks.utils.core.files import new_part, put_part
 from lmms_eval_tasks.utils.data.clip_facts import ClipFacts, digest_clip
 
 FORMAT = 1
@@ -144,7 +144,9 @@ class ClipStore:
             waits = time.time() < wait_until <= time.time() + PROTECTED
             if total is None or (total + size > self.limit and not waits):
                 total, wait_until = self._delete_unused(size)
-            write_file(self.folder / _TOTAL, json.dumps({"bytes": total + size, "wait_until": wait_until}))
+            # Not to the disk, for which all would wait: what is lost is counted again.
+            counted = {"bytes": total + size, "wait_until": wait_until}
+            (self.folder / _TOTAL).write_text(json.dumps(counted), encoding="utf-8")
         if total + size > self.limit and not self._has_warned:
             self._has_warned = True
             logger.warning(
