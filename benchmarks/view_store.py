@@ -11,6 +11,7 @@ import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -40,14 +41,18 @@ def write_empty(path: Path) -> int:
     return 1
 
 
-def seconds_to_make(store: ClipStore, count: int) -> float:
-    """Seconds that a new file takes, on average, where so many are made."""
-    clip = store.folder.parent / "clip.mp4"
+def seconds_to_make(stores: Sequence[ClipStore], counts: Sequence[int]) -> list[float]:
+    """Seconds that a new file takes in each store, on average, where so many are made, a few in each in turn."""
+    seconds, rounds = [0.0] * len(stores), min(counts)
+    clip = stores[0].folder.parent / "clip.mp4"
     clip.write_bytes(b"clip")
-    started = time.perf_counter()
-    for number in range(count):
-        store.find_or_make(clip, {"number": number}, ".mp4", "all", write_empty)
-    return (time.perf_counter() - started) / count
+    for turn in range(rounds):
+        for place, (store, count) in enumerate(zip(stores, counts, strict=True)):
+            started = time.perf_counter()
+            for number in range(turn * count // rounds, (turn + 1) * count // rounds):
+                store.find_or_make(clip, {"number": number}, ".mp4", "all", write_empty)
+            seconds[place] += time.perf_counter() - started
+    return [all_ / count for all_, count in zip(seconds, counts, strict=True)]
 
 
 def seconds_to_look(store: ClipStore) -> float:
@@ -68,7 +73,7 @@ def main() -> None:
     for state, age in (("all in use", 0.0), ("all old", OLD)):
         with tempfile.TemporaryDirectory() as folder:
             small, large = (fill(Path(folder, str(files), "views"), files, age) for files in (few, many))
-            at_few, at_many = seconds_to_make(small, few // 10), seconds_to_make(large, many // 10)
+            at_few, at_many = seconds_to_make((small, large), (few // 10, many // 10))
             look = seconds_to_look(large)
         beside = f"a file beside {many:,} ({1e3 * at_many:.2f} ms)"
         print(f"ratio {at_many / at_few:.3g}: {state}, {beside} to one beside {few:,}")
