@@ -131,7 +131,10 @@ class TaskView:
 
     @property
     def _is_read_in_order(self) -> bool:
-        """Whether the model reads a clip's frames in another order by itself, and shows by that what the view shows."""
+        """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`.
+
+        It then says by itself which clip it could not read.
+        """
         return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
 
     def adjust_settings(self, settings: Settings) -> Settings:

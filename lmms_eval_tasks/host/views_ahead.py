@@ -77,7 +77,7 @@ class ViewsAhead:
         self._model, self._evaluation = model, evaluation
         self._most = max(AHEAD * workers, part_size(model))
         self._makers = ClipMakers(open_store(), workers)
-        self._lock = Lock()
+        self._lock, self._owner = Lock(), os.getpid()
         self._expected: deque[Any] = deque()
         self._known: set[int] = set()
         self._coming: dict[Making, Future[None]] = {}
@@ -92,6 +92,8 @@ class ViewsAhead:
 
     def take(self, making: Making) -> MadeClip:
         """What is to be shown now, made here where no process has begun with it; errors are those of `Making.run`."""
+        if os.getpid() != self._owner:  # a fork of an adapter's, which has none of the threads
+            return making.run(open_store())
         with self._lock:
             self._submitted.add(making)
             coming = self._coming.pop(making, None)

@@ -17,6 +17,7 @@ from lmms_eval_tasks.host import captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.task_view import UNANSWERED
 from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.submit import find_form
@@ -153,6 +154,13 @@ def test_a_store_that_is_full_is_not_filled_again_by_grading(world: Path, monkey
     Path(made).unlink()  # as where room was needed for another one
     state.process_results(doc, ["A"])
     assert not Path(made).exists()
+
+
+@pytest.mark.slow
+def test_an_item_that_was_answered_is_graded_again_without_its_clip(world: Path) -> None:
+    state, doc = seen("shuffled")
+    record = state.process_results({**doc, UNANSWERED: None}, ["A"])["record"]
+    assert record["outcome"] in ("correct", "wrong") and not (data_home() / "views").exists()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack
@@ -160,6 +161,21 @@ def test_an_order_of_the_models_own_makes_nothing_twice(world: World) -> None:
     answers = world.run(model, keeps=False)
     assert model.asked == list(range(11, -1, -1)) and len(answers) == 12
     assert len(makers(world.home)) == 6 and len(set(answers)) <= 2
+
+
+def test_a_fork_waits_for_no_thread_that_it_lacks(world: World) -> None:
+    class Forking(Model):
+        """Reads each clip in a process of its own, as loaders of batches do."""
+
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            self.world.show(0)
+            child = os.fork()
+            if not child:
+                signal.alarm(60)
+                os._exit(int(not all(self.world.show(request.args[-3]) for request in requests)))
+            return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(requests)
+
+    assert set(world.run(Forking(world), keeps=False)) == {"0"} and len(makers(world.home)) == 6
 
 
 def test_cores_are_shared_by_the_ranks_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
