@@ -23,7 +23,7 @@ from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.host.task_view import AnsweredItems
+from lmms_eval_tasks.host.task_view import ItemKey
 from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.host.wrapping import replaced_method
@@ -127,11 +127,14 @@ class AnswerKeeper:
         if hasattr(self._model, EACH):
             self._ask_each(requests, asked_items, answers)
             return ["" if answer is None else answer for answer in answers]
+        parts = self._divide(requests, asked_items, answers)
+        if self._evaluation.ahead:
+            self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
         with (
             tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar,
             _quiet(ask),
         ):
-            for places in self._divide(requests, asked_items, answers):
+            for places in parts:
                 responses = list(ask([requests[place] for place in places]))
                 for place, response in zip(places, responses, strict=False):
                     if answers[place] is not None:
@@ -159,7 +162,7 @@ class AnswerKeeper:
         Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
         answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
         """
-        size, in_step = _part_size(self._model), computes_in_step(self._model)
+        size, in_step = part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
@@ -180,7 +183,7 @@ class AnswerKeeper:
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
         before: Counter[int] = Counter()
-        tables: dict[tuple[str, str], AnsweredItems] = {}
+        tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
         for request in requests:
             state, (task, split) = self._state(request), request.args[-2:]
@@ -193,25 +196,25 @@ class AnswerKeeper:
             before[id(request)] += 1
         return asked_items
 
-    def _read_item(self, request: Any, state: TaskState, find: AnsweredItems, repeat: int) -> ItemRequest | None:
+    def _read_item(
+        self, request: Any, state: TaskState, find: Callable[[int], ItemKey], repeat: int
+    ) -> ItemRequest | None:
         generation = next((value for value in request.args if isinstance(value, dict)), {})
         sampled = _is_sampled(generation)
         if sampled and not self._keep_sampled:
             return None
         doc_id, task, _ = request.args[-3:]
-        item_id, files = find(doc_id)
+        item = find(doc_id)
         asked = {
             "task": task,
             "pointer": dict(state.pointer),
-            "item": item_id,
+            "item": item.item_id,
             "prompt": request.args[0],
             "generation": generation,
             "repeat": repeat,
             "seeds": self._seeds if sampled else None,
         }
-        if state.pointer.get("view"):
-            asked["frame"] = state.kind.frame
-        return ItemRequest(digest(asked), task, item_id, repeat, files)
+        return ItemRequest(digest({**asked, **item.shown}), task, item.item_id, repeat, item.files)
 
 
 def _is_sampled(generation: Mapping[str, Any]) -> bool:
@@ -219,7 +222,7 @@ def _is_sampled(generation: Mapping[str, Any]) -> bool:
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 
 
-def _part_size(model: Any) -> int:
+def part_size(model: Any) -> int:
     """How many requests an adapter gets at once: a batch, or enough for all that it sends to a server at once."""
     batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
     at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from lmms_eval_tasks.host.state import TaskState
+    from lmms_eval_tasks.host.views_ahead import ViewsAhead
 
 Pointer = Mapping[str, Any]
 
@@ -51,6 +52,7 @@ class Evaluation:
         clip_reader: By which reader the model decodes clips; None where that is not known.
         tasks: The state of each task that was built.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        ahead: What makes ahead what views show, while the model answers; None where nothing has to be made.
         unanswered: Task and item to why there is no answer, where another rank's model was asked.
         throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
             known.
@@ -67,6 +69,7 @@ class Evaluation:
     clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     answers_kept: int | None = None
+    ahead: ViewsAhead | None = None
     unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)

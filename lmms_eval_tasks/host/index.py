@@ -38,6 +38,7 @@ from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, evaluate_not
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
+from lmms_eval_tasks.host.views_ahead import make_ahead
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
@@ -283,6 +284,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         with (
             ordinary_errors(),
             measure_throughput(model, evaluation),
+            make_ahead(model, evaluation),
             keep_answers(model, evaluation, given),
             deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
             ask_on_every_rank(model, given.get("response_cache")),

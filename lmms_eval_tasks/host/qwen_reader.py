@@ -8,7 +8,7 @@ Source: vision_process.py of qwen-vl-utils 0.0.14.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip, open_frames
 
 PYAV = "pyav"
 """Our reader's own name in the table."""
@@ -40,7 +40,8 @@ class StandIn:
         """Frames, (T, 3, H, W) RGB, what is known of them, and their rate; the same ones as its reader by decord takes.
 
         Args:
-            element: A video of a message: `video`, and how it is sampled.
+            element: A video of a message: `video`, a path or a clip whose frames are to be read in another order, and
+                how it is sampled.
 
         Raises:
             UnreadableClip: where it cannot be decoded.
@@ -49,7 +50,8 @@ class StandIn:
         import torch
         from qwen_vl_utils import vision_process
 
-        reader = PyavFrames(Path(element["video"].removeprefix("file://")))
+        clip = element["video"]
+        reader = open_frames(clip if isinstance(clip, ReorderedClip) else clip.removeprefix("file://"))
         first, last, count = vision_process.calculate_video_frame_range(element, reader.count, reader.fps)
         number = vision_process.smart_nframes(element, total_frames=count, video_fps=reader.fps)
         positions: list[int] = torch.linspace(first, last, number).round().long().tolist()
@@ -61,6 +63,35 @@ class StandIn:
             "video_backend": PYAV,
         }
         return video, facts, number / count * reader.fps
+
+
+@dataclass(frozen=True)
+class OrderReader:
+    """A reader of qwen-vl-utils, in whose place ours reads the clips whose frames are to be read in another order.
+
+    Attributes:
+        reader: The reader.
+    """
+
+    reader: Callable[[Mapping[str, Any]], Any]
+
+    def __call__(self, element: Mapping[str, Any]) -> Any:
+        """See `StandIn`."""
+        return (StandIn() if isinstance(element["video"], ReorderedClip) else self.reader)(element)
+
+
+def accept_orders() -> None:
+    """From now on, qwen-vl-utils reads clips whose frames are to be read in another order; others as before.
+
+    Raises:
+        ImportError, AttributeError: where qwen-vl-utils is not installed, or is built differently.
+    """
+    from qwen_vl_utils import vision_process
+
+    readers = vision_process.VIDEO_READER_BACKENDS
+    for name in {vision_process.get_video_reader_backend(), FALLBACK} & readers.keys():
+        if not isinstance(readers[name], (StandIn, OrderReader)):
+            readers[name] = OrderReader(readers[name])
 
 
 @dataclass(frozen=True)

@@ -124,11 +124,11 @@ def _find_docs(
 
 
 def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    """A prepared row as it was asked, and where the model gave no answer, why."""
+    """A prepared row as it was asked, and where the model gave no answer, why; None says that it gave one."""
     record = item.record
-    asked = {**row, "asked": record.asked}
     unanswered = is_unanswered(record, item.responses)
-    return asked | {UNANSWERED: (record.unscored_reason, record.detail)} if unanswered else asked
+    why = (record.unscored_reason, record.detail) if unanswered else None
+    return {**row, "asked": record.asked, UNANSWERED: why}
 
 
 def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:

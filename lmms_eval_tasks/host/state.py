@@ -17,7 +17,7 @@ from loguru import logger
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
-from lmms_eval_tasks.host.task_view import UNANSWERED, AnsweredItems, TaskView
+from lmms_eval_tasks.host.task_view import UNANSWERED, ItemKey, TaskView
 from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSettings
@@ -137,7 +137,7 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
         return self.shown.select(table)
 
-    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
+    def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
         """What an answer to each row of the task's table is kept by."""
         return self.shown.answered_items(table)
 

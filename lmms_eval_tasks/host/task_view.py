@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.view_media import make, open_store, see
+from lmms_eval_tasks.host.view_media import ORDERS, find_making, open_store, read_made, see
 from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskSettings
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
+from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip
 from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_path
-from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
+from lmms_eval_tasks.utils.data.made_clips import MadeClip, Making, count_frames, find_frame
+from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
@@ -26,14 +28,25 @@ from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, 
 if TYPE_CHECKING:
     import datasets
 
-    from lmms_eval_tasks.utils.data.made_clips import MadeClip
-
 UNANSWERED = "unanswered"
-"""The field of a row that says why the model gave no answer to its item: the reason and its detail."""
+"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
+known that it gave one."""
 
-AnsweredItems = Callable[[int], tuple[str, tuple[Path, ...]]]
-"""Index of a row to its item and files."""
 Settings = TypeVar("Settings", bound=TaskSettings)
+
+
+class ItemKey(NamedTuple):
+    """What an answer to an item is kept by, beside what is asked.
+
+    Attributes:
+        item_id: The item.
+        files: Its clips; they may be missing.
+        shown: What tells what is shown of them from anything else of the same clips, as JSON values.
+    """
+
+    item_id: str
+    files: tuple[Path, ...]
+    shown: Mapping[str, Any]
 
 
 def is_unanswered(record: Record, responses: Sequence[object]) -> bool:
@@ -110,48 +123,59 @@ class TaskView:
         together = row.get(CLIP_SECONDS)
         return None if together is None else together / self._columns
 
-    def answered_items(self, table: datasets.Dataset) -> AnsweredItems:
-        """Of the index of a row of the task's table: its item, and the files by whose content an answer is kept.
-
-        Of a mask that is the masked clip, which has the boxes. Files may be missing.
-        """
+    def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
+        """What answers to the rows of the task's table are kept by, each by the index of its row."""
         items = table.select_columns("item_id").to_dict()["item_id"]
-        if self._view.shown is Shown.MASKED:
-            return lambda row: (items[row], (Path(self._see_masked(table[row])),))
         names, find = self.clip_names(table), cache(partial(clip_path, self._benchmark))
         missing = (placeholder_path(self._benchmark),) * len(self._kind.visuals) if self._view.needs_clip else ()
-        return lambda row: (items[row], tuple(map(find, names[row])) or missing)
+        shown = {"frame": self._kind.frame} if self._view.name else {}
+
+        def read(row: int) -> ItemKey:
+            boxes = {"boxes": self._boxes(table[row])} if self._view.shown is Shown.MASKED else {}
+            return ItemKey(items[row], tuple(map(find, names[row])) or missing, {**shown, **boxes})
+
+        return read
 
     def visuals(self, row: Row) -> list[Any]:
-        """What is shown of an item's clips: paths of videos, or pictures.
+        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another order.
 
         A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
         """
-        if self._view.shown is Shown.MASKED:
-            return [self._see_masked(row)]
         clips = self.clips(row)
+        if self._is_read_in_order:
+            return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
+        makings = self.makings(row)
         try:
-            return [see(self._view, clip, self._kind.frame) for clip in clips]
+            return [read_made(self._take(making)) for making in makings] or [str(clip) for clip in clips]
         except UnreadableClip:
-            return [see(self._view, placeholder_path(self._benchmark), self._kind.frame) for _ in clips]
+            placeholder = placeholder_path(self._benchmark)
+            if self._view.shown is Shown.MASKED:
+                return [str(placeholder)]
+            return [see(self._view, placeholder, self._kind.frame) for _ in clips]
 
-    def _see_masked(self, row: Row) -> str:
-        try:
-            return str(self._make(row)[0].path if row["asked"] else placeholder_path(self._benchmark))
-        except UnreadableClip:
-            return str(placeholder_path(self._benchmark))
+    def _take(self, making: Making) -> MadeClip:
+        ahead = self._evaluation.ahead
+        return ahead.take(making) if ahead else making.run(open_store())
 
-    def _make(self, row: Row) -> list[MadeClip]:
-        """What is made of an item's clips.
+    def makings(self, row: Row) -> list[Making]:
+        """What is made to show an item; nothing where its clips are shown as they are, or the model reads the order."""
+        if not self._view.is_made or self._is_read_in_order:
+            return []
+        if self._view.shown is not Shown.MASKED:
+            return [find_making(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+        return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
 
-        Raises:
-            UnreadableClip: where one cannot be decoded.
+    def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
+        """What is black in an item's masked clip."""
+        return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
+
+    @property
+    def _is_read_in_order(self) -> bool:
+        """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`.
+
+        It then says by itself which clip it could not read.
         """
-        if self._kind.masking and self._view.shown is Shown.MASKED:
-            boxes = self._kind.masking.boxes(row)
-            clips = (clip_path(self._benchmark, row[column]) for column in self._kind.visuals)
-            return [mask_boxes(clip, boxes, open_store()) for clip in clips]
-        return [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+        return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
 
     def adjust_settings(self, settings: Settings) -> Settings:
         """A task's settings with the prompt that the view asks with, where it has one of its own."""
@@ -171,7 +195,7 @@ class TaskView:
     def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
         """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
         frame, reason = None, row.get(UNANSWERED)
-        if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
+        if self._view.name and UNANSWERED not in row and self._evaluation.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
         graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
         record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
@@ -191,13 +215,19 @@ class TaskView:
         """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
         if self._view.captioned:
             return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")
-        if not self._view.is_made:
+        if not self._view.is_made or self._is_read_in_order:
             return None, None
+        clips, store = self.clips(row), open_store()
         try:
-            made = self._make(row)
+            if self._view.shown is Shown.FRAME:
+                position = self._view.position or self._kind.frame
+                frames = [find_frame(clip, position, store) for clip in clips]
+                return frames[0], None
+            for clip in clips:
+                count_frames(clip, store)
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
-        return made[0].frames[0] if self._view.shown is Shown.FRAME else None, None
+        return None, None
 
     def _caption(self, row: Row) -> str | None:
         """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +12,20 @@ from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.frame_orders import FrameOrder
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.data.made_clips import MadeClip, show_frame, show_reversed, show_shuffled
+from lmms_eval_tasks.utils.data.made_clips import MadeClip, Making, show_frame, show_reversed, show_shuffled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 FOLDER = "views"
 DEFAULT_BYTES = 50_000_000_000
-ORDERS = {Shown.REVERSED: show_reversed, Shown.SHUFFLED: show_shuffled}
-"""What puts a clip's frames into another order."""
+ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
+    Shown.REVERSED: (FrameOrder.REVERSED, show_reversed),
+    Shown.SHUFFLED: (FrameOrder.SHUFFLED, show_shuffled),
+}
+"""What shows a clip's frames in another order: the order, and what makes a clip of it."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
@@ -36,18 +41,25 @@ def see(view: View, clip: Path, frame: str) -> str | Image:
         InputError: where the environment's limit is no number.
         OSError: where nothing can be written.
     """
-    if view.shown is Shown.CLIP:
-        return str(clip)
-    path = make(view, clip, frame).path
-    return _read_picture(path) if view.shown is Shown.FRAME else str(path)
+    return read_made(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
-def make(view: View, clip: Path, frame: str) -> MadeClip:
-    """The frame or clip that a view makes of a clip, once; arguments and errors as for `see`."""
-    store = open_store()
+def find_making(view: View, clip: Path, frame: str) -> Making:
+    """How the frame or clip is made that a view shows in place of a clip; arguments as for `see`."""
     if view.shown is Shown.FRAME:
-        return show_frame(clip, view.position or frame, store)
-    return ORDERS[view.shown](clip, store)
+        return Making(show_frame, clip, (view.position or frame,))
+    return Making(ORDERS[view.shown][1], clip)
+
+
+def read_made(made: MadeClip) -> str | Image:
+    """What was made, as lmms-eval's adapters take it: the path of a video, or a picture."""
+    from PIL import Image
+
+    if made.path.suffix != ".png":
+        return str(made.path)
+    with Image.open(made.path) as picture:
+        shown: Image.Image = picture.convert("RGB")
+    return shown
 
 
 def open_store() -> ClipStore:
@@ -73,11 +85,3 @@ def read_limit(text: str | None) -> int:
 @cache
 def _open_store(folder: Path, limit: str | None) -> ClipStore:
     return ClipStore(folder, read_limit(limit))
-
-
-def _read_picture(path: Path) -> Image:
-    from PIL import Image
-
-    with Image.open(path) as picture:
-        shown: Image.Image = picture.convert("RGB")
-    return shown

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lmms_eval.api.instance import Instance
@@ -15,13 +14,14 @@ from PIL.Image import Image
 
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.utils.data.clips import clip_seconds
+from lmms_eval_tasks.utils.data.frame_orders import source_of
 
 
 class ShownVideo(NamedTuple):
     """A video as messages show it.
 
     Attributes:
-        path: The file.
+        path: The file; it may be a clip whose frames are to be read in another order.
         start: The first second that is shown; None from its beginning.
         end: The last second; None to its end.
     """
@@ -33,7 +33,8 @@ class ShownVideo(NamedTuple):
     @property
     def seconds(self) -> float:
         """How long what is shown is; 0 where the file's header states no length."""
-        length = clip_seconds(Path(self.path)) if Path(self.path).is_file() else None
+        file, _ = source_of(self.path)
+        length = clip_seconds(file) if file.is_file() else None
         return max(0.0, min(self.end or length, length) - (self.start or 0.0)) if length else 0.0
 
 
@@ -104,7 +105,9 @@ def media_of(messages: ChatMessages) -> ShownMedia:
     """What messages show."""
     parts = [part for message in messages.messages for part in message.content]
     videos = (
-        ShownVideo(str(one.url), one.start_time, one.end_time) for one in parts if isinstance(one, ChatVideoContent)
+        ShownVideo(one.url if isinstance(one.url, str) else str(one.url), one.start_time, one.end_time)
+        for one in parts
+        if isinstance(one, ChatVideoContent)
     )
     images, _, _ = messages.extract_media()
     return ShownMedia(tuple(videos), tuple(map(_digest, images)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, sta
 from kept_answers import kept_answers
 from tiny_vlms import write_tiny_family
 
+from lmms_eval_tasks.host.view_media import FOLDER
 from lmms_eval_tasks.installed.runs import read_run
 
 pytestmark = pytest.mark.host
@@ -90,14 +92,26 @@ def test_answers_scores_and_logs_are_those_of_one_rank(ranks: int, asked: Ask) -
 def test_answers_are_those_of_the_adapter_of_lmms_eval(
     checkpoint: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    """In bfloat16, as the adapter loads weights, and in safe mode, whose logits are equal to the bit."""
-    ours = run_host(*arguments(checkpoint, mode="safe"), home=sample_world.home, out=tmp_path / "ours")
+    """In bfloat16, as the adapter loads weights, and in safe mode, whose logits are equal to the bit.
+
+    The shuffled clips are equal but for what coding has lost of the adapter's.
+    """
+    home, whole = tmp_path / "home", TASKS[:2]
+    home.mkdir()
+    for benchmark in ("causalvqa", "countervqa"):
+        (home / benchmark).symlink_to(sample_world.home / benchmark)
+    ours = run_host(*arguments(checkpoint, mode="safe"), home=home, out=tmp_path / "ours")
+    assert not list((home / FOLDER).rglob("*")), "no clip is coded, and nothing else is made"
     theirs = arguments(checkpoint, device_map="cpu")
     theirs[1] = "qwen2_5_vl"
-    host = run_host(*theirs, home=sample_world.home, out=tmp_path / "host")
-    answers = [str(sample["filtered_resps"]) for task in TASKS for sample in host.samples(task)]
-    assert [str(sample["filtered_resps"]) for task in TASKS for sample in ours.samples(task)] == answers
+    host = run_host(*theirs, home=home, out=tmp_path / "host")
+    answers = [str(sample["filtered_resps"]) for task in whole for sample in host.samples(task)]
+    assert [str(sample["filtered_resps"]) for task in whole for sample in ours.samples(task)] == answers
     assert len(set(answers)) > len(answers) // 2
+    made = [path.stat().st_size for path in (home / FOLDER).glob("??/[!.]*")]
+    assert len(made) == len({clip for clip, view in shown(home) if view})
+    counted = json.loads((home / FOLDER / "bytes").read_text(encoding="utf-8"))
+    assert counted["bytes"] == sum(made), "none was made twice, by whatever process"
 
 
 def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(

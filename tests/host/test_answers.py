@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
+from lmms_eval_tasks.host.task_view import ItemKey
 from lmms_eval_tasks.host.weights import Weights
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
@@ -104,7 +105,7 @@ class World:
         evaluation = Evaluation()
         evaluation.tasks["ours"] = SimpleNamespace(  # type: ignore[assignment]
             pointer={"benchmark": "some", "split": "test"},
-            answered_items=lambda table: lambda row: (table[row]["item_id"], (Path(table[row]["clip"]),)),
+            answered_items=lambda table: lambda row: ItemKey(table[row]["item_id"], (Path(table[row]["clip"]),), {}),
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, model_identity.ARGUMENTS, arguments)

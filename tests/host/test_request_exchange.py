@@ -22,7 +22,7 @@ from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
-from lmms_eval_tasks.host.task_view import AnsweredItems
+from lmms_eval_tasks.host.task_view import ItemKey
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 
@@ -88,8 +88,12 @@ class World:
             )
         return evaluation
 
-    def answered_items(self, table: list[dict[str, Any]]) -> AnsweredItems:
-        return lambda row: (table[row]["item_id"], (Path(table[row]["clip"]),) if table[row]["clip"] else ())
+    def answered_items(self, table: list[dict[str, Any]]) -> Callable[[int], ItemKey]:
+        def read(number: int) -> ItemKey:
+            row = table[number]
+            return ItemKey(row["item_id"], (Path(row["clip"]),) if row["clip"] else (), {})
+
+        return read
 
     def encodes(self, row: dict[str, Any]) -> tuple[Encode, ...]:
         return (Encode(Path(row["clip"]), "the clip"),) if row["clip"] else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from lmms_eval_tasks.host import captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.task_view import UNANSWERED
 from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.submit import find_form
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data import made_clips
+from lmms_eval_tasks.utils.data.frame_orders import source_of
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import home as data_home
 from lmms_eval_tasks.utils.data.home import media_path
@@ -106,7 +110,7 @@ def test_options_alone_leave_the_question_out_and_the_clip_in(world: Path) -> No
 
 def clip_of(state: BoundState, doc: dict[str, Any]) -> Path:
     """The clip by which an answer to an item is kept."""
-    (clip,) = state.answered_items(Dataset.from_list([doc]))(0)[1]
+    (clip,) = state.answered_items(Dataset.from_list([doc]))(0).files
     return clip
 
 
@@ -133,6 +137,48 @@ def test_other_orders_are_other_clips_that_are_made_once(world: Path, view: str)
     assert Path(made).is_relative_to(data_home() / "views") and Path(made) != clip_of(state, doc)
     before = Path(made).stat().st_ino
     assert state.doc_to_visual(doc) == [made] and Path(made).stat().st_ino == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["shuffled", "reversed", "single_frame"])
+def test_grading_makes_nothing_and_a_clip_is_decoded_once_for_it(
+    world: Path, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, doc = seen(view)
+    first = state.process_results(doc, ["A"])["record"]
+    assert first["outcome"] in ("correct", "wrong")
+    assert not list((data_home() / "views").glob("??/[!.]*"))
+    for reader in ("FrameStream", "PyavFrames"):
+        monkeypatch.setattr(made_clips, reader, lambda *_, **__: pytest.fail("it is decoded again"))
+    assert state.process_results(doc, ["A"])["record"] == first
+
+
+@pytest.mark.slow
+def test_a_store_that_is_full_is_not_filled_again_by_grading(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_VIEW_BYTES", "1")
+    state, doc = seen("reversed")
+    (made,) = state.doc_to_visual(doc)
+    Path(made).unlink()  # as where room was needed for another one
+    state.process_results(doc, ["A"])
+    assert not Path(made).exists()
+
+
+@pytest.mark.slow
+def test_an_item_that_was_answered_is_graded_again_without_its_clip(world: Path) -> None:
+    state, doc = seen("shuffled")
+    record = state.process_results({**doc, UNANSWERED: None}, ["A"])["record"]
+    assert record["outcome"] in ("correct", "wrong") and not (data_home() / "views").exists()
+
+
+@pytest.mark.slow
+def test_a_model_that_reads_orders_is_shown_the_clip_and_the_order(world: Path) -> None:
+    for view in ("shuffled", "reversed"):
+        state, doc = seen(view)
+        state.evaluation.model = SimpleNamespace(reads_orders=True)
+        (shown,) = state.doc_to_visual(doc)
+        assert source_of(shown) == (state.shown.clips(doc)[0], view) and not Path(shown).exists()
+        assert state.process_results(doc, ["A"])["record"]["outcome"] in ("correct", "wrong")
+    assert not (data_home() / "views").exists()
 
 
 @pytest.mark.slow

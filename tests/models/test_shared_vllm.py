@@ -28,6 +28,8 @@ from lmms_eval_tasks.models.shared_vllm import videos
 from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.runs.hazards import DOES_NOT_APPLY
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS
@@ -86,7 +88,7 @@ def request_of(arguments: tuple[Any, ...]) -> Instance:
 
 def messages_of(doc: dict[str, Any]) -> list[dict[str, Any]]:
     content = [
-        {"type": "image" if isinstance(one, Image) else "video", "url": one if isinstance(one, Image) else str(one)}
+        {"type": "image" if isinstance(one, Image) else "video", "url": str(one) if isinstance(one, Path) else one}
         for one in doc["shown"]
     ]
     return [{"role": "user", "content": [*content, {"type": "text", "text": doc["question"]}]}]
@@ -125,6 +127,21 @@ def test_a_clip_is_sent_as_a_video_with_its_times_and_its_id(build: Callable[...
     )
 
 
+@pytest.mark.parametrize("order", FrameOrder)
+def test_frames_are_sent_in_the_order_that_a_view_shows(
+    order: FrameOrder, build: Callable[..., Any], clips: dict[str, Path]
+) -> None:
+    model, shown = build("nframes=8"), ReorderedClip(clips["a"], order)
+    answers = ask(model, ("t", [clips["a"]]), ("t", [shown]), ("u", [shown]))
+    whole, first, second = (prompt["multi_modal_data"]["video"][0] for prompt in model.client.prompts)
+    numbers = order.numbers(clips["a"], 40)
+    assert [number_of(frame) for frame in first[0]] == [numbers[place] for place in whole[1]["frames_indices"]]
+    assert first[1] == second[1] == whole[1] and (first[0] == second[0]).all()
+    # In vLLM's cache it is a clip of its own, and one for all tasks.
+    assert answers[1].split()[1] == answers[2].split()[1] != answers[0].split()[1]
+    assert model.work["counts"]["times decoded"] == 2
+
+
 def test_a_processor_of_transformers_takes_what_is_sent(build: Callable[..., Any], clips: dict[str, Path]) -> None:
     model = build("nframes=8")
     ask(model, ("t", [clips["a"]]))
@@ -142,9 +159,9 @@ def test_a_processor_of_transformers_takes_what_is_sent(build: Callable[..., Any
 def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoded: list[Path] = []
+    decoded: list[str] = []
 
-    def count(path: Path, *arguments: Any) -> Any:
+    def count(path: str, *arguments: Any) -> Any:
         decoded.append(path)
         return read_video(path, *arguments)
 
@@ -157,7 +174,7 @@ def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     assert sent == ["q0", "q4", "q5", "q1", "q3", "q2", "q6"]
     assert [len(call) for call in model.client.sent] == [2, 2, 2, 1]
     # Each clip is decoded and encoded once, whatever the order in which it was asked about.
-    assert sorted(decoded) == sorted(clips.values())
+    assert sorted(decoded) == sorted(map(str, clips.values()))
     assert len(model.client.encoded) == len(set(model.client.encoded)) == 3
     # Answers are in the order of the requests.
     assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(7)]
@@ -355,8 +372,8 @@ def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
 
 
 def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = videos.PyavFrames(clips["a"])
+    reader = PyavFrames(clips["a"])
     reader.fps = 0.0
-    monkeypatch.setattr(videos, "PyavFrames", lambda path: reader)
+    monkeypatch.setattr(videos, "open_frames", lambda path: reader)
     with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):
         read_video(clips["a"], VideoSampling())

@@ -19,6 +19,8 @@ import torch
 from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
 
+from lmms_eval_tasks.host.qwen_reader import accept_orders
+from lmms_eval_tasks.utils.data.frame_orders import open_frames, source_of
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -128,12 +130,12 @@ class PlainInputs:
         images = [part["image"] for part in parts if part["type"] == "image"]
         shown: dict[str, Any] = {"images": images} if images else {}
         if videos:
-            frames, metadata = zip(*(self._read_frames(Path(video)) for video in videos), strict=True)
+            frames, metadata = zip(*(self._read_frames(video) for video in videos), strict=True)
             shown |= {"videos": list(frames), "video_metadata": list(metadata), "do_sample_frames": False}
         return shown
 
-    def _read_frames(self, clip: Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-        reader = PyavFrames(clip)
+    def _read_frames(self, clip: str | Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+        reader = open_frames(clip)
         wanted = self.settings.max_num_frames
         if self.settings.fps is not None and reader.fps > 0:
             wanted = min(wanted, max(1, round(reader.count / reader.fps * self.settings.fps)))
@@ -188,16 +190,17 @@ class QwenInputs(PlainInputs):
 
     def process(self, questions: Sequence[ChatMessages]) -> ProcessedClip:
         """See `PlainInputs.process`; a clip's frames are counted once for all questions."""
-        self._counts: dict[str, int] = {}
+        self._counts: dict[Path, int] = {}
         return super().process(questions)
 
-    def _count(self, video: str) -> int:
-        if video not in self._counts:
-            self._counts[video] = PyavFrames(Path(video)).count
-        return self._counts[video]
+    def _count(self, video: str | Path) -> int:
+        file, _ = source_of(video)
+        if file not in self._counts:
+            self._counts[file] = PyavFrames(file).count
+        return self._counts[file]
 
     def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [self._count(str(video)) for video in videos]
+        counts = [self._count(video) for video in videos]
         return {"nframes": max(2, min([self.settings.max_num_frames, *counts]) // 2 * 2)}
 
     def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
@@ -231,7 +234,7 @@ class Qwen3Inputs(QwenInputs):
         return sampled | {"max_pixels": settings.max_pixels}
 
     def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [self._count(str(video)) for video in videos]
+        counts = [self._count(video) for video in videos]
         return {"nframes": min([self.settings.max_num_frames, *counts])}
 
     def render(self, hf_messages: list[dict[str, Any]]) -> str:
@@ -259,6 +262,7 @@ def _fetch(hf_messages: list[dict[str, Any]], **chosen: Any) -> tuple[Any, Any, 
     """
     from qwen_vl_utils import process_vision_info
 
+    accept_orders()
     try:
         images, videos, sampled = process_vision_info(
             [hf_messages], return_video_kwargs=True, return_video_metadata=True, **chosen

@@ -64,6 +64,7 @@ class SharedPrefix(OwnModel):
 
     is_simple = False
     shows_clips = True
+    reads_orders = True
 
     def __init__(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch.distributed as dist
@@ -20,6 +19,7 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_clip
 from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
 from lmms_eval_tasks.utils.data.frame_cache import FrameCache
+from lmms_eval_tasks.utils.data.frame_orders import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -64,6 +64,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
     is_simple = False
     shows_clips = True
+    reads_orders = True
 
     def __init__(
         self, model: str = "Qwen/Qwen2.5-VL-3B-Instruct", trust_remote_code: bool = False, **arguments: Any
@@ -139,10 +140,10 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         return _Batch(requests, dict(zip(wanted, decoders.map(self._read, wanted), strict=True)))
 
     def _read(self, video: ShownVideo) -> SampledVideo | UnreadableClip:
-        path = Path(video.path)
-        decode = partial(read_video, path, self.sampling, video.start, video.end)
+        file, order = source_of(video.path)
+        decode = partial(read_video, video.path, self.sampling, video.start, video.end)
         try:
-            with self._frames.use(path, (self.sampling, video.start, video.end), decode) as sampled:
+            with self._frames.use(file, (self.sampling, video.start, video.end, order), decode) as sampled:
                 return sampled
         except UnreadableClip as error:
             return error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.frame_orders import open_frames, source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ class SampledVideo:
 
 
 def read_video(
-    path: Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
+    clip: str | Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
 ) -> SampledVideo:
     """Decode a clip.
 
     Args:
-        path: The file.
+        clip: The file, or a clip whose frames are to be read in another order.
         sampling: Which frames, of what size.
         start: The first second that is shown; by default the beginning.
         end: The last; by default the end.
@@ -97,9 +97,10 @@ def read_video(
     Raises:
         UnreadableClip: where it cannot be decoded, or states no rate.
     """
-    reader = PyavFrames(path)
+    file, order = source_of(clip)
+    reader = open_frames(clip)
     if reader.fps <= 0:
-        raise UnreadableClip(f"Expected {path} to state how many frames a second it has, but it does not.")
+        raise UnreadableClip(f"Expected {file} to state how many frames a second it has, but it does not.")
     first = min(int((start or 0) * reader.fps), reader.count - 1)
     last = reader.count - 1 if end is None else max(min(int(end * reader.fps), reader.count - 1), first)
     count = last - first + 1
@@ -112,7 +113,7 @@ def read_video(
         "frames_indices": positions,
         "do_sample_frames": False,
     }
-    named = [FORMAT, content_digest(path), metadata, list(frames.shape)]
+    named = [FORMAT, content_digest(file), metadata, list(frames.shape), *filter(None, [order])]
     return SampledVideo(frames, metadata, hashlib.sha256(json.dumps(named).encode()).hexdigest())
 
 

@@ -10,17 +10,15 @@ import hashlib
 import json
 import logging
 import os
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from lmms_eval_tasks.utils.core.files import new_part, put_part, write_file
-from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.core.files import new_part, put_part
+from lmms_eval_tasks.utils.data.clip_facts import ClipFacts, digest_clip
 
 FORMAT = 1
 """Grows when the same view of the same clip is to be made in another way."""
@@ -28,68 +26,94 @@ PROTECTED = 3600.0
 """Seconds for which a file that was asked for is not deleted: a model may not have opened it yet."""
 FILLED = 0.9
 """Share of the limit down to which files are deleted, so that not each new file deletes one."""
-_NAME = re.compile(r"[0-9a-f]{64}-(\d+)\.\w+")
-_LOCK, _TOTAL = ".lock", "bytes"
+_LOCK, _TOTAL, _FACTS = ".lock", "bytes", "facts"
 
 logger = logging.getLogger(__name__)
 
 
+class NotMade(Exception):
+    """A store that makes nothing lacks a file."""
+
+
 class ClipStore:
-    """A folder of made clips.
+    """A folder of made clips, and of what is known of the clips that they are made of.
 
     Args:
         folder: The folder; it need not exist.
         limit: Bytes that it may hold. Files that were asked for within the last hour stay beyond it, with a warning.
+        makes: Whether it makes what it lacks.
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, makes: bool = True) -> None:
         self.folder, self.limit = folder.absolute(), limit
+        self._makes = makes
+        self._facts = ClipFacts(self.folder / _FACTS)
         self._has_warned = False
 
+    def count_frames(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
+        """How many frames a clip has; it is decoded once, by one process, where that is not known.
+
+        Args:
+            clip: The clip; only its bytes matter, not where it lies.
+            decoded: What of it is decoded, such as all frames or a single one.
+            decode: Decodes that, and returns how many frames the clip has.
+
+        Raises:
+            UnreadableClip: it cannot be decoded.
+            OSError: the store cannot be written.
+        """
+        known = self._facts.find(clip, decoded)
+        if known is not None:
+            return known
+        with self._lock(_key(clip, {"decoded": decoded})):
+            known = self._facts.find(clip, decoded)
+            return self._facts.find_out(clip, decoded, decode) if known is None else known
+
     def find_or_make(
-        self, clip: Path, view: Mapping[str, Any], suffix: str, make: Callable[[Path], int]
+        self, clip: Path, view: Mapping[str, Any], suffix: str, decoded: str, make: Callable[[Path], int]
     ) -> tuple[Path, int]:
         """The file of a view of a clip, made where the store lacks it.
 
         Args:
-            clip: The source; only its bytes matter, not where it lies.
+            clip: The source.
             view: What tells the view from any other, as JSON values.
             suffix: Of the file, such as ``.mp4``.
+            decoded: What of the source is decoded for it, as in `count_frames`.
             make: Writes the file to a path and returns how many frames the source has.
 
         Returns:
             The file, and how many frames the source has.
 
         Raises:
-            UnreadableClip: the source cannot be read, or `make` cannot decode it.
+            UnreadableClip: the source cannot be read, or it is known that it cannot be decoded, or `make` finds out.
+            NotMade: the store makes nothing, and lacks the file.
             OSError: the store cannot be written.
         """
-        key = self._key(clip, view)
-        stored = self._find(key, suffix)
-        if stored is not None:
-            return stored
+        key = _key(clip, view)
+        path = self.folder / key[:2] / f"{key}{suffix}"
+        if (stored := self._find(clip, path, decoded)) is not None:
+            return path, stored
+        if not self._makes:
+            raise NotMade
+        with self._lock(key):
+            stored = self._find(clip, path, decoded)
+            if stored is None:
+                stored = self._facts.find_out(clip, decoded, lambda: self._make(path, make))
+            return path, stored
+
+    def _lock(self, key: str) -> FileLock:
+        """What holds one process back while another works on the same; seldom on another of 4,096 things."""
         shelf = self.folder / key[:2]
         shelf.mkdir(parents=True, exist_ok=True)
-        with FileLock(shelf / _LOCK):
-            return self._find(key, suffix) or self._make(shelf, key, suffix, make)
+        return FileLock(shelf / f"{_LOCK}{key[2]}")
 
-    def _key(self, clip: Path, view: Mapping[str, Any]) -> str:
-        try:
-            source = content_digest(clip)
-        except OSError as error:
-            raise UnreadableClip(f"Expected a clip at {clip}, but there is no file that can be read.") from error
-        text = json.dumps({"source": source, "view": view, "format": FORMAT}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def _find(self, key: str, suffix: str) -> tuple[Path, int] | None:
-        for path in (self.folder / key[:2]).glob(f"{key}-*{suffix}"):
-            name = _NAME.fullmatch(path.name)
-            if name and self._use(path):
-                return path, int(name[1])
-        return None
+    def _find(self, clip: Path, path: Path, decoded: str) -> int | None:
+        """How many frames the source of a file has; None where there is no such file, or that is not known."""
+        count = self._facts.find(clip, decoded)
+        return count if count is not None and self._use(path) else None
 
     def _use(self, path: Path) -> bool:
-        """Note that a file is asked for now; False where it is no longer there."""
+        """Note that a file is asked for now; False where it is not there."""
         try:
             if time.time() - _last_use(path.stat()) < PROTECTED / 2:
                 _note_use(path)
@@ -102,21 +126,27 @@ class ClipStore:
             return path.is_file()
         return True
 
-    def _make(self, shelf: Path, key: str, suffix: str, make: Callable[[Path], int]) -> tuple[Path, int]:
-        with new_part(shelf) as scratch:
+    def _make(self, path: Path, make: Callable[[Path], int]) -> int:
+        with new_part(path.parent) as scratch:
             count = make(scratch)
-            path = shelf / f"{key}-{count}{suffix}"
             self._make_room(scratch.stat().st_size)
             put_part(scratch, path)
-        return path, count
+        return count
 
     def _make_room(self, size: int) -> None:
-        """Count a new file, and delete the files that were not asked for longest where it would not fit."""
+        """Count a new file, and delete the files that were not asked for longest where it would not fit.
+
+        All files are looked at only where a tenth of the limit can be deleted, so that a new file costs the same
+        however many there are.
+        """
         with FileLock(self.folder / _LOCK):
-            total = self._read_total()
-            if total is None or total + size > self.limit:
-                total = self._delete_unused(size)
-            write_file(self.folder / _TOTAL, str(total + size))
+            total, wait_until = self._read_total()
+            waits = time.time() < wait_until <= time.time() + PROTECTED
+            if total is None or (total + size > self.limit and not waits):
+                total, wait_until = self._delete_unused(size)
+            # Not to the disk, for which all would wait: what is lost is counted again.
+            counted = {"bytes": total + size, "wait_until": wait_until}
+            (self.folder / _TOTAL).write_text(json.dumps(counted), encoding="utf-8")
         if total + size > self.limit and not self._has_warned:
             self._has_warned = True
             logger.warning(
@@ -126,33 +156,52 @@ class ClipStore:
                 self.limit / 1e9,
             )
 
-    def _read_total(self) -> int | None:
-        """Bytes of all files as they were last counted; None where that cannot be read."""
-        try:
-            return int((self.folder / _TOTAL).read_text())
-        except (OSError, ValueError):
-            return None
+    def _read_total(self) -> tuple[int | None, float]:
+        """Bytes of all files as they were last counted, None where that cannot be read; and until when none is deleted.
 
-    def _delete_unused(self, size: int) -> int:
-        """Delete files until `size` bytes fit; bytes of those that stay."""
-        stored: list[tuple[float, int, Path]] = []
-        oldest = time.time() - PROTECTED
-        for path in self.folder.glob("??/*"):
+        Times are in seconds as `time.time` has them.
+        """
+        try:
+            counted = json.loads((self.folder / _TOTAL).read_text(encoding="utf-8"))
+            return int(counted["bytes"]), float(counted["wait_until"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None, 0.0
+
+    def _delete_unused(self, size: int) -> tuple[int, float]:
+        """Delete files until `size` bytes fit.
+
+        Returns:
+            Bytes of those that stay, and the time at which enough can be deleted; 0 where enough was.
+        """
+        stored = sorted(self._stored())
+        total, now = sum(bytes_ for _, bytes_, _ in stored), time.time()
+        if total + size <= self.limit:
+            return total, 0.0
+        freed, can_free_at = 0.0, 0.0
+        for used, bytes_, path in stored:
+            if freed >= (1 - FILLED) * self.limit or total + size <= FILLED * self.limit:
+                break
+            if used < now - PROTECTED:
+                path.unlink(missing_ok=True)
+                total -= bytes_
+            else:
+                freed += bytes_
+                can_free_at = min(used, now) + PROTECTED
+        return total, can_free_at
+
+    def _stored(self) -> Iterator[tuple[float, int, Path]]:
+        """When each file was last asked for, its bytes, and the file."""
+        for path in self.folder.glob("??/[!.]*"):
             try:
                 facts = path.stat()
-                if _NAME.fullmatch(path.name):
-                    stored.append((_last_use(facts), facts.st_size, path))
             except FileNotFoundError:
                 continue
-        total = sum(bytes_ for _, bytes_, _ in stored)
-        if total + size <= self.limit:
-            return total
-        for used, bytes_, path in sorted(stored):
-            if used >= oldest or total + size <= FILLED * self.limit:
-                break
-            path.unlink(missing_ok=True)
-            total -= bytes_
-        return total
+            yield _last_use(facts), facts.st_size, path
+
+
+def _key(clip: Path, view: Mapping[str, Any]) -> str:
+    text = json.dumps({"source": digest_clip(clip), "view": view, "format": FORMAT}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _last_use(facts: os.stat_result) -> float:

@@ -6,17 +6,15 @@ the source. The same source gives the same bytes. A frame is named by its number
 
 from __future__ import annotations
 
-import hashlib
-import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.coding import FrameCoder
-from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, seeded
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import upright
@@ -27,6 +25,8 @@ GROUP_BYTES = 128_000_000
 """Most bytes of decoded frames that reversing keeps in memory; at least two frames."""
 DECODERS = 2
 """Threads that decode a clip while it is coded."""
+ALL = "all frames"
+"""What of a clip is decoded for another one."""
 _RANDOM = re.compile(r"random(\d+)")
 
 
@@ -43,6 +43,58 @@ class MadeClip:
     frames: tuple[int, ...]
 
 
+class Making(NamedTuple):
+    """How something is made of a clip; it can go to another process, and is equal where the same is made.
+
+    Attributes:
+        make: Makes it, given the clip, the arguments and a store, such as `show_frame`.
+        clip: The file.
+        arguments: What else `make` is given before the store.
+    """
+
+    make: Callable[..., MadeClip]
+    clip: Path
+    arguments: tuple[Any, ...] = ()
+
+    def run(self, store: ClipStore) -> MadeClip:
+        """Make it, where the store lacks it; errors are those of `make`."""
+        return self.make(self.clip, *self.arguments, store)
+
+
+def count_frames(clip: Path, store: ClipStore) -> int:
+    """How many frames a clip has that can be decoded to its end; nothing is made of it.
+
+    Args:
+        clip: The file.
+        store: Where it is known, or kept from now on.
+
+    Raises:
+        UnreadableClip: it cannot be decoded to its end.
+        OSError: the store cannot be written.
+    """
+
+    def decode() -> int:
+        with FrameStream(clip, DECODERS) as source:
+            return sum(1 for _ in source.frames(as_stored=True))
+
+    return store.count_frames(clip, ALL, decode)
+
+
+def find_frame(clip: Path, position: str, store: ClipStore) -> int:
+    """The number of the frame at a position that can be decoded; nothing is made of it.
+
+    Arguments and errors are those of `show_frame`.
+    """
+    _check_position(position)
+
+    def decode() -> int:
+        reader = PyavFrames(clip, threads=1)
+        reader.frame(_place(clip, position, reader.count))
+        return reader.count
+
+    return _place(clip, position, store.count_frames(clip, f"frame {position}", decode))
+
+
 def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
     """One frame of a clip as a picture, without loss.
 
@@ -57,14 +109,7 @@ def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
         UnreadableClip: the clip, or the frame, cannot be decoded.
         OSError: the store cannot be written.
     """
-    seed = _RANDOM.fullmatch(position)
-    if not seed and position not in ("first", "centre", "last"):
-        raise ValueError(f"Expected a frame first, centre, last or random and a seed, but got {position!r}.")
-
-    def place(count: int) -> int:
-        if seed:
-            return _random(clip, int(seed[1])).randrange(count)
-        return {"first": 0, "centre": count // 2, "last": count - 1}[position]
+    _check_position(position)
 
     def make(path: Path) -> int:
         # Not by OpenCV: where decord was imported before it, it writes a PNG that cannot be read, and says nothing.
@@ -72,12 +117,24 @@ def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
 
         reader = PyavFrames(clip, threads=1)
         # In PyAV's own colours, not those of `read`, so that a picture keeps its bytes.
-        picture = upright(reader.frame(place(reader.count))).to_ndarray(format="rgb24")
+        picture = upright(reader.frame(_place(clip, position, reader.count))).to_ndarray(format="rgb24")
         Image.fromarray(picture).save(path, format="PNG")
         return reader.count
 
-    path, count = store.find_or_make(clip, {"frame": position}, ".png", make)
-    return MadeClip(path, (place(count),))
+    path, count = store.find_or_make(clip, {"frame": position}, ".png", f"frame {position}", make)
+    return MadeClip(path, (_place(clip, position, count),))
+
+
+def _check_position(position: str) -> None:
+    if not _RANDOM.fullmatch(position) and position not in ("first", "centre", "last"):
+        raise ValueError(f"Expected a frame first, centre, last or random and a seed, but got {position!r}.")
+
+
+def _place(clip: Path, position: str, count: int) -> int:
+    """The number of the frame at a position in a clip of so many."""
+    if seed := _RANDOM.fullmatch(position):
+        return seeded(clip, int(seed[1])).randrange(count)
+    return {"first": 0, "centre": count // 2, "last": count - 1}[position]
 
 
 def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
@@ -101,14 +158,12 @@ def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
             coder.write(order)
         return len(order)
 
-    path, count = store.find_or_make(clip, {"order": "reversed"}, ".mp4", make)
-    return MadeClip(path, tuple(range(count - 1, -1, -1)))
+    path, count = store.find_or_make(clip, {"order": "reversed"}, ".mp4", ALL, make)
+    return MadeClip(path, FrameOrder.REVERSED.numbers(clip, count))
 
 
 def show_shuffled(clip: Path, store: ClipStore, seed: int = 0) -> MadeClip:
-    """A clip with all its frames in an order that depends on seed and content alone.
-
-    Any order but the clip's own is as likely as any other; of a clip of one frame there is only its own.
+    """A clip with all its frames in the order `FrameOrder.SHUFFLED`.
 
     Args:
         clip: The file.
@@ -126,26 +181,14 @@ def show_shuffled(clip: Path, store: ClipStore, seed: int = 0) -> MadeClip:
             for number, frame in enumerate(source.frames()):
                 coder.add(number, frame)
                 count = number + 1
-            coder.write(_shuffle(clip, seed, count))
+            coder.write(FrameOrder.SHUFFLED.numbers(clip, count, seed))
         return count
 
-    path, count = store.find_or_make(clip, {"order": "shuffled", "seed": seed}, ".mp4", make)
-    return MadeClip(path, _shuffle(clip, seed, count))
+    path, count = store.find_or_make(clip, {"order": "shuffled", "seed": seed}, ".mp4", ALL, make)
+    return MadeClip(path, FrameOrder.SHUFFLED.numbers(clip, count, seed))
 
 
 def _code_backwards(coder: FrameCoder, group: Sequence[tuple[int, Any]]) -> None:
     """Code a group of frames and their numbers, the last one first and as a key frame."""
     for number, frame in reversed(group):
         coder.add(number, frame, is_key=number == group[-1][0])
-
-
-def _shuffle(clip: Path, seed: int, count: int) -> tuple[int, ...]:
-    generator, own = _random(clip, seed), list(range(count))
-    order = list(own)
-    while order == own and count > 1:
-        generator.shuffle(order)
-    return tuple(order)
-
-
-def _random(clip: Path, seed: int) -> random.Random:
-    return random.Random(hashlib.sha256(f"{seed}\0{content_digest(clip)}".encode()).hexdigest())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.made_clips import DECODERS, GROUP_FRAMES, MadeClip
+from lmms_eval_tasks.utils.data.made_clips import ALL, DECODERS, GROUP_FRAMES, MadeClip
 from lmms_eval_tasks.utils.data.pictures import from_planes, has_full_range, planes_of
 
 NO_COLOUR = 128
@@ -61,7 +61,7 @@ def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeC
             coder.write(range(count))
         return count
 
-    path, count = store.find_or_make(clip, view, ".mp4", make)
+    path, count = store.find_or_make(clip, view, ".mp4", ALL, make)
     return MadeClip(path, tuple(range(count)))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,7 +98,7 @@ class Maker:
         self.store, self.made = ClipStore(tmp_path / "made", limit), 0
 
     def ask(self, view: int) -> Path:
-        return self.store.find_or_make(self.clip, {"view": view}, ".mp4", self._make)[0]
+        return self.store.find_or_make(self.clip, {"view": view}, ".mp4", "all", self._make)[0]
 
     def _make(self, path: Path) -> int:
         self.made += 1
@@ -138,7 +140,8 @@ def test_a_file_that_is_gone_is_made_again_and_a_lost_count_is_found_again(tmp_p
         age(path, 7200)
     maker.ask(3)
     assert sum(path.stat().st_size for path in visible(maker.store.folder)) <= 3_500
-    assert (maker.store.folder / "bytes").read_text() == str(1000 * len(visible(maker.store.folder)))
+    counted = json.loads((maker.store.folder / "bytes").read_text())
+    assert counted["bytes"] == 1000 * len(visible(maker.store.folder))
 
 
 def test_a_use_leaves_the_time_of_change_by_which_digests_are_remembered(tmp_path: Path) -> None:
@@ -169,5 +172,59 @@ def test_what_fails_to_be_made_leaves_nothing(tmp_path: Path) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        maker.store.find_or_make(maker.clip, {"view": 0}, ".mp4", fail)
-    assert not [path for path in maker.store.folder.glob("??/*") if path.name != ".lock"]
+        maker.store.find_or_make(maker.clip, {"view": 0}, ".mp4", "all", fail)
+    assert not visible(maker.store.folder) and not list(maker.store.folder.rglob("*.part"))
+
+
+def test_a_new_file_looks_at_others_only_where_a_tenth_of_the_limit_can_be_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker, looked = Maker(tmp_path, limit=100_000), 0
+    stored = ClipStore._stored
+
+    def look(self: ClipStore) -> Iterator[tuple[float, int, Path]]:
+        nonlocal looked
+        for file in stored(self):
+            looked += 1
+            yield file
+
+    monkeypatch.setattr(ClipStore, "_stored", look)
+    files = [maker.ask(view) for view in range(100)]
+    assert looked == 0
+    for view in range(100, 150):
+        maker.ask(view)
+    assert looked == 100, "all were asked for just now: none is deleted, and one look says for how long"
+    assert len(visible(maker.store.folder)) == 150
+    for path in files[:9]:
+        age(path, 4000)
+    forget_waiting(maker.store)
+    maker.ask(150)
+    assert looked == 250 and not any(path.exists() for path in files[:9]), "what can be deleted at a look is"
+    for view in range(151, 161):
+        maker.ask(view)
+    assert looked == 250
+    for path in files[9:85]:
+        age(path, 4000)
+    forget_waiting(maker.store)
+    for view in range(161, 172):
+        maker.ask(view)
+    assert len(visible(maker.store.folder)) == 100
+    assert looked == 250 + 152, "once a tenth is free, ten files fit before the next look"
+
+
+def forget_waiting(store: ClipStore) -> None:
+    """As if the time had come at which enough can be deleted."""
+    file = store.folder / "bytes"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "wait_until": 0}))
+
+
+def test_a_time_to_wait_that_cannot_be_is_not_waited_for(tmp_path: Path) -> None:
+    """A clock that was wrong, here or on a server of files, does not keep the store from being made smaller."""
+    maker = Maker(tmp_path, limit=3_000)
+    files = [maker.ask(view) for view in range(3)]
+    for path in files:
+        age(path, 7200)
+    count = maker.store.folder / "bytes"
+    count.write_text(json.dumps({"bytes": 3000, "wait_until": time.time() + 10**6}))
+    maker.ask(3)
+    assert len(visible(maker.store.folder)) < 4

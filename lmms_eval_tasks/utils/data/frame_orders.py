@@ -1,0 +1,121 @@
+"""Frames of a clip in another order: which order that is, and reading a clip in it without a file that has it."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.data.clip_facts import digest_clip
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class FrameOrder(str, Enum):
+    """Another order than a clip's own."""
+
+    REVERSED = "reversed"
+    SHUFFLED = "shuffled"
+
+    def numbers(self, clip: Path, count: int, seed: int = 0) -> tuple[int, ...]:
+        """Numbers of a clip's frames, from 0 on, in this order.
+
+        Any order but the clip's own is as likely as any other where they are shuffled, and depends on seed and content
+        alone; of a clip of one frame there is only its own.
+
+        Args:
+            clip: The file.
+            count: How many frames it has.
+            seed: Another one gives another order, where they are shuffled.
+
+        Raises:
+            UnreadableClip: there is no such file.
+        """
+        own = list(range(count))
+        if self is FrameOrder.REVERSED:
+            return tuple(reversed(own))
+        generator, order = seeded(clip, seed), list(own)
+        while order == own and count > 1:
+            generator.shuffle(order)
+        return tuple(order)
+
+
+def seeded(clip: Path, seed: int) -> random.Random:
+    """A generator of random numbers that depends on a seed and what a clip holds alone.
+
+    Raises:
+        UnreadableClip: there is no such file.
+    """
+    return random.Random(hashlib.sha256(f"{seed}\0{digest_clip(clip)}".encode()).hexdigest())
+
+
+class ReorderedClip(str):
+    """A clip whose frames a model is to read in another order.
+
+    It is a text, as lmms-eval takes videos, that names clip and order, and is the path of no file: what does not know
+    of orders cannot take it for the clip as it is.
+
+    Attributes:
+        path: The clip.
+        order: The order.
+    """
+
+    path: Path
+    order: FrameOrder
+
+    def __new__(cls, path: Path, order: FrameOrder) -> ReorderedClip:
+        """A clip in an order."""
+        clip = super().__new__(cls, f"{path}#{order.value}")
+        clip.path, clip.order = path, order
+        return clip
+
+    def __getnewargs__(self) -> tuple[Path, FrameOrder]:  # type: ignore[override]
+        return self.path, self.order
+
+
+class ReorderedFrames:
+    """An open clip as `PyavFrames`, which counts its frames in another order; for one thread at a time.
+
+    Args:
+        clip: The clip.
+
+    Attributes:
+        count: How many frames it shows.
+        fps: Average number of frames a second; 0 where it states none.
+
+    Raises:
+        UnreadableClip: where it is no video that can be opened.
+    """
+
+    def __init__(self, clip: ReorderedClip) -> None:
+        self._reader = PyavFrames(clip.path)
+        self.count, self.fps = self._reader.count, self._reader.fps
+        self._order = clip.order.numbers(clip.path, self.count)
+
+    def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
+        """Frames by their place in the order, (T, H, W, 3) RGB; no others are kept in memory.
+
+        Raises:
+            UnreadableClip: where one cannot be decoded.
+        """
+        return self._reader.read([self._order[position] for position in positions])
+
+
+def open_frames(clip: str | Path) -> PyavFrames | ReorderedFrames:
+    """Open a clip by its path, or one whose frames are to be read in another order.
+
+    Raises:
+        UnreadableClip: where it is no video that can be opened.
+    """
+    return ReorderedFrames(clip) if isinstance(clip, ReorderedClip) else PyavFrames(Path(clip))
+
+
+def source_of(clip: str | Path) -> tuple[Path, str]:
+    """The file of a clip, and the order in which its frames are to be read; empty for its own."""
+    return (clip.path, clip.order.value) if isinstance(clip, ReorderedClip) else (Path(clip), "")

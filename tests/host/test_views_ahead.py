@@ -1,0 +1,188 @@
+"""What views show is made ahead of a model: in which order, how far, for which requests, and never twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lmms_eval.api.instance import Instance
+from lmms_eval.api.model import lmms
+from slow_makings import make, makers
+
+from lmms_eval_tasks.host import model_identity, views_ahead
+from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.task_view import ItemKey
+from lmms_eval_tasks.host.view_media import FOLDER
+from lmms_eval_tasks.host.views_ahead import count_workers, make_ahead
+from lmms_eval_tasks.utils.data.made_clips import Making
+
+GREEDY = {"max_new_tokens": 4, "temperature": 0}
+
+
+class Model(lmms):  # type: ignore[misc]
+    """Answers with what it is shown, and notes what of it there was before it asked."""
+
+    def __init__(self, world: World, batch_size: int = 1, looks: bool = True) -> None:
+        super().__init__()
+        self.world, self.batch_size, self.looks = world, batch_size, looks
+        self.asked: list[int] = []
+        self.made: list[int] = []
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        return [answer for _, answer in self.answer_each(requests)]
+
+    def answer_each(self, requests: list[Instance]) -> Iterator[tuple[int, str]]:
+        for place, request in enumerate(requests):
+            doc_id = request.args[-3]
+            self.asked.append(doc_id)
+            shown = self.world.show(doc_id) if self.looks else ""
+            yield place, shown or "nothing"
+            ahead = self.world.evaluation.ahead
+            assert ahead is not None
+            wait(ahead._coming.values())
+            self.made.append(len(makers(self.world.home)))
+
+    def loglikelihood(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+    def generate_until_multi_round(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+
+class EachModel(Model):
+    """One that gives answers as they come, as ours do."""
+
+    def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, str]]:
+        return self.answer_each(requests)
+
+    def generate_until(self, requests: list[Instance]) -> list[str]:
+        return [answer for _, answer in self.generate_each(requests)]
+
+
+class World:
+    """A view with two questions about each clip, and runs over them."""
+
+    def __init__(self, home: Path, clips: int = 6) -> None:
+        self.home, self.evaluation = home, Evaluation()
+        self.rows = []
+        for number in range(2 * clips):
+            clip = home / f"{number // 2}.mp4"
+            clip.write_text(f"clip {number // 2}", encoding="utf-8")
+            self.rows.append({"item_id": f"item-{number}", "clip": str(clip)})
+
+    def makings(self, row: dict[str, Any]) -> list[Making]:
+        return [Making(make, Path(row["clip"]), ("view", "plainly"))]
+
+    def show(self, doc_id: int) -> str:
+        (making,) = self.makings(self.rows[doc_id])
+        assert self.evaluation.ahead is not None
+        return self.evaluation.ahead.take(making).path.read_text(encoding="utf-8")
+
+    def run(self, model: Model, keeps: bool = True, only: int | None = None) -> list[str]:
+        self.evaluation.tasks["ours"] = SimpleNamespace(  # type: ignore[assignment]
+            pointer={"benchmark": "some", "split": "test"},
+            answered_items=lambda table: lambda row: ItemKey(table[row]["item_id"], (Path(table[row]["clip"]),), {}),
+            view=SimpleNamespace(is_made=True),
+            shown=SimpleNamespace(makings=self.makings),
+        )
+        model.task_dict = {"ours": {"test": self.rows}}
+        setattr(model, model_identity.ARGUMENTS, "pretrained=tiny")
+        requests = [
+            Instance(
+                "generate_until",
+                ("What?", dict(GREEDY), None, number, "ours", "test"),
+                0,
+                {"task": "ours", "repeats": 1, "doc_id": number},
+            )
+            for number in range(len(self.rows))
+        ][:only]
+        command = SimpleNamespace(output_path=str(self.home / "out"), seed=None)
+        with ExitStack() as stack:
+            stack.enter_context(make_ahead(model, self.evaluation))
+            if keeps:
+                stack.enter_context(keep_answers(model, self.evaluation, {"cli_args": command}))
+            answers: list[str] = model.generate_until(requests)
+        assert self.evaluation.ahead is None and "generate_until" not in vars(model)
+        return answers
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
+    monkeypatch.setattr(views_ahead, "count_workers", lambda: 1)
+    return World(tmp_path)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("kind", [Model, EachModel])
+def test_what_comes_next_is_made_meanwhile_and_each_clip_once(kind: type[Model], keeps: bool, world: World) -> None:
+    model = kind(world)
+    answers = world.run(model, keeps)
+    assert len(set(makers(world.home))) == 2 and os.getpid() in makers(world.home), "the first is made here"
+    assert len(makers(world.home)) == 6 and answers == [one for one in answers[::2] for _ in range(2)]
+    # Two clips beyond the one that is shown, until there are no more.
+    assert model.made == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6]
+
+
+def test_a_whole_batch_is_made_ahead(world: World) -> None:
+    model = Model(world, batch_size=4)
+    world.run(model)
+    assert len(makers(world.home)) == 6 and model.made[0] == 5
+
+
+def test_a_model_that_does_not_look_leaves_nothing(world: World) -> None:
+    assert world.run(Model(world, looks=False)) == ["nothing"] * 12
+    assert not makers(world.home) and not list((world.home / FOLDER).glob("??/[!.]*"))
+
+
+def test_what_was_answered_before_is_not_made_again(world: World) -> None:
+    world.run(Model(world), only=6)
+    assert len(makers(world.home)) == 3
+    for path in (world.home / FOLDER).glob("??/[!.]*"):
+        path.unlink()  # as where the store was full
+    model = Model(world)
+    world.run(model)
+    assert model.asked == [6, 7, 8, 9, 10, 11] and len(makers(world.home)) == 6
+
+
+def test_an_order_of_the_models_own_makes_nothing_twice(world: World) -> None:
+    class Backwards(Model):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            return super().generate_until(requests[::-1])[::-1]
+
+    model = Backwards(world)
+    answers = world.run(model, keeps=False)
+    assert model.asked == list(range(11, -1, -1)) and len(answers) == 12
+    assert len(makers(world.home)) == 6 and len(set(answers)) <= 2
+
+
+def test_a_fork_waits_for_no_thread_that_it_lacks(world: World) -> None:
+    class Forking(Model):
+        """Reads each clip in a process of its own, as loaders of batches do."""
+
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            self.world.show(0)
+            child = os.fork()
+            if not child:
+                signal.alarm(60)
+                os._exit(int(not all(self.world.show(request.args[-3]) for request in requests)))
+            return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(requests)
+
+    assert set(world.run(Forking(world), keeps=False)) == {"0"} and len(makers(world.home)) == 6
+
+
+def test_cores_are_shared_by_the_ranks_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = len(os.sched_getaffinity(0))
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert count_workers() == cores
+    for ranks in (1, 2, 1000):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
+        assert count_workers() == max(1, cores // ranks)
