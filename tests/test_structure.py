@@ -38,7 +38,7 @@ ABOVE = (
     (*OWN, "models", "report"),
     ("thorough",),
     ("check", "submit", "rescore", "dataframes", "export", "board"),
-    ("leaderboard",),
+    ("leaderboard", "launch"),
     ("cli",),
     ("build", "train"),
     ("plugin",),

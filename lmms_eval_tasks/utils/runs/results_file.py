@@ -19,6 +19,8 @@ from lmms_eval_tasks.utils.runs.run_card import CARD
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
+PARTS, LAUNCHED = "parts", "launch.json"
+"""The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
 LISTED = 20
 """So many runs of a folder are listed by name."""
 BYPASS = "bypass"
@@ -149,10 +151,15 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
 
 
 def results_files(source: Path) -> list[Path]:
-    """The results files of runs in a folder and below, by date; of a file only itself."""
+    """The results files of runs in a folder and below, by date; of a file only itself.
+
+    The parts of a launch are no runs of the folder that they are merged into.
+    """
     if source.is_file():
         return [source]
     files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
+    launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
+    files = [path for path in files if launched.isdisjoint(path.parents)]
     return sorted(files, key=lambda path: (path.name, path))
 
 
