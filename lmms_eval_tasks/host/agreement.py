@@ -33,6 +33,8 @@ def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
 def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
     """What this rank would ask, and how it would grade it."""
     facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
+    if states and (shard := states[0].evaluation.shard):
+        facts["part of the run"] = str(shard)
     for state in states:
         facts |= {f"{state.name}, {what}": text for what, text in _task_facts(state).items()}
     return facts

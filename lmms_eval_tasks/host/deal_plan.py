@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from lmms_eval_tasks.utils.core.dealing import deal, join
 
 QUESTION = 0.15
 """What a question costs beside its clip, as a share of encoding a clip of mean length: about what a further question
@@ -58,7 +59,6 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
     Returns:
         The same deal for the same arguments, whatever the process.
     """
-    units = _units(questions)
     shown = {encode.clip for encodes in questions for encode in encodes}
     known = [length for clip in shown if (length := lengths.get(clip)) is not None]
     mean = sum(sorted(known)) / len(known) if known else 1.0
@@ -72,11 +72,9 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
     def name(unit: Sequence[int]) -> tuple[str, int]:
         return min((str(encode.clip) for encode in questions[unit[0]]), default=""), unit[0]
 
+    units = sorted(join([[encode.clip for encode in encodes] for encodes in questions]), key=name)
     dealt = [0] * len(questions)
-    loads = [(0.0, 0, rank) for rank in range(ranks)]
-    for load, unit in sorted(((cost(unit), unit) for unit in units), key=lambda pair: (-pair[0], name(pair[1]))):
-        least, count, rank = loads[0]
-        heapq.heapreplace(loads, (least + load, count + len(unit), rank))
+    for unit, rank in zip(units, deal([cost(unit) for unit in units], [len(unit) for unit in units], ranks), strict=True):
         for question in unit:
             dealt[question] = rank
     clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
@@ -84,20 +82,3 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
         clips[rank].update((encode.clip, seconds[encode.clip]) for encode in questions[question])
     return Deal(tuple(dealt), tuple(clips))
 
-
-def _units(questions: Sequence[Sequence[Encode]]) -> list[list[int]]:
-    """Questions that have to stay together, by their places: those of a clip, and of clips that are shown together."""
-    import networkx
-
-    together = networkx.Graph()
-    for encodes in questions:
-        networkx.add_path(together, [encode.clip for encode in encodes])
-    unit_of = {clip: unit for unit, clips in enumerate(networkx.connected_components(together)) for clip in clips}
-    units: dict[int, list[int]] = {}
-    alone: list[list[int]] = []
-    for question, encodes in enumerate(questions):
-        if encodes:
-            units.setdefault(unit_of[encodes[0].clip], []).append(question)
-        else:
-            alone.append([question])
-    return [*units.values(), *alone]

@@ -25,6 +25,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+from lmms_eval_tasks.utils.runs.shards import Shard, read_shard
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Evaluation:
     Attributes:
         clips_needed: False where the model that runs never looks at a clip and so needs none.
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
+        splits: False where saved responses are scored again: then $LMMS_EVAL_TASKS_SHARD has no meaning.
         model: The model that runs, once it is known.
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         clip_reader: By which reader the model decodes clips; None where that is not known.
@@ -58,6 +60,7 @@ class Evaluation:
 
     clips_needed: bool = True
     judge_needed: bool = True
+    splits: bool = True
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     clip_reader: str | None = None
@@ -70,6 +73,15 @@ class Evaluation:
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def shard(self) -> Shard | None:
+        """Which part of the run this is; None of a whole run.
+
+        Raises:
+            InputError: where $LMMS_EVAL_TASKS_SHARD names none.
+        """
+        return read_shard() if self.splits else None
 
     def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
         """Why the model could not answer an item, and the reason in more words; None where it could, or says nothing.

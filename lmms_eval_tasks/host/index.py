@@ -34,6 +34,7 @@ from lmms_eval_tasks.host.ranks import (
 )
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
+from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, find_part, without_tasks
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
@@ -104,6 +105,8 @@ class ManagesOurTasks:
         add_views(self, task_list)
         names: list[str] = super().match_tasks(task_list)  # type: ignore[misc]
         ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
+        members = [member for name in names for member in _members(self.task_index, name)]
+        stop_if_any(describe_unsplit(evaluation_of(self), [name for name, pointer in members if pointer is None]))
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
             misfit = describe_misfit(str(self.model_name), forms)
@@ -216,23 +219,22 @@ def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]
 
 def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The pointer of one of our tasks, or those of a group's or tag's; nothing for other people's tasks."""
+    return (pointer for _, pointer in _members(index, name) if pointer)
+
+
+def _members(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """A task, or those of a group or tag, each with its pointer; None for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
     entry = index.get(name, {})
-    if entry.get("type") == "tag":
-        for task in entry["task"]:
-            yield from find_pointers(index, task)
-        return
     path = entry.get("yaml_path", -1)
-    if path == -1:
+    config = entry if path == -1 else view_config(load_yaml_config(path, mode="simple"), entry)
+    if not isinstance(config.get("task"), list):
+        yield name, _pointer_of(entry, config)
         return
-    config = view_config(load_yaml_config(path, mode="simple"), entry)
-    if isinstance(config.get("task"), list):
-        for task in config["task"]:
-            if isinstance(task, str) and task != name:
-                yield from find_pointers(index, task)
-    elif pointer := _pointer_of(entry, config):
-        yield pointer
+    for member in config["task"]:
+        if isinstance(member, str) and member != name:
+            yield from _members(index, member)
 
 
 def _form_of(pointer: Mapping[str, Any]) -> AnswerForm:
@@ -267,6 +269,11 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         for state, task in tasks.items():
             keep_items(state, task)
         evaluation = states[0].evaluation
+        part = None
+        if evaluation.shard:
+            part = find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
+            given["task_dict"] = without_tasks(given["task_dict"], part.empty)
+            arguments, named = (), given
         model = evaluation.model = given["lm"]
         evaluation.weights = read_weights(model)
         if shows_videos(evaluation):
@@ -277,10 +284,13 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             keep_answers(model, evaluation, given),
             deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
             ask_on_every_rank(model, given.get("response_cache")),
+            ask_part(part, {state.name: task for state, task in tasks.items()}),
         ):
             results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results
+        if part:
+            part.label(results)
         known = Results(results)
         known.evaluation = evaluation
         return known

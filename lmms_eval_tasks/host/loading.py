@@ -58,7 +58,7 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     add_views(manager, names)
     evaluation = evaluation_of(manager)
-    evaluation.clips_needed = evaluation.judge_needed = False
+    evaluation.clips_needed = evaluation.judge_needed = evaluation.splits = False
     pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]
     if message := evaluation.problems(pointers):
         reason = "Questions, options and keys are not in a sample log, but in the prepared data."

@@ -147,6 +147,7 @@ def _fields(source: Source) -> Iterator[Field]:
         ("run", "command", lambda: shlex.join(sys.argv)),
         ("run", "tasks", lambda: options["tasks"]),
         ("run", "limit", lambda: "none" if config["limit"] in (None, -1) else config["limit"]),
+        ("run", "shard", lambda: str(source.evaluation.shard or "none")),
         ("run", "offset", lambda: config["offset"]),
         ("run", "batch size", lambda: config["batch_size"]),
         ("run", "ranks", _ranks),

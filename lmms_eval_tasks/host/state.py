@@ -194,14 +194,15 @@ class TaskState(RunningTask):
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
         """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
 
-        Returns how many rows the task's file has; None where lmms-eval's command line names no output path.
+        Returns how many rows the task's file has; None where there is none: without an output path on lmms-eval's
+        command line, and in a part of a run.
         """
         logged = [GradedItem.from_json(item) for item in items]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
         self.evaluation.finished[frozenset(self.pointer.items())] = logged
         output_path = getattr(args, "output_path", None)
-        if not output_path or not self.submits:
+        if not output_path or not self.submits or self.evaluation.shard:
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
         return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)

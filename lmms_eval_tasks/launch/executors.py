@@ -1,7 +1,7 @@
 """Where jobs run: in processes here, or on SLURM; both by submitit.
 
-It would start all local jobs at once and give each the first GPUs, so a few at a time are started here, each with GPUs of
-its own. Nor does it look after jobs whose launcher was killed; those in SLURM's queue are kept in a file.
+It would start all local jobs at once and give each the first GPUs, so a few at a time are started here, each with GPUs
+of its own. Nor does it look after jobs whose launcher was killed; those in SLURM's queue are kept in a file.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from submitit.helpers import DelayedSubmission
 from lmms_eval_tasks.launch.parts import Holder, Part
 from lmms_eval_tasks.launch.processes import MARK, end_processes
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.variables import SHARD
 
-SHARD = "LMMS_EVAL_TASKS_SHARD"
 DEVICES = "CUDA_VISIBLE_DEVICES"
 TRY = "==="
 """How the line begins by which a job begins a try in the part's log."""

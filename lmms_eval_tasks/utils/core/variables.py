@@ -16,6 +16,8 @@ JUDGE = f"{PREFIX}JUDGE"
 """The judge of free answers."""
 ANSWERS = f"{PREFIX}ANSWERS"
 """Where answers are kept: a folder, or `none`."""
+SHARD = f"{PREFIX}SHARD"
+"""Which part of each task a run works on: `3/7` is the third of seven."""
 BOXES = f"{PREFIX}BOXES"
 """How a model writes boxes; benchmarks that ask for boxes name it as theirs."""
 CAPTIONS = f"{PREFIX}CAPTIONS"
@@ -27,7 +29,7 @@ REWARD_JUDGE_URL, REWARD_JUDGE_MODEL = f"{PREFIX}REWARD_JUDGE_URL", f"{PREFIX}RE
 REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES = f"{PREFIX}REWARD_JUDGE_FRAMES", f"{PREFIX}REWARD_JUDGE_REPLIES"
 """How many frames of a clip it is shown, and the folder in which its replies are kept."""
 KNOWN = (
-    HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES,
+    HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES, SHARD,
     REWARD_JUDGE_URL, REWARD_JUDGE_MODEL, REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES,
 )  # fmt: skip
 """Those of all benchmarks; a benchmark names its own."""

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import count_bytes
 from lmms_eval_tasks.utils.data.attrition import read_attrition
-from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.clips import clip_lengths, in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
@@ -32,6 +32,9 @@ from lmms_eval_tasks.utils.data.swapping import locked, swap
 
 if TYPE_CHECKING:
     import pyarrow
+
+CLIP_SECONDS = "clip_seconds"
+"""The column of how long a row's clips are together; tables that an earlier version prepared have none."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class Build:
         for name, numbers in self._measure(split, rows, absent, measure, progress).items():
             at = table.schema.get_field_index(name)
             table = table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type))
+        table = table.append_column(CLIP_SECONDS, pa.array(self._seconds(split, rows, absent, progress), pa.float64()))
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
         compared = [] if data_set.is_sample else counts(card, split, table)
@@ -146,6 +150,20 @@ class Build:
             table_sha256=file_sha256(path),
             attrition=attrition,
         )
+
+    def _seconds(
+        self, split: str, rows: Sequence[Mapping[str, Any]], absent: Container[str], progress: Progress
+    ) -> list[float | None]:
+        """How long the clips of each row are together, to the millisecond; None where one is missing or does not say.
+
+        It reads their headers.
+        """
+        videos, columns = self.folder / "videos", self.card.clip_columns
+        clips = [[row[name] for name in columns] for row in rows]
+        present = {videos / clip for of_row in clips for clip in of_row if clip not in absent}
+        lengths = clip_lengths(sorted(present), progress, f"{split}: reading clips' lengths")
+        found = [[lengths.get(videos / clip) for clip in of_row] for of_row in clips]
+        return [None if None in of_row else round(sum(filter(None, of_row)), 3) for of_row in found]
 
     def _measure(
         self,

@@ -15,12 +15,15 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run_card import CARD
+from lmms_eval_tasks.utils.runs.shards import Shard
 
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
 PARTS, LAUNCHED = "parts", "launch.json"
 """The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
+SHARD_OF_RUN = "shard"
+"""The field of a results file that says which part of a run it is of, as `ShardOfRun`."""
 LISTED = 20
 """So many runs of a folder are listed by name."""
 BYPASS = "bypass"
@@ -63,6 +66,19 @@ class SampleCount(_Part):
     effective: Count
 
 
+class ShardOfRun(_Part):
+    """Which part of a run the file is of, and how many items the tasks of the whole run have."""
+
+    part: Annotated[int, Field(ge=1)]
+    of: Annotated[int, Field(ge=1)]
+    n_samples: dict[str, SampleCount] = Field(alias="n-samples")
+
+    @property
+    def shard(self) -> Shard:
+        """The part."""
+        return Shard(self.part, self.of)
+
+
 class ResultsFile(_Part):
     """The file."""
 
@@ -73,6 +89,7 @@ class ResultsFile(_Part):
     versions: dict[str, Any] = Field(default_factory=dict)
     n_samples: dict[str, SampleCount] = Field(default_factory=dict, alias="n-samples")
     config: RunConfig = Field(default_factory=RunConfig)
+    shard: ShardOfRun | None = None
 
     def expected_items(self, task: str) -> int | None:
         """How many items of a task lmms-eval ran; None where it does not say."""
@@ -107,9 +124,10 @@ class ResultsFile(_Part):
 
     @property
     def limits(self) -> str:
-        """The command line's options that leave items out, such as ``--limit 3``; empty where there is none."""
+        """What leaves items out, such as ``--limit 3`` or ``part 3/7``; empty where nothing does."""
         options = (("limit", self.config.limit), ("offset", self.config.offset))
-        return ", ".join(f"--{name} {value:g}" for name, value in options if value is not None and value > 0)
+        given = [f"--{name} {value:g}" for name, value in options if value is not None and value > 0]
+        return ", ".join([*given, *([f"part {self.shard.shard}"] if self.shard else [])])
 
 
 def name_model(model: str, arguments: str | Mapping[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME
+from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME, SHARD
 from lmms_eval_tasks.utils.runs.hazards import APPLIES
 
 CARD = "_run_card.json"
@@ -51,6 +51,7 @@ _WEIGHTS = {
     ("run", ""): Weight.NEVER,
     ("run", "limit"): Weight.MATTERS,
     ("run", "offset"): Weight.MATTERS,
+    ("run", "shard"): Weight.MATTERS,
     ("run", "reasoning tags"): Weight.MATTERS,
     ("run", "ranks"): Weight.ENVIRONMENT,
     ("run", "batch size"): Weight.ENVIRONMENT,
@@ -62,6 +63,7 @@ _WEIGHTS = {
     (NOT_KNOWN, ""): Weight.NEVER,
     ("settings", HOME): Weight.NEVER,
     ("settings", ANSWERS): Weight.NEVER,
+    ("settings", SHARD): Weight.NEVER,
     (TASK, "data source"): Weight.NEVER,
     (TASK, "prepared by"): Weight.NEVER,
 }

@@ -21,7 +21,9 @@ UNKNOWN_CREDIT = 0.5
 RIGHT = 1.0
 """Credit of a response that is the key."""
 OPTIONS = "options"
-NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
+NOT_STRATA = (
+    "item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present", "clip_seconds",
+)  # fmt: skip
 
 Key = tuple[str, str]
 """A question and its version."""
