@@ -26,6 +26,8 @@ from lmms_eval_tasks.utils.runs.results_file import LAUNCHED, PARTS
 from lmms_eval_tasks.utils.runs.run_card import Weight, weight_of
 
 OUTPUT, TASKS = "--output_path", "--tasks"
+LOGGED = ("--log_samples", "--predict_only")
+"""Options of which one makes lmms-eval write its sample logs."""
 JOBS = "jobs"
 
 
@@ -111,8 +113,8 @@ def make_plan(command: Sequence[str], count: int) -> Plan:
         count: How many parts there are.
 
     Raises:
-        InputError: there is no such command, it has no output path or more than one, or the data of one of its tasks
-            are not prepared.
+        InputError: there is no such command, it has no output path, its parts could not be merged, or the data of
+            one of its tasks are not prepared.
     """
     if shutil.which(command[0]) is None:
         raise InputError(f"There is no command {describe(command[0])} to launch. Is its environment active?")
@@ -122,11 +124,14 @@ def make_plan(command: Sequence[str], count: int) -> Plan:
             f"The command has no {OUTPUT}, below which its parts could write. Add:  {OUTPUT} DIR\n"
             f"It is:  {hide_secrets(shlex.join(command), os.environ)}"
         )
+    data = _digests(_find(command, TASKS)[1])
+    if data and not any(word in command for word in LOGGED):
+        raise InputError(f"The parts cannot be merged without their sample logs. Add to the command:  {LOGGED[0]}")
     out = Path(given).expanduser().absolute()
     identity = {
         "command": [hide_secrets(word, os.environ) for word in command],
         "parts": count,
-        "data": _digests(_find(command, TASKS)[1]),
+        "data": data,
         "settings": {
             name: hide_secrets(value, os.environ)
             for name, value in sorted(os.environ.items())

@@ -1,6 +1,6 @@
 """Works on the parts of a launch as `lmms-eval-tasks launch` does, without the merge.
 
-    launch_parts.py COUNT JOBS "SLURM-PARAMETERS" COMMAND…
+launch_parts.py COUNT JOBS "SLURM-PARAMETERS" COMMAND…
 """
 
 from __future__ import annotations

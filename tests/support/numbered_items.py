@@ -1,6 +1,6 @@
 """A command as lmms-eval is one to a launch: answers the items of its part, keeps each answer at once, writes results.
 
-    numbered_items.py --output_path DIR [--items N] [--pause SECONDS] [--fail PART] [--children]
+    numbered_items.py --output_path DIR [--items N] [--pause SECONDS] [--fail PART] [--silent PART] [--child]
 
 Each answer is a line of one file, so that an item that was answered twice is there twice.
 """
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=12)
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--fail", type=int, default=0, help="the part that fails as long as a file `mended` is missing")
-    parser.add_argument("--silent", action="store_true", help="it then ends with status 0, as lmms-eval may")
+    parser.add_argument("--silent", type=int, default=0, help="one that fails with status 0, as lmms-eval may")
     parser.add_argument("--child", action="store_true", help="the work is done in a session of its own, as torchrun's")
     options = parser.parse_args()
     if options.child:
@@ -31,9 +31,9 @@ def main() -> int:
     number, count = map(int, os.environ["LMMS_EVAL_TASKS_SHARD"].split("/"))
     out: Path = options.output_path
     print(f"part {number} on {os.environ.get('CUDA_VISIBLE_DEVICES', 'any')}", flush=True)
-    if number == options.fail and not (out.parents[1] / "mended").exists():
+    if number in (options.fail, options.silent) and not (out.parents[1] / "mended").exists():
         print("Something is wrong with this part.", flush=True)
-        return 0 if options.silent else 3
+        return 3 if number == options.fail else 0
     kept = out / "answers"
     answered = kept.read_text(encoding="utf-8").split() if kept.exists() else []
     file = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
