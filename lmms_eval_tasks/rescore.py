@@ -28,6 +28,7 @@ from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.extractors import extractor_of
 from lmms_eval_tasks.utils.runs.results_file import (
+    PER_TASK,
     RESULTS,
     SUBMISSIONS,
     ResultsFile,
@@ -41,7 +42,6 @@ from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.runs.scores_file import scores_path, scores_text
 from lmms_eval_tasks.utils.scoring.records import Record
 
-PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
 HOST_FIELDS = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media"}
 )

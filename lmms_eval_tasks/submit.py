@@ -16,6 +16,7 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.shards import MERGE
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, OfficialForm
 from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
@@ -130,6 +131,8 @@ def make_file(
     rows = {row["item_id"]: row for row in table.rows}
     complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
     for run in runs:
+        if run.shard:
+            issues.add("run", "Expected a whole one, but got", f"part {run.shard} of one", f"Merge all parts: {MERGE}")
         for task in (task for task in tasks if task in run.logged):
             gaps.add("run", "Expected it to be whole, but it was cut short with", run.part_of(task), INCOMPLETE)
         if run.limited and not complete:

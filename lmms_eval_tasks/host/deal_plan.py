@@ -74,11 +74,12 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
 
     units = sorted(join([[encode.clip for encode in encodes] for encodes in questions]), key=name)
     dealt = [0] * len(questions)
-    for unit, rank in zip(units, deal([cost(unit) for unit in units], [len(unit) for unit in units], ranks), strict=True):
+    for unit, rank in zip(
+        units, deal([cost(unit) for unit in units], [len(unit) for unit in units], ranks), strict=True
+    ):
         for question in unit:
             dealt[question] = rank
     clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
     for question, rank in enumerate(dealt):
         clips[rank].update((encode.clip, seconds[encode.clip]) for encode in questions[question])
     return Deal(tuple(dealt), tuple(clips))
-

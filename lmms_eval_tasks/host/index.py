@@ -34,7 +34,7 @@ from lmms_eval_tasks.host.ranks import (
 )
 from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
-from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, find_part, without_tasks
+from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, evaluate_nothing, find_part, without_tasks
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
@@ -286,7 +286,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             ask_on_every_rank(model, given.get("response_cache")),
             ask_part(part, {state.name: task for state, task in tasks.items()}),
         ):
-            results = evaluate(*arguments, **named)
+            results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results
         if part:

@@ -54,7 +54,7 @@ def regrade(run: Run, names: Sequence[str], tasks: Sequence[str], folder: Path) 
         run: The run.
         names: Its groups and single tasks, as the host is to load them.
         tasks: All tasks of these.
-        folder: Where files for leaderboards go, should their scores be aggregated.
+        folder: Where files for leaderboards go, should their scores be aggregated; a part of a run has none.
 
     Raises:
         InputError: where a log holds no answers, or the run's data is not prepared here; every reason is listed.
@@ -66,7 +66,7 @@ def regrade(run: Run, names: Sequence[str], tasks: Sequence[str], folder: Path) 
     lines = {}
     for task in tasks:
         output = regraded.outputs[task]
-        output.task.args = SimpleNamespace(output_path=str(folder), model=run.name)
+        output.task.args = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
         state = state_of(output.task)
         if state and state.kind.restore:
             state.kind.restore(state, docs[task], [item.values for item in logs[task]])

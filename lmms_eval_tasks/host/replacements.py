@@ -4,11 +4,13 @@ These are four functions, and the class of its task managers. A new version of l
 tests/host/test_replacements.py, which names what it breaks.
 
 Single objects have methods wrapped as well, by `replaced_method`, for as long as one evaluation lasts, because
-lmms-eval hands a model all requests at once and has no hook around that:
+lmms-eval makes and asks all requests at once and has no hook around that:
 
 - the model's `generate_until` (where it has it, `generate_each`): by `answers` to take kept answers, by
   `request_exchange` to ask on the rank that has the clip, by `throughput` to time it, by `response_cache` to count
   calls;
+- a task's `build_all_requests`: by `shards`, as `--limit` and `--offset` cannot say which documents are in a part of
+  a run;
 - the response cache's `execute`: by `response_cache`, as ranks whose answers are all kept have to take part in
   exchanges.
 """

@@ -7,6 +7,7 @@ caches, and `--limit` and `--offset` are as in the whole run.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.ranks import current_rank
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.benchmark.card import Card
@@ -24,7 +26,7 @@ from lmms_eval_tasks.utils.core.variables import SHARD
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.home import clips_of_rows, read_table
-from lmms_eval_tasks.utils.runs.results_file import SHARD_OF_RUN
+from lmms_eval_tasks.utils.runs.results_file import PER_TASK, SHARD_OF_RUN
 from lmms_eval_tasks.utils.runs.shards import Shard
 
 if TYPE_CHECKING:
@@ -77,6 +79,11 @@ class PartOfRun:
     def empty(self) -> list[str]:
         """The tasks of which nothing is asked."""
         return [name for name, documents in self.documents.items() if not documents]
+
+    @property
+    def has_items(self) -> bool:
+        """Whether anything is asked."""
+        return any(self.documents.values())
 
     def label(self, results: dict[str, Any]) -> None:
         """Say in lmms-eval's results which part they are of, and how many items it has."""
@@ -150,6 +157,16 @@ def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[An
     return kept
 
 
+def evaluate_nothing() -> dict[str, Any] | None:
+    """The results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have them.
+
+    Returns None on all ranks but the first, as lmms-eval does.
+    """
+    if int(os.environ.get("RANK", "0")):
+        return None
+    return {section: {} for section in (*PER_TASK, "samples")}
+
+
 @contextmanager
 def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]:
     """As long as it lasts, lmms-eval asks only the documents of a part.
@@ -163,8 +180,9 @@ def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]
         return
     asked = sum(map(len, part.documents.values()))
     every = sum(count["effective"] for count in part.whole.values())
-    logger.info("Part {} of the run: {:,} of {:,} items.", part.shard, asked, every)
-    if part.empty:
+    if current_rank() == 0:
+        logger.info("Part {} of the run: {:,} of {:,} items.", part.shard, asked, every)
+    if part.empty and current_rank() == 0:
         logger.warning("Part {} of the run has no item of {}.", part.shard, summarize_names(part.empty))
     with ExitStack() as stack:
         for name, task in tasks.items():

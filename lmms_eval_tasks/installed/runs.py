@@ -137,6 +137,7 @@ def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[L
         versions={name: str(version) for name, version in results.versions.items()},
         sets=sets,
         limited=results.limits,
+        shard=results.shard.shard if results.shard else None,
         only_predicted=any(item.only_predicted for items in logs.values() for item in items),
     )
 

@@ -45,7 +45,7 @@ def test_gpus_are_divided_by_jobs_shared_or_counted() -> None:
 def test_too_few_gpus_are_refused(jobs: int, each: int | None, message: str) -> None:
     with pytest.raises(InputError, match=message):
         deal_devices(EIGHT, jobs, each)
-    with pytest.raises(InputError, match="takes 1 GPUs, but there are none. Remedy"):
+    with pytest.raises(InputError, match=r"takes 1 GPUs, but there are none\. Remedy"):
         deal_devices((), 1, 1)
 
 

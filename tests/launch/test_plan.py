@@ -40,9 +40,9 @@ def test_another_command_for_the_same_parts_is_refused(tmp_path: Path, monkeypat
     out = tmp_path / "out"
     with plan(out, "--x", "1").kept():
         pass
-    with plan(out, "--x", "1").kept(), pytest.raises(InputError, match="Another launch is at work"):
-        with plan(out, "--x", "1").kept():
-            pass
+    again = plan(out, "--x", "1").kept()
+    with plan(out, "--x", "1").kept(), pytest.raises(InputError, match="Another launch is at work"), again:
+        pass
     kept = (out / "parts" / "launch.json").read_bytes()
     monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "official")
     with pytest.raises(InputError) as refused, plan(out, "--x", "2", count=4).kept():

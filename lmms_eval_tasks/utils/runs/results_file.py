@@ -20,8 +20,8 @@ from lmms_eval_tasks.utils.runs.shards import Shard
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
-PARTS, LAUNCHED = "parts", "launch.json"
-"""The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
+PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
+"""The fields of a results file that have an entry for each task or group."""
 SHARD_OF_RUN = "shard"
 """The field of a results file that says which part of a run it is of, as `ShardOfRun`."""
 LISTED = 20
@@ -32,6 +32,8 @@ DATA_SET = "data_set"
 """What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
 EARLIER_SAMPLE = ("sample_data", "sample")
 """What a line of an earlier version has where its data is simulated: the score, or without one this."""
+PARTS, LAUNCHED = "parts", "launch.json"
+"""The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Limit = Annotated[float, Field(allow_inf_nan=False)]

@@ -12,6 +12,7 @@ from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run_card import Sections
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, read_sample_log
 from lmms_eval_tasks.utils.runs.series import SeriesValue
+from lmms_eval_tasks.utils.runs.shards import Shard
 from lmms_eval_tasks.utils.scoring.log_forms import LogLine
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -28,6 +29,7 @@ class Run:
         versions: Task name to the task's version.
         sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
+        shard: Which part of a run it is; None of a whole run.
         card: What the run was made with; empty for a run of a version that wrote no card.
         only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
         logged: Task to how many of its items were logged, and of how many, for tasks that lack items because the run
@@ -45,6 +47,7 @@ class Run:
     versions: Mapping[str, str]
     sets: Mapping[str, DataSet] = field(default_factory=dict)
     limited: str = ""
+    shard: Shard | None = None
     card: Sections = field(default_factory=dict)
     only_predicted: bool = False
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -1,0 +1,54 @@
+"""Dealing work: everything once, what belongs together to one hand, and hands even."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.utils.core.dealing import deal, join
+
+THINGS = st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=30)
+
+
+@given(THINGS)
+def test_what_has_a_thing_in_common_is_one_unit_and_nothing_else_is(things: list[list[int]]) -> None:
+    units = join(things)
+    assert sorted(place for unit in units for place in unit) == list(range(len(things)))
+    assert all(unit == sorted(unit) for unit in units) and [unit[0] for unit in units] == sorted(u[0] for u in units)
+    having = [{thing for place in unit for thing in things[place]} for unit in units]
+    assert sum(map(len, having)) == len(set().union(*having)), "no thing is in two units"
+    for unit in units:
+        reached, grown = {unit[0]}, True
+        while grown:
+            found = {thing for place in reached for thing in things[place]}
+            grown = bool(more := {place for place in unit if found & set(things[place])} - reached)
+            reached |= more
+        assert reached == set(unit), "through others, too"
+
+
+@given(st.lists(st.floats(0, 600)), st.integers(1, 9))
+def test_no_hand_has_more_than_the_mean_and_the_most_expensive_unit(costs: list[float], hands: int) -> None:
+    dealt = deal(costs, [1] * len(costs), hands)
+    loads = [sum(cost for cost, its in zip(costs, dealt, strict=True) if its == hand) for hand in range(hands)]
+    assert len(dealt) == len(costs) and set(dealt) <= set(range(hands))
+    assert max(loads) <= sum(costs) / hands + max(costs, default=0) + 1e-6
+    assert max(loads) - min(loads) <= max(costs, default=0) + 1e-6
+
+
+def test_of_equal_costs_hands_get_equal_numbers() -> None:
+    assert deal([0.0] * 5, [3, 1, 1, 1, 1], 2) == [0, 1, 1, 1, 0]
+    assert deal([2.0, 1.0, 1.0], [1, 1, 1], 2) == [0, 1, 1]
+    assert deal([], [], 3) == [] and join([]) == []
+
+
+@given(st.integers(0, 2**32))
+def test_712_clips_of_20_to_300_seconds_on_64_hands_are_even_within_5_percent(seed: int) -> None:
+    drawn = random.Random(seed)
+    costs = [drawn.uniform(20, 300) for _ in range(712)]
+    loads = [0.0] * 64
+    for cost, hand in zip(costs, deal(costs, [1] * 712, 64), strict=True):
+        loads[hand] += cost
+    mean = sum(costs) / 64
+    assert 0.95 * mean <= min(loads) and max(loads) <= 1.05 * mean
