@@ -29,15 +29,15 @@ from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.extractors import extractor_of
 from lmms_eval_tasks.utils.runs.results_file import (
     PER_TASK,
-    RESULTS,
     SUBMISSIONS,
     ResultsFile,
     card_path,
     read_results_with_all,
+    results_files,
     sample_log,
 )
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.runs.run_card import TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import TASK, Sections, Value
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.runs.scores_file import scores_path, scores_text
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -47,7 +47,7 @@ HOST_FIELDS = frozenset(
 )
 """What of a logged item is the host's and says nothing of its score; ``input`` comes last."""
 MARK = ".rescoring"
-"""A file in a folder that a run is being written to; it holds the run's path."""
+"""A file in a folder that a run is being written to; it holds the paths of what the run is made of."""
 _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 
@@ -133,6 +133,11 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     Raises:
         OSError: where a file cannot be written.
     """
+    return write_scored(rescored, folder, _card(rescored))
+
+
+def write_scored(rescored: Rescored, folder: Path, card: Sections) -> Path:
+    """The same, with a card of one's own."""
     path = folder / rescored.run.path.name
     logs = {}
     for task, lines in rescored.logs.items():
@@ -140,28 +145,28 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
         logs[task] = [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
     run = assemble_run(path, ResultsFile.model_validate(rescored.results), logs)
     write_file(scores_path(path), scores_text(scores_of(replace(run, logged=rescored.run.logged))))
-    write_file(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
+    write_file(card_path(path), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
 
 
 @contextmanager
-def claimed(folder: Path, source: Path) -> Iterator[None]:
-    """Claim a new folder for a run that is scored again, by a mark in it that goes when the block ends.
+def claimed(folder: Path, *sources: Path) -> Iterator[None]:
+    """Claim a new folder for what is made of finished runs, by a mark in it that goes when the block ends.
 
-    What was written when scoring the same run was cut short is written over: the same run gives the same files. A block
-    that fails before it has written anything leaves nothing behind.
+    What was written when making it of the same runs was cut short is written over: the same runs give the same files.
+    A block that fails before it has written anything leaves nothing behind.
 
     Args:
-        folder: Where the run is written.
-        source: The run, as `rescore` takes it.
+        folder: Where it is written.
+        sources: The runs' folders or files.
 
     Raises:
         InputError: the folder holds a run or files for leaderboards, or is claimed for another run.
     """
-    mark, name = folder / MARK, os.fsencode(source.resolve())
+    mark, name = folder / MARK, b"\0".join(os.fsencode(source.resolve()) for source in sources)
     is_ours = mark.is_file() and mark.read_bytes() == name
-    if not is_ours and (mark.exists() or any(folder.rglob(f"*{RESULTS}")) or (folder / SUBMISSIONS).exists()):
+    if not is_ours and (mark.exists() or results_files(folder) or (folder / SUBMISSIONS).exists()):
         raise InputError(f"{folder} holds a run already: Expected a new folder. Nothing was written.")
     is_new = not folder.exists()
     write_file(mark, name)

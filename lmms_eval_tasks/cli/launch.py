@@ -38,18 +38,26 @@ def launch(
         {command} --shards 8 --jobs 8 -- lmms-eval --tasks mvp --output_path out/mvp
         {command} --shards 9 --slurm time=60 -- lmms-eval --tasks mvp --output_path out/mvp
     """
+    from lmms_eval_tasks.cli.merge import merge
     from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
+    from lmms_eval_tasks.launch.merged import find_merged
     from lmms_eval_tasks.launch.plan import make_plan
     from lmms_eval_tasks.launch.progress import show_parts
     from lmms_eval_tasks.launch.run import describe_failure, run_parts
 
     plan = make_plan(command, shards)
-    places = connect_slurm(plan, jobs, gpus_per_shard, slurm) if slurm else connect_local(plan, jobs, gpus_per_shard)
-    with plan.kept(), show_parts(shards) as show:
-        failed = run_parts(plan, places, tries, show)
-    if failed:
-        for part, reason in failed.items():
-            typer.echo(describe_failure(part, reason), err=True)
-        typer.echo(f"{len(failed)} of {shards} parts failed. The same command tries them again.", err=True)
-        raise typer.Exit(1)
-    plan.clear()
+    jobs_of = connect_slurm(plan, jobs, gpus_per_shard, slurm) if slurm else connect_local(plan, jobs, gpus_per_shard)
+    with plan.kept():
+        find_merged(plan)
+        with show_parts(shards) as show:
+            failed = run_parts(plan, jobs_of, tries, show)
+        if failed:
+            for part, reason in failed.items():
+                typer.echo(describe_failure(part, reason), err=True)
+            typer.echo(f"{len(failed)} of {shards} parts failed. The same command tries them again.", err=True)
+            raise typer.Exit(1)
+        plan.clear()
+        if found := find_merged(plan):
+            typer.echo(f"The parts are merged already: {found}")
+        else:
+            merge([part.read_results() for part in plan.parts], plan.out)

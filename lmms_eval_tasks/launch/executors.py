@@ -25,7 +25,7 @@ from submitit.slurm.slurm import SlurmExecutor, SlurmJob
 
 from lmms_eval_tasks.launch.devices import Devices, deal_devices, free_slots, visible_gpus
 from lmms_eval_tasks.launch.job import BLOCKED, DEVICES, PartJob
-from lmms_eval_tasks.launch.parts import Holder, Part
+from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
 from lmms_eval_tasks.launch.plan import JOBS, Plan
 from lmms_eval_tasks.launch.processes import end_processes
 from lmms_eval_tasks.utils.core.files import write_file
@@ -36,7 +36,7 @@ YEAR = 365 * 24 * 60
 QUEUE = "queue.json"
 """The file of jobs that were given to SLURM."""
 
-Running = Mapping[Part, Holder | None]
+Running = Mapping[LaunchedPart, Holder | None]
 """Parts that are worked on, or wait in a queue, each with the job that has it locked."""
 
 
@@ -46,13 +46,13 @@ class Jobs(Protocol):
     pause: float
     """Seconds between two looks at them."""
 
-    def start(self, waiting: Sequence[Part], running: Running) -> list[Part]:
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
         """Start as many of the waiting parts as there is room for beside those that run; returns which."""
 
-    def find_earlier(self) -> list[Part]:
+    def find_earlier(self) -> list[LaunchedPart]:
         """The parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
 
-    def outcome(self, part: Part) -> str | None:
+    def outcome(self, part: LaunchedPart) -> str | None:
         """How the part's job ended, as `PartJob` returns it or in words; None as long as it has not ended.
 
         Empty where this launch has started none.
@@ -61,7 +61,7 @@ class Jobs(Protocol):
     def stop(self, running: Running) -> None:
         """Ask the jobs of these parts to end; it may be asked again."""
 
-    def clean(self, part: Part) -> None:
+    def clean(self, part: LaunchedPart) -> None:
         """End what a killed job has left."""
 
 
@@ -77,10 +77,10 @@ class LocalJobs:
 
     def __init__(self, plan: Plan, slots: Sequence[Devices]) -> None:
         self._plan, self._slots = plan, slots
-        self._jobs: dict[Part, Job[str]] = {}
-        self._devices: dict[Part, Devices] = {}
+        self._jobs: dict[LaunchedPart, Job[str]] = {}
+        self._devices: dict[LaunchedPart, Devices] = {}
 
-    def start(self, waiting: Sequence[Part], running: Running) -> list[Part]:
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
         """See `Jobs`."""
         used = [self._devices.get(part) or (holder.devices if holder else ()) for part, holder in running.items()]
         dealt = list(zip(waiting, free_slots(self._slots, used), strict=False))
@@ -89,7 +89,7 @@ class LocalJobs:
             self._jobs[part] = self._submit(part, devices)
         return [part for part, _ in dealt]
 
-    def _submit(self, part: Part, devices: Devices) -> Job[str]:
+    def _submit(self, part: LaunchedPart, devices: Devices) -> Job[str]:
         # submitit hides all GPUs from a job that asks for none.
         shown = ",".join(devices) if devices else os.environ.get(DEVICES)
         command = self._plan.command_of(part)
@@ -100,11 +100,11 @@ class LocalJobs:
         with _without_terminal():
             return executor.submit(job)
 
-    def find_earlier(self) -> list[Part]:
+    def find_earlier(self) -> list[LaunchedPart]:
         """None: a job that runs has its part locked."""
         return []
 
-    def outcome(self, part: Part) -> str | None:
+    def outcome(self, part: LaunchedPart) -> str | None:
         """See `Jobs`."""
         job = self._jobs.get(part)
         if job is None:
@@ -122,7 +122,7 @@ class LocalJobs:
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGTERM)
 
-    def clean(self, part: Part) -> None:
+    def clean(self, part: LaunchedPart) -> None:
         """See `Jobs`."""
         end_processes(part.out)
 
@@ -146,7 +146,7 @@ class SlurmJobs:
             raise InputError(f"--slurm needs SLURM's commands, but there is no {missing[0]} here.")
         self._plan, self._limit, self._parameters = plan, jobs, parameters
         self._file = plan.folder / "state" / QUEUE
-        self._jobs: dict[Part, Job[str]] = {}
+        self._jobs: dict[LaunchedPart, Job[str]] = {}
         self._queued: set[str] | None = None
         self._executor()
 
@@ -158,7 +158,7 @@ class SlurmJobs:
             raise InputError(f"--slurm: {error}") from error
         return executor
 
-    def start(self, waiting: Sequence[Part], running: Running) -> list[Part]:
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
         """See `Jobs`; all at first, for SLURM deals them, and what is tried again as soon as fewer than allowed run."""
         self._queued = _queue()
         started = list(waiting if not running else waiting[: max(0, self._limit - len(running))])
@@ -177,7 +177,7 @@ class SlurmJobs:
             self._queued |= {job.job_id for job in submitted}
         return started
 
-    def find_earlier(self) -> list[Part]:
+    def find_earlier(self) -> list[LaunchedPart]:
         """See `Jobs`."""
         self._queued = _queue()
         known: dict[str, list[str]] = {}
@@ -189,7 +189,7 @@ class SlurmJobs:
                 self._jobs[parts[name]] = SlurmJob(folder=folder, job_id=number)
         return list(self._jobs)
 
-    def outcome(self, part: Part) -> str | None:
+    def outcome(self, part: LaunchedPart) -> str | None:
         """See `Jobs`."""
         job = self._jobs.get(part)
         if job is None:
@@ -206,7 +206,7 @@ class SlurmJobs:
         if numbers:
             subprocess.run(["scancel", *sorted(numbers)], check=False, capture_output=True)
 
-    def clean(self, part: Part) -> None:
+    def clean(self, part: LaunchedPart) -> None:
         """Nothing: SLURM ends what a job has started."""
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from submitit.helpers import DelayedSubmission
 
-from lmms_eval_tasks.launch.parts import Holder, Part
+from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
 from lmms_eval_tasks.launch.processes import MARK, end_processes
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import SHARD
@@ -48,7 +48,7 @@ class PartJob:
         own_session: Whether its processes are a session of their own, which no terminal ends. SLURM would lose them.
     """
 
-    part: Part
+    part: LaunchedPart
     command: tuple[str, ...]
     variables: Mapping[str, str | None]
     devices: tuple[str, ...] = ()

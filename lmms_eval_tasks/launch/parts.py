@@ -42,7 +42,7 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Part:
+class LaunchedPart:
     """One part of a launch.
 
     Attributes:
@@ -132,6 +132,6 @@ class Part:
         write_file(self._state(ending), json.dumps(content) + "\n")
 
 
-def parts_of(out: Path, count: int) -> list[Part]:
+def parts_of(out: Path, count: int) -> list[LaunchedPart]:
     """The parts of a launch into an output path."""
-    return [Part(number, count, out / PARTS) for number in range(1, count + 1)]
+    return [LaunchedPart(number, count, out / PARTS) for number in range(1, count + 1)]

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.launch.parts import Part, parts_of
+from lmms_eval_tasks.launch.parts import LaunchedPart, parts_of
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
@@ -45,10 +45,10 @@ class Plan:
 
     command: tuple[str, ...]
     out: Path
-    parts: tuple[Part, ...]
+    parts: tuple[LaunchedPart, ...]
     identity: Mapping[str, Any]
 
-    def command_of(self, part: Part) -> tuple[str, ...]:
+    def command_of(self, part: LaunchedPart) -> tuple[str, ...]:
         """The command of one part, which writes to the part's own output path."""
         words = list(self.command)
         place, _ = _find(words, OUTPUT)

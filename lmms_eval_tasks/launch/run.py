@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from lmms_eval_tasks.launch.executors import Jobs
 from lmms_eval_tasks.launch.job import DONE, HELD, TRY
-from lmms_eval_tasks.launch.parts import Part
+from lmms_eval_tasks.launch.parts import LaunchedPart
 from lmms_eval_tasks.launch.plan import Plan
 from lmms_eval_tasks.launch.progress import Show
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -26,7 +26,7 @@ ENDING = 40.0
 """Seconds that jobs have to end after Ctrl-C."""
 
 
-def run_parts(plan: Plan, jobs: Jobs, tries: int, show: Show) -> dict[Part, str]:
+def run_parts(plan: Plan, jobs: Jobs, tries: int, show: Show) -> dict[LaunchedPart, str]:
     """Work on all parts that are not done, those of jobs included that an earlier launch has left.
 
     Args:
@@ -45,8 +45,8 @@ def run_parts(plan: Plan, jobs: Jobs, tries: int, show: Show) -> dict[Part, str]
     done = {part for part in plan.parts if part.is_done}
     running = [part for part in plan.parts if part not in done and (part in earlier or part.holder())]
     waiting = [part for part in plan.parts if part not in done and part not in running]
-    failed: dict[Part, str] = {}
-    tried: Counter[Part] = Counter()
+    failed: dict[LaunchedPart, str] = {}
+    tried: Counter[LaunchedPart] = Counter()
 
     def update() -> None:
         show.update(len(done), len(running), len(waiting), len(failed))
@@ -93,7 +93,7 @@ def run_parts(plan: Plan, jobs: Jobs, tries: int, show: Show) -> dict[Part, str]
         ) from None
 
 
-def _end(running: list[Part], jobs: Jobs) -> None:
+def _end(running: list[LaunchedPart], jobs: Jobs) -> None:
     """End the jobs of parts, as far as they can be reached from here."""
     until = time.monotonic() + ENDING
     while running and time.monotonic() < until:
@@ -104,7 +104,7 @@ def _end(running: list[Part], jobs: Jobs) -> None:
         jobs.clean(part)
 
 
-def describe_failure(part: Part, reason: str) -> str:
+def describe_failure(part: LaunchedPart, reason: str) -> str:
     """Say how a part failed: its log and the last lines of that."""
     lines = "".join(f"\n    {line}" for line in last_lines(part.log))
     return f"Part {part.name} failed ({reason}). Log: {part.log}{lines}"

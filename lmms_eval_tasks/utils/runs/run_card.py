@@ -60,6 +60,7 @@ _WEIGHTS = {
     ("sharing", "why"): Weight.NEVER,
     ("throughput", ""): Weight.NEVER,
     ("rescored", ""): Weight.NEVER,
+    ("merged", ""): Weight.NEVER,
     (NOT_KNOWN, ""): Weight.NEVER,
     ("settings", HOME): Weight.NEVER,
     ("settings", ANSWERS): Weight.NEVER,

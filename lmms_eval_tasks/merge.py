@@ -1,0 +1,281 @@
+"""A whole run from the runs of its parts, each of which `LMMS_EVAL_TASKS_SHARD` made: no model, no clip, no judge.
+
+The answers in the parts' logs are put together in the order of the whole run, and scored as `rescore` scores a run.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.host.environment import package_version
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.rescore import claimed, rescore, write_scored
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.variables import SHARD
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.runs.merging import hash_task, merge_cards, merge_results
+from lmms_eval_tasks.utils.runs.results_file import (
+    ResultsFile,
+    card_path,
+    read_results,
+    read_results_with_all,
+    results_files,
+    sample_log,
+)
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.run_card import TASK, Sections, Value, Weight, differences, read_run_card
+from lmms_eval_tasks.utils.runs.shards import Shard
+
+OF_PARTS = frozenset({("run", "shard"), (TASK, "items")})
+"""Fields of a card, by section and name, in which parts differ by their nature."""
+ASKED_ALIKE = ("bootstrap_iters", "gen_kwargs")
+"""What of a run's configuration moves a number and is in no card."""
+PREPARE = "Prepare the data that the parts were made with, or name its home in LMMS_EVAL_TASKS_HOME."
+
+
+@dataclass(frozen=True)
+class Part:
+    """The run of a part.
+
+    Attributes:
+        shard: Which part it is.
+        path: Its results file.
+        form: What it holds.
+        values: All that it holds, as JSON values.
+        card: Its card.
+        run: The run; None where the part has no item.
+    """
+
+    shard: Shard
+    path: Path
+    form: ResultsFile
+    values: Mapping[str, Any]
+    card: Sections
+    run: Run | None
+
+    @property
+    def tasks(self) -> dict[str, int]:
+        """The tasks of the whole run, and how many items it asks of each."""
+        assert self.form.shard is not None, f"{self.path} is of a part"
+        counts = self.form.shard.n_samples
+        start = self.form.config.offset or 0
+        return {name: min(count.effective, max(0, count.original - start)) for name, count in counts.items()}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A whole run that was put together.
+
+    Attributes:
+        path: Its results file.
+        parts: How many parts it has.
+        items: Task to how many items it has.
+        notes: What else is to be known, as sentences.
+    """
+
+    path: Path
+    parts: int
+    items: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def merge(sources: Sequence[Path], out: Path) -> Merged:
+    """Write the whole run of which some runs are the parts: what it would have written itself on one rank.
+
+    A merge that was cut short can be done again.
+
+    Args:
+        sources: The output folder, or the results file, of each part.
+        out: A new folder for results, sample logs, card, scores and files for leaderboards.
+
+    Raises:
+        InputError: with every reason at once why they are not the parts of one run, or the folder is not new; then
+            nothing is written.
+        OSError: where a file cannot be read or written.
+    """
+    problems = Problems()
+    parts = _read_parts(sources, problems)
+    _check_numbers(parts, problems)
+    _check_alike(parts, problems)
+    if not problems:
+        _check_data(parts, problems)
+    problems.raise_if_any("These runs cannot be merged", "nothing was written")
+    parts.sort(key=lambda part: part.shard)
+    with claimed(out, *(part.path for part in parts)), tempfile.TemporaryDirectory() as folder:
+        lines = _join_logs(parts)
+        path = Path(folder, max(part.path.name for part in parts))
+        results = merge_results([part.values for part in parts])
+        results["task_hashes"] = {task: hash_task(lines[task]) for task in results["n-samples"] if task in lines}
+        path.write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
+        for task, of_task in lines.items():
+            write_file(sample_log(path, task), as_lines(of_task))
+        scored = rescore(path, out)
+        written = write_scored(scored, out, _card(parts))
+    items = {task: len(of_task) for task, of_task in lines.items()}
+    return Merged(written, len(parts), items, (*_note_environment(parts), *scored.notes))
+
+
+def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
+    """The runs that are parts; every other is a problem."""
+    parts = []
+    for source in sources:
+        try:
+            part = _read_part(source)
+        except InputError as error:
+            problems.add(str(source), " ".join(str(error).split()))
+            continue
+        if part is None:
+            problems.add(str(source), f"Expected a run of a part, with {SHARD}=i/N, but got a whole run.")
+        elif not part.card:
+            problems.add(str(part.path), f"Expected its run card, {card_path(part.path).name}, but there is none.")
+        else:
+            parts.append(part)
+    return parts
+
+
+def _read_part(source: Path) -> Part | None:
+    """The run of a part; None of a whole run. Errors as for `read_run`."""
+    latest = results_files(source)[-1:]
+    run = None
+    if not (latest and _has_no_item(latest[0])):
+        run = read_run(source, allow_predictions=True)
+        latest = [run.path]
+    form, values = read_results_with_all(latest[0])
+    card = run.card if run else read_run_card(card_path(latest[0]))
+    return Part(form.shard.shard, latest[0], form, values, card, run) if form.shard else None
+
+
+def _has_no_item(path: Path) -> bool:
+    """Whether a results file is that of a part without any item, which `read_run` takes for no run."""
+    with suppress(InputError):
+        form = read_results(path)
+        return form.shard is not None and not form.configs
+    return False
+
+
+def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
+    """Note parts of another number of parts, and those that are there twice or not at all."""
+    if not parts:
+        return
+    every = Counter(part.shard.of for part in parts)
+    usual = max(every, key=lambda number: (every[number], number))
+    for part in parts:
+        if part.shard.of != usual:
+            problems.add(str(part.path), f"Expected one of {usual} parts, but got part {part.shard}.")
+    held: dict[int, list[str]] = {}
+    for part in parts:
+        if part.shard.of == usual:
+            held.setdefault(part.shard.part, []).append(str(part.path))
+    for number, paths in sorted(held.items()):
+        if len(paths) > 1:
+            problems.add(f"part {number}/{usual}", f"Expected one run of it, but got {', '.join(paths)}.")
+    if missing := [number for number in range(1, usual + 1) if number not in held]:
+        problems.add("parts", f"Expected all {usual}, but there is no run of {_ranges(missing)}.")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, those in a row as the first and the last: ``3, 5-9``."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}-{row[-1]}" for row in rows)
+
+
+def _check_alike(parts: Sequence[Part], problems: Problems) -> None:
+    """Note in what parts differ that moves a number, and the tasks that cannot be put together."""
+    counts = {task: [part.tasks.get(task) for part in parts] for part in parts for task in part.tasks}
+    for task, numbers in counts.items():
+        _note_values(task, "items of the whole run", numbers, parts, problems)
+        if registry().find_version(task) is None:
+            problems.add(task, "Expected a task or view of a benchmark that is installed here, but it is none.")
+    for difference in _differences(parts):
+        if _matters(difference.section, difference.weight):
+            _note_values(difference.place, difference.field, difference.values, parts, problems)
+    for name in ASKED_ALIKE:
+        values = [part.values["config"].get(name) for part in parts]
+        _note_values("configuration", name, values, parts, problems)
+
+
+def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[Part], problems: Problems) -> None:
+    """Note a field that is not the same in all parts."""
+    holders: dict[str, list[str]] = {}
+    for value, part in zip(values, parts, strict=True):
+        holders.setdefault("none" if value is None else str(value), []).append(str(part.shard))
+    if len(holders) > 1:
+        texts = [f"{text} in part {', '.join(names)}" for text, names in holders.items()]
+        problems.add(f"{place}, {field}", f"Expected the same in all parts, but got {'; '.join(texts)}.")
+
+
+def _differences(parts: Sequence[Part]) -> list[Any]:
+    found = differences([part.card for part in parts])
+    return [one for one in found if (TASK if one.section.startswith(TASK) else one.section, one.field) not in OF_PARTS]
+
+
+def _matters(section: str, weight: Weight) -> bool:
+    """Whether parts that differ so are not those of one run; another device, or more ranks, are no matter."""
+    return weight in (Weight.MATTERS, Weight.MODEL) or section == "software"
+
+
+def _note_environment(parts: Sequence[Part]) -> list[str]:
+    return [
+        f"parts differ in {one.section}, {one.field}: {'; '.join(dict.fromkeys(map(str, one.values)))}"
+        for one in _differences(parts)
+        if not _matters(one.section, one.weight)
+    ]
+
+
+def _check_data(parts: Sequence[Part], problems: Problems) -> None:
+    """Note tasks whose prepared data is other than the parts', and items that are in no part, or in several."""
+    for task, number in parts[0].tasks.items():
+        known = registry().find_task(task)
+        assert known is not None, f"{task} has a version, and is of no benchmark"
+        start = parts[0].form.config.offset or 0
+        held: dict[int, list[str]] = {document: [] for document in range(start, start + number)}
+        for part in parts:
+            digest = part.card.get(f"{TASK}{task}", {}).get("data sha256")
+            for item in part.run.items_of(task) if part.run and task in part.run.records else ():
+                held.setdefault(item.values["doc_id"], []).append(str(part.shard))
+        if digest and digest != (now := read_manifest(known.benchmark.card).splits[known.split].table_sha256):
+            what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
+            problems.add(task, what, PREPARE)
+        if lacking := [document for document, holders in held.items() if not holders]:
+            problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
+        if doubled := [document for document, holders in held.items() if len(holders) > 1]:
+            problems.add(task, f"Expected each item in one part, but got again {summarize_names(doubled)}.")
+
+
+def _join_logs(parts: Sequence[Part]) -> dict[str, list[Mapping[str, Any]]]:
+    """Task to the logged lines of all parts, in the order of the whole run on one rank."""
+    lines: dict[str, list[Mapping[str, Any]]] = {}
+    for task in parts[0].tasks:
+        runs: Iterable[Run] = (part.run for part in parts if part.run and task in part.run.records)
+        found = [item.values for run in runs for item in run.items_of(task)]
+        if found:
+            lines[task] = sorted(found, key=lambda values: int(values["doc_id"]))
+    return lines
+
+
+def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
+    """The whole run's card, and where it comes from."""
+    merged: dict[str, Value] = {
+        "parts": len(parts),
+        "lmms-eval-tasks": package_version("lmms-eval-tasks"),
+        "lmms-eval": package_version("lmms-eval"),
+    }
+    of_parts = {f"part {part.shard}": f"{part.path.name} {file_sha256(part.path)}" for part in parts}
+    return {**merge_cards([part.card for part in parts]), "merged": {**merged, **of_parts}}
