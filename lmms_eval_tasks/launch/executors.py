@@ -26,7 +26,7 @@ from submitit.slurm.slurm import SlurmExecutor, SlurmJob
 from lmms_eval_tasks.launch.devices import Devices, deal_devices, free_slots, visible_gpus
 from lmms_eval_tasks.launch.job import BLOCKED, DEVICES, PartJob
 from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
-from lmms_eval_tasks.launch.plan import JOBS, Plan
+from lmms_eval_tasks.launch.plan import JOBS, LaunchPlan
 from lmms_eval_tasks.launch.processes import end_processes
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -75,7 +75,7 @@ class LocalJobs:
 
     pause = 0.2
 
-    def __init__(self, plan: Plan, slots: Sequence[Devices]) -> None:
+    def __init__(self, plan: LaunchPlan, slots: Sequence[Devices]) -> None:
         self._plan, self._slots = plan, slots
         self._jobs: dict[LaunchedPart, Job[str]] = {}
         self._devices: dict[LaunchedPart, Devices] = {}
@@ -141,7 +141,7 @@ class SlurmJobs:
 
     pause = 5.0
 
-    def __init__(self, plan: Plan, jobs: int, parameters: Mapping[str, Any]) -> None:
+    def __init__(self, plan: LaunchPlan, jobs: int, parameters: Mapping[str, Any]) -> None:
         if missing := [name for name in ("sbatch", "squeue", "scancel", "srun") if shutil.which(name) is None]:
             raise InputError(f"--slurm needs SLURM's commands, but there is no {missing[0]} here.")
         self._plan, self._limit, self._parameters = plan, jobs, parameters
@@ -217,7 +217,7 @@ def _queue() -> set[str] | None:
     return set(listed.stdout.split()) if listed.returncode == 0 else None
 
 
-def _folder(plan: Plan, name: str) -> Path:
+def _folder(plan: LaunchPlan, name: str) -> Path:
     """A new folder for submitit's files. They hold the command, which may hold a key: they are the user's alone."""
     jobs = plan.folder / JOBS
     jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def _without_terminal() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def connect_local(plan: Plan, jobs: int, gpus_each: int | None) -> Jobs:
+def connect_local(plan: LaunchPlan, jobs: int, gpus_each: int | None) -> Jobs:
     """So many jobs at a time on this machine, with its GPUs.
 
     Raises:
@@ -259,7 +259,7 @@ def connect_local(plan: Plan, jobs: int, gpus_each: int | None) -> Jobs:
     return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
 
 
-def connect_slurm(plan: Plan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
+def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
     """So many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says.
 
     Raises:

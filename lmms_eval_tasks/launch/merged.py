@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmms_eval_tasks.launch.plan import OUTPUT, Plan
+from lmms_eval_tasks.launch.plan import OUTPUT, LaunchPlan
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.results_file import card_path, results_files
@@ -15,7 +15,7 @@ MERGED = "merged"
 """The section of a card that `merge` writes: each part, and its results file with its SHA-256."""
 
 
-def find_merged(plan: Plan) -> Path | None:
+def find_merged(plan: LaunchPlan) -> Path | None:
     """The results file of the run that the parts were merged into; None where they are not.
 
     Raises:

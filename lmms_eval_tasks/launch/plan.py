@@ -32,7 +32,7 @@ JOBS = "jobs"
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """A command in parts.
 
     Attributes:
@@ -105,7 +105,7 @@ class Plan:
         write_file(file, json.dumps(identity, indent=2) + "\n")
 
 
-def make_plan(command: Sequence[str], count: int) -> Plan:
+def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
     """Plan a launch.
 
     Args:
@@ -138,7 +138,7 @@ def make_plan(command: Sequence[str], count: int) -> Plan:
             if name.startswith(PREFIX) and weight_of("settings", name) is not Weight.NEVER
         },
     }
-    return Plan(tuple(command), out, tuple(parts_of(out, count)), identity)
+    return LaunchPlan(tuple(command), out, tuple(parts_of(out, count)), identity)
 
 
 def _find(command: Sequence[str], option: str) -> tuple[int, str]:

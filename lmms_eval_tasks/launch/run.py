@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from lmms_eval_tasks.launch.executors import Jobs
 from lmms_eval_tasks.launch.job import DONE, HELD, TRY
 from lmms_eval_tasks.launch.parts import LaunchedPart
-from lmms_eval_tasks.launch.plan import Plan
+from lmms_eval_tasks.launch.plan import LaunchPlan
 from lmms_eval_tasks.launch.progress import Show
 from lmms_eval_tasks.utils.core.problems import InputError
 
@@ -26,7 +26,7 @@ ENDING = 40.0
 """Seconds that jobs have to end after Ctrl-C."""
 
 
-def run_parts(plan: Plan, jobs: Jobs, tries: int, show: Show) -> dict[LaunchedPart, str]:
+def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[LaunchedPart, str]:
     """Work on all parts that are not done, those of jobs included that an earlier launch has left.
 
     Args:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.launch.executors import LocalJobs, read_parameters
-from lmms_eval_tasks.launch.plan import Plan, make_plan
+from lmms_eval_tasks.launch.plan import LaunchPlan, make_plan
 from lmms_eval_tasks.launch.progress import show_parts
 from lmms_eval_tasks.launch.run import run_parts
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import results_files
 
 
-def plan(out: Path, *words: str, count: int = 3) -> Plan:
+def plan(out: Path, *words: str, count: int = 3) -> LaunchPlan:
     return make_plan([sys.executable, "--output_path", str(out), *words], count)
 
 

@@ -6,7 +6,7 @@ import random
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,7 +32,13 @@ def processes_of(parts: Path) -> dict[str, list[psutil.Process]]:
 
 
 def kill_at_random(
-    words: Sequence[str], environment: Mapping[str, str], out: Path, kills: int, longest: float, draw: random.Random
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    out: Path,
+    kills: int,
+    longest: float,
+    draw: random.Random,
+    look: Callable[[], None] = lambda: None,
 ) -> Counter[str]:
     """Start a launch again and again, and kill something of it by SIGKILL at random times, until it ends well.
 
@@ -43,6 +49,7 @@ def kill_at_random(
         kills: How many kills there are at most.
         longest: Seconds between two kills at most.
         draw: Draws when and what.
+        look: Is called after each kill.
 
     Returns:
         How many processes of which sort were killed; in the end the launch was left alone and has ended.
@@ -61,12 +68,13 @@ def kill_at_random(
                 if launcher.poll() is None:
                     there = {"launcher": [launcher], **processes_of(out / "parts")}
                     sorts = [name for name, some in there.items() if some]
-                    # Most of the time nothing but the launcher is there.
-                    if len(sorts) == 1 and draw.random() < 0.8:
+                    # Where nothing but the launcher is there, it starts, or merges.
+                    if len(sorts) == 1 and draw.random() < 0.85:
                         continue
                     sort = draw.choice(sorts)
                     with suppress(psutil.Error, ProcessLookupError):
                         draw.choice(there[sort]).kill()
                         killed[sort] += 1
+                    look()
             if launcher.returncode == 0 or (killed.total() >= kills and launcher.returncode != -9):
                 return killed
