@@ -12,6 +12,7 @@ import av
 import numpy as np
 import pytest
 from host_run import HostRun, kill_host, own_command, run_host, start_host
+from merged_runs import difference, merge_parts, run_parts
 from small_clips import falling_ball, write_pair
 from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
@@ -98,6 +99,13 @@ def test_two_ranks_write_what_one_writes(whole: HostRun, home: Path, checkpoint:
     two = measure(home, checkpoint, tmp_path, ranks=2, cache="none")
     assert two.scores("yocausal") == whole.scores("yocausal")
     assert result_file(two) == result_file(whole)
+
+
+def test_three_parts_merged_are_the_whole_run(whole: HostRun, home: Path, checkpoint: Path, tmp_path: Path) -> None:
+    parts = run_parts(*command(checkpoint, cache="none"), home=home, out=tmp_path / "parts")
+    merged = merge_parts(parts, home, tmp_path / "merged")
+    assert difference(whole, merged) == []
+    assert sum(len(part.samples("yocausal")) for part in parts) == 8
 
 
 def kept_answers(out: Path) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ counted; the date is the last. Of what else differs, every value is listed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.utils.core.variables import SHARD
@@ -38,6 +38,7 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 entries[name] = _join(entries[name], entry, list(whole)) if name in entries else entry
         if entries:
             merged[section] = entries if section in UNSORTED else dict(sorted(entries.items()))
+    merged["results"] = {name: merged["results"][name] for name in _in_order(merged["group_subtasks"])}
     merged["n-samples"] = dict(whole)
     merged["date"] = max(part["date"] for part in parts)
     seconds = sum(float(part[TIME]) for part in parts)
@@ -49,6 +50,18 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for counts in (efficiency["overall"], *efficiency["by_task"].values()):
             _divide(counts)
     return merged
+
+
+def _in_order(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Tasks and groups as lmms-eval lists their scores: by their names, and the tasks of a group after it.
+
+    Args:
+        groups: Task or group to the tasks of the group, none of a task that is in no group.
+    """
+    members = {name for of_group in groups.values() for name in of_group}
+    for name in sorted(groups.keys() - members):
+        yield name
+        yield from sorted(groups[name])
 
 
 def hash_task(lines: Iterable[Mapping[str, Any]]) -> str:
