@@ -2,9 +2,9 @@
 
     python benchmarks/killed_launches.py [--kills 40] [--command sample_solver] [--parts 3] [--jobs 2]
 
-Kills by SIGKILL the launcher (also while it merges), jobs of parts, submitit's processes and the parts' own commands, until
-there were so many kills; a launch that has ended is followed by one into another folder. `sample_solver` is lmms-eval's own
-command on the sample data and the merge; `numbered_items` is a command of no cost, and no merge.
+Kills by SIGKILL the launcher (also while it merges), jobs of parts, submitit's processes and the parts' own commands,
+until there were so many kills; a launch that has ended is followed by one into another folder. `sample_solver` is
+lmms-eval's own command on the sample data and the merge; `numbered_items` is a command of no cost, and no merge.
 """
 
 from __future__ import annotations
@@ -109,8 +109,9 @@ def main() -> None:
         launches += 1
         found = launch(f"killed_{launches}", options.kills - killed.total())
         assert found == expected, f"{folder}/killed_{launches} differs from {folder}/whole"
+    sorts = ", ".join(f"{number} {sort}" for sort, number in killed.items())
     print(
-        f"{options.command}: {killed.total()} kills ({', '.join(f'{number} {sort}' for sort, number in killed.items())}) "
+        f"{options.command}: {killed.total()} kills ({sorts}) "
         f"in {launches} launches of {options.parts} parts: every byte as without them, no answer kept twice "
         f"({time.monotonic() - start:.0f} s)"
     )

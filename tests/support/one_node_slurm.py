@@ -73,7 +73,7 @@ def one_node_slurm(folder: Path) -> Iterator[dict[str, str]]:
     for name in ("munge", "state", "spool"):
         (folder / name).mkdir(parents=True)
     host = socket.gethostname().split(".")[0]
-    ports = {"controller_port": _free_port(), "node_port": _free_port()}
+    ports = {"controller_port": free_port(), "node_port": free_port()}
     configuration = folder / "slurm.conf"
     configuration.write_text(CONFIGURATION.format(host=host, folder=folder, slots=SLOTS, **ports), encoding="utf-8")
     key = folder / "munge" / "key"
@@ -125,7 +125,8 @@ def _found(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens to."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

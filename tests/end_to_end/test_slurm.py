@@ -13,9 +13,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from docs import ROOT
+from docs import ROOT, blocks
+from host_run import SCRIPTS, SampleWorld, environment
 from killed_launches import processes_of
-from one_node_slurm import missing_for_slurm, one_node_slurm
+from one_node_slurm import free_port, missing_for_slurm, one_node_slurm
+
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.runs.results_file import results_files
 
 SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12
@@ -87,6 +91,34 @@ def test_ctrl_c_cancels_what_runs_and_what_is_queued(slurm: dict[str, str], tmp_
     assert launcher.returncode == 1 and "Interrupted: 0 of 3 parts are done. The same command goes on." in output
     wait_for(lambda: not queue(slurm))
     assert commands(tmp_path / "out") == [] and answered(tmp_path / "out") == Counter()
+
+
+@pytest.mark.host
+def test_the_script_of_the_page_runs_one_run_on_several_nodes(
+    slurm: dict[str, str], sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    """Here with two tasks on one node, on the CPU."""
+    (script,) = (block.text for block in blocks(ROOT / "docs/slurm.md") if "--num_machines" in block.text)
+    model = "--model qwen2_5_vl --model_args pretrained=Qwen/Qwen2.5-VL-7B-Instruct,max_num_frames=16"
+    given = {
+        "--nodes=2 --ntasks-per-node=1 --gpus-per-node=8": "--nodes=1 --ntasks=2",
+        "LMMS_EVAL_TASKS_HOME=/data/benchmarks HF_HOME=/data/hub": "ACCELERATE_USE_CPU=true",
+        "8 * SLURM_NTASKS": "SLURM_NTASKS",
+        "29500": str(free_port()),
+        model: "--model sample_solver",
+        "--tasks mvp ": "--tasks causalvqa_debug_paired --limit 4 ",
+    }
+    for on_the_page, here in given.items():
+        assert script.count(on_the_page) == 1
+        script = script.replace(on_the_page, here)
+    (tmp_path / "job.sh").write_text(script, encoding="utf-8")
+    variables = {**slurm, **environment(sample_world.home), "PATH": f"{SCRIPTS}:{slurm['PATH']}"}
+    variables |= {name: slurm[name] for name in ("SLURM_CONF", "PYTHONPATH")}
+    subprocess.run(["sbatch", "--wait", "job.sh"], cwd=tmp_path, env=variables, timeout=600, capture_output=True)
+    (output,) = tmp_path.glob("slurm-*.out")
+    found = results_files(tmp_path / "out/qwen-two-nodes")
+    assert len(found) == 1, output.read_text(encoding="utf-8")
+    assert read_run(found[0]).card["run"]["ranks"] == 2
 
 
 def commands(out: Path) -> list[psutil.Process]:
