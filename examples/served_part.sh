@@ -3,11 +3,11 @@
 #
 #   lmms-eval-tasks launch --shards 8 --jobs 4 -- bash examples/served_part.sh --tasks TASKS --output_path OUT --log_samples
 #
-# SERVE starts the server, on the port in $PORT, and MODEL is the name of its model; both may be set beforehand. Arguments
-# go to lmms-eval. The launch ends the server with its part.
+# SERVE starts the server, on the port in $PORT, which counts from FIRST_PORT, and MODEL is the name of its model; all may
+# be set beforehand. Arguments go to lmms-eval. The launch ends the server with its part.
 set -euo pipefail
 
-export PORT=$((8000 + ${LMMS_EVAL_TASKS_SHARD%/*}))
+export PORT=$((${FIRST_PORT:-8000} + ${LMMS_EVAL_TASKS_SHARD%/*}))
 export MODEL=${MODEL:-Qwen/Qwen2.5-VL-7B-Instruct}
 SERVE=${SERVE:-'vllm serve "$MODEL" --port "$PORT" --tensor-parallel-size 2'}
 
