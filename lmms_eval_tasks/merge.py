@@ -132,7 +132,7 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
     parts = []
     for source in sources:
         try:
-            part = _read_part(source)
+            part = read_part(source)
         except InputError as error:
             problems.add(str(source), " ".join(str(error).split()))
             continue
@@ -145,7 +145,7 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
     return parts
 
 
-def _read_part(source: Path) -> Part | None:
+def read_part(source: Path) -> Part | None:
     """The run of a part; None of a whole run. Errors as for `read_run`."""
     latest = results_files(source)[-1:]
     run = None

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 from logged_runs import TASK, weak, write_run
+from releases import Question, write_causalvqa
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.merge import _ranges
+from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.merge import PREPARE, _ranges
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.run_card import CARD
 
 RESULTS = "20261121_results.json"
@@ -145,6 +148,19 @@ def test_parts_that_were_made_otherwise(parts: list[Path], tmp_path: Path) -> No
         f"model, name: {alike} model in part 1/3, 3/3; other in part 2/3.",
         f"software, torch: {alike} 2.15 in part 1/3, 3/3; 2.16 in part 2/3.",
         f"configuration, gen_kwargs: {alike} none in part 1/3, 3/3; max_new_tokens=8 in part 2/3.",
+    ]
+
+
+def test_items_that_are_in_no_part_or_in_two_and_other_data(tmp_path: Path, home: Path) -> None:
+    prepare(write_causalvqa(tmp_path, "debug", [Question("1", "descriptive", "easy", (1, 2))]))
+    parts = [write_part(tmp_path / str(part), part, 3, ITEMS + 2) for part in (1, 2, 3)]
+    second = (parts[1] / LOG).read_text(encoding="utf-8").replace('"doc_id": 2,', '"doc_id": 0,')
+    (parts[1] / LOG).write_text(second, encoding="utf-8")
+    now = read_manifest(read_card("causalvqa")).splits["debug"].table_sha256[:8]
+    assert refusal(tmp_path, *parts, problems=3) == [
+        f"{TASK}: Expected the data of the parts, 00000000, but what is prepared here is {now}. Remedy: {PREPARE}",
+        f"{TASK}: Expected all 10 items in the parts, but there is no 2, 8-9.",
+        f"{TASK}: Expected each item in one part, but got again 0.",
     ]
 
 
