@@ -29,11 +29,11 @@ from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.extractors import extractor_of
 from lmms_eval_tasks.utils.runs.results_file import (
     PER_TASK,
-    RESULTS,
     SUBMISSIONS,
     ResultsFile,
     card_path,
     read_results_with_all,
+    results_files,
     sample_log,
 )
 from lmms_eval_tasks.utils.runs.run import Run
@@ -166,7 +166,7 @@ def claimed(folder: Path, *sources: Path) -> Iterator[None]:
     """
     mark, name = folder / MARK, b"\0".join(os.fsencode(source.resolve()) for source in sources)
     is_ours = mark.is_file() and mark.read_bytes() == name
-    if not is_ours and (mark.exists() or any(folder.rglob(f"*{RESULTS}")) or (folder / SUBMISSIONS).exists()):
+    if not is_ours and (mark.exists() or results_files(folder) or (folder / SUBMISSIONS).exists()):
         raise InputError(f"{folder} holds a run already: Expected a new folder. Nothing was written.")
     is_new = not folder.exists()
     write_file(mark, name)

@@ -26,7 +26,7 @@ BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page(
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
 PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
-ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "swift"}
+ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "srun", "swift", "vllm"}
 
 
 def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:

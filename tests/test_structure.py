@@ -38,7 +38,7 @@ ABOVE = (
     (*OWN, "models", "report"),
     ("thorough",),
     ("check", "submit", "rescore", "dataframes", "export", "board"),
-    ("leaderboard", "merge"),
+    ("leaderboard", "launch", "merge"),
     ("cli",),
     ("build", "train"),
     ("plugin",),

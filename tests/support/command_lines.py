@@ -22,6 +22,8 @@ def check_command(words: Sequence[str]) -> bool:
     """Fail where lmms-eval or our command does not take these words; False where the command is neither of them."""
     if words[0] == "lmms-eval-tasks":
         check_own_command(list(words[1:]))
+        if words[1] == "launch":
+            check_command(words[words.index("--") + 1 :])
     elif words[0] == "lmms-eval" and not words[1].startswith("-"):
         from lmms_eval.cli.dispatch import _build_parser
 

@@ -32,6 +32,8 @@ DATA_SET = "data_set"
 """What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
 EARLIER_SAMPLE = ("sample_data", "sample")
 """What a line of an earlier version has where its data is simulated: the score, or without one this."""
+PARTS, LAUNCHED = "parts", "launch.json"
+"""The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Limit = Annotated[float, Field(allow_inf_nan=False)]
@@ -169,10 +171,15 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
 
 
 def results_files(source: Path) -> list[Path]:
-    """The results files of runs in a folder and below, by date; of a file only itself."""
+    """The results files of runs in a folder and below, by date; of a file only itself.
+
+    The parts of a launch are no runs of the folder that they are merged into.
+    """
     if source.is_file():
         return [source]
     files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
+    launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
+    files = [path for path in files if launched.isdisjoint(path.parents)]
     return sorted(files, key=lambda path: (path.name, path))
 
 

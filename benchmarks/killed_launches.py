@@ -1,0 +1,122 @@
+"""Launches of which anything is killed at random: every byte must be as without that, and nothing answered twice.
+
+    python benchmarks/killed_launches.py [--kills 40] [--command sample_solver] [--parts 3] [--jobs 2]
+
+Kills by SIGKILL the launcher (also while it merges), jobs of parts, submitit's processes and the parts' own commands,
+until there were so many kills; a launch that has ended is followed by one into another folder. `sample_solver` is
+lmms-eval's own command on the sample data and the merge; `numbered_items` is a command of no cost, and no merge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from lmms_eval_tasks.utils.runs.results_file import results_files
+
+ROOT = Path(__file__).parents[1]
+SUPPORT = ROOT / "tests" / "support"
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+ITEMS = 24
+TASKS = "causalvqa_debug_paired,mvp_mini"
+LONGEST = {"numbered_items": 5.0, "sample_solver": 25.0}
+"""Seconds between two kills at most."""
+
+
+def words_of(command: str, out: Path, parts: int, jobs: int) -> list[str]:
+    """The command of a launch."""
+    if command == "numbered_items":
+        work = [sys.executable, str(SUPPORT / "numbered_items.py"), "--items", str(ITEMS), "--pause", "0.4", "--child"]
+        launch = [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), str(jobs), ""]
+        return [*launch, *work, "--output_path", str(out)]
+    launch = [str(SCRIPTS / "lmms-eval-tasks"), "launch", "--tries", "3", "--shards", str(parts), "--jobs", str(jobs)]
+    work = [str(SCRIPTS / "lmms-eval"), "--model", command, "--tasks", TASKS, "--log_samples"]
+    return [*launch, "--", *work, "--output_path", str(out)]
+
+
+def kept(out: Path) -> Counter[tuple[str, str]]:
+    """Each answer that is kept, with what changes where it is kept again."""
+    lines = [(str(path), line) for path in out.rglob("parts/*/answers") if path.is_file() for line in _lines(path)]
+    files = (path for path in out.rglob("parts/*/answers/**/*.json") if path.name != "model.json")
+    return Counter([*lines, *((path.name, f"{path.stat().st_ino} {path.stat().st_mtime_ns}") for path in files)])
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def outcome(out: Path) -> dict[str, object]:
+    """Scores, sample logs and files for leaderboards of the merged run; else the results of the parts."""
+    merged = results_files(out)
+    if not merged:
+        return {path.parent.name: path.read_bytes() for path in out.rglob("*_results.json")}
+    (results,) = merged
+    logs = {path.name.partition("_samples_")[2]: path.read_bytes() for path in out.glob("*_samples_*")}
+    submitted = {path.name: path.read_bytes() for path in [*out.glob("*.jsonl"), *out.glob("submissions/*")]}
+    scores = json.loads(results.read_text(encoding="utf-8"))["results"]
+    return {"scores": scores, **logs, **{name: file for name, file in submitted.items() if "_samples_" not in name}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--command", choices=LONGEST, default="sample_solver")
+    parser.add_argument("--parts", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    sys.path.insert(0, str(SUPPORT))
+    from killed_launches import kill_at_random
+
+    folder = Path(tempfile.mkdtemp(prefix="killed_launches"))
+    os.environ |= {
+        "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",
+        "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "",
+    }  # fmt: skip
+    if options.command != "numbered_items":
+        sample = [str(SCRIPTS / "lmms-eval-tasks"), "sample", "--out", str(folder / "sample"), "--prepare"]
+        subprocess.run(sample, check=True, capture_output=True)
+    draw, killed, launches = random.Random(options.seed), Counter[str](), 0
+    start = time.monotonic()
+
+    def launch(name: str, kills: int) -> tuple[dict[str, object], int]:
+        out = folder / name
+        before: Counter[tuple[str, str]] = Counter()
+
+        def look() -> None:
+            now = kept(out)
+            assert before <= now, f"answered twice: {list(before - now)[:3]}"
+            before.update(now - before)
+            print(f"{time.monotonic() - start:.0f} s: {name}, {now.total()} answers", flush=True)
+
+        words = words_of(options.command, out, options.parts, options.jobs)
+        killed.update(kill_at_random(words, os.environ, out, kills, LONGEST[options.command], draw, look))
+        look()
+        return outcome(out), kept(out).total()
+
+    expected = launch("whole", 0)
+    while killed.total() < options.kills:
+        launches += 1
+        found = launch(f"killed_{launches}", options.kills - killed.total())
+        assert found == expected, f"{folder}/killed_{launches} differs from {folder}/whole"
+    sorts = ", ".join(f"{number} {sort}" for sort, number in killed.items())
+    print(
+        f"{options.command}: {killed.total()} kills ({sorts}) "
+        f"in {launches} launches of {options.parts} parts: every byte as without them, no answer kept twice "
+        f"({time.monotonic() - start:.0f} s)"
+    )
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""Where jobs run: in processes here, or on SLURM; both by submitit.
+
+It would start all local jobs at once and give each the first GPUs, so a few at a time are started here, each with GPUs
+of its own. Nor does it look after jobs whose launcher was killed; those in SLURM's queue are kept in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from submitit.core.core import Job
+from submitit.core.utils import FailedJobError, pickle_load
+from submitit.local.local import LocalExecutor
+from submitit.slurm.slurm import SlurmExecutor, SlurmJob
+
+from lmms_eval_tasks.launch.devices import Devices, deal_devices, free_slots, visible_gpus
+from lmms_eval_tasks.launch.job import BLOCKED, DEVICES, PartJob
+from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
+from lmms_eval_tasks.launch.plan import JOBS, LaunchPlan
+from lmms_eval_tasks.launch.processes import end_processes
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+
+YEAR = 365 * 24 * 60
+"""Minutes; submitit would end a local job after two."""
+QUEUE = "queue.json"
+"""The file of jobs that were given to SLURM."""
+
+Running = Mapping[LaunchedPart, Holder | None]
+"""Parts that are worked on, or wait in a queue, each with the job that has it locked."""
+
+
+class Jobs(Protocol):
+    """The jobs of a launch in one place."""
+
+    pause: float
+    """Seconds between two looks at them."""
+
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
+        """Start as many of the waiting parts as there is room for beside those that run; returns which."""
+
+    def find_earlier(self) -> list[LaunchedPart]:
+        """The parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
+
+    def outcome(self, part: LaunchedPart) -> str | None:
+        """How the part's job ended, as `PartJob` returns it or in words; None as long as it has not ended.
+
+        Empty where this launch has started none.
+        """
+
+    def stop(self, running: Running) -> None:
+        """Ask the jobs of these parts to end; it may be asked again."""
+
+    def clean(self, part: LaunchedPart) -> None:
+        """End what a killed job has left."""
+
+
+class LocalJobs:
+    """Jobs in processes of this machine, which outlive their launcher.
+
+    Args:
+        plan: What is launched.
+        slots: The GPUs of each job that may run at a time, as `devices.deal_devices` gives them.
+    """
+
+    pause = 0.2
+
+    def __init__(self, plan: LaunchPlan, slots: Sequence[Devices]) -> None:
+        self._plan, self._slots = plan, slots
+        self._jobs: dict[LaunchedPart, Job[str]] = {}
+        self._devices: dict[LaunchedPart, Devices] = {}
+
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
+        """See `Jobs`."""
+        used = [self._devices.get(part) or (holder.devices if holder else ()) for part, holder in running.items()]
+        dealt = list(zip(waiting, free_slots(self._slots, used), strict=False))
+        for part, devices in dealt:
+            self._devices[part] = devices
+            self._jobs[part] = self._submit(part, devices)
+        return [part for part, _ in dealt]
+
+    def _submit(self, part: LaunchedPart, devices: Devices) -> Job[str]:
+        # submitit hides all GPUs from a job that asks for none.
+        shown = ",".join(devices) if devices else os.environ.get(DEVICES)
+        command = self._plan.command_of(part)
+        job = PartJob(part, command, {DEVICES: shown}, devices, own_session=True)
+        # Files are named by the process, and a number comes back.
+        executor = LocalExecutor(_folder(self._plan, part.name))
+        executor.update_parameters(timeout_min=YEAR)
+        with _without_terminal():
+            return executor.submit(job)
+
+    def find_earlier(self) -> list[LaunchedPart]:
+        """None: a job that runs has its part locked."""
+        return []
+
+    def outcome(self, part: LaunchedPart) -> str | None:
+        """See `Jobs`."""
+        job = self._jobs.get(part)
+        if job is None:
+            return ""
+        return _outcome(job) if job.done() else None
+
+    def stop(self, running: Running) -> None:
+        """See `Jobs`."""
+        for part, holder in running.items():
+            job = self._jobs.get(part)
+            # submitit's process passes it on; it knows a job that has not come as far as its part's lock.
+            ours = [int(job.job_id)] if job and not job.done() else []
+            theirs = [holder.process] if holder and holder.host == socket.gethostname() else []
+            for process in ours + theirs:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGTERM)
+
+    def clean(self, part: LaunchedPart) -> None:
+        """See `Jobs`."""
+        end_processes(part.out)
+
+
+class SlurmJobs:
+    """Jobs of SLURM arrays.
+
+    Args:
+        plan: What is launched.
+        jobs: How many may run at a time.
+        parameters: What is asked of SLURM, by submitit's names or those of other options of ``sbatch``.
+
+    Raises:
+        InputError: there is no SLURM here, or it has no such parameter.
+    """
+
+    pause = 5.0
+
+    def __init__(self, plan: LaunchPlan, jobs: int, parameters: Mapping[str, Any]) -> None:
+        if missing := [name for name in ("sbatch", "squeue", "scancel", "srun") if shutil.which(name) is None]:
+            raise InputError(f"--slurm needs SLURM's commands, but there is no {missing[0]} here.")
+        self._plan, self._limit, self._parameters = plan, jobs, parameters
+        self._file = plan.folder / "state" / QUEUE
+        self._jobs: dict[LaunchedPart, Job[str]] = {}
+        self._queued: set[str] | None = None
+        self._executor()
+
+    def _executor(self) -> SlurmExecutor:
+        executor = SlurmExecutor(_folder(self._plan, "slurm"))
+        try:
+            executor.update_parameters(**self._parameters, array_parallelism=self._limit)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"--slurm: {error}") from error
+        return executor
+
+    def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
+        """See `Jobs`; all at first, for SLURM deals them, and what is tried again as soon as fewer than allowed run."""
+        self._queued = _queue()
+        started = list(waiting if not running else waiting[: max(0, self._limit - len(running))])
+        if not started:
+            return []
+        jobs = [PartJob(part, self._plan.command_of(part), {}) for part in started]
+        with _without_terminal():
+            try:
+                submitted = self._executor().submit_array(jobs)
+            except FailedJobError as error:
+                raise InputError(f"SLURM does not take the parts: {str(error).strip()}") from error
+            self._jobs.update(zip(started, submitted, strict=True))
+            known = {part.name: [job.job_id, str(job.paths.folder)] for part, job in self._jobs.items()}
+            write_file(self._file, json.dumps(known, indent=2) + "\n")
+        if self._queued is not None:
+            self._queued |= {job.job_id for job in submitted}
+        return started
+
+    def find_earlier(self) -> list[LaunchedPart]:
+        """See `Jobs`."""
+        self._queued = _queue()
+        known: dict[str, list[str]] = {}
+        with suppress(OSError, ValueError):
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+        parts = {part.name: part for part in self._plan.parts}
+        for name, (number, folder) in known.items():
+            if name in parts and self._queued is not None and number in self._queued:
+                self._jobs[parts[name]] = SlurmJob(folder=folder, job_id=number)
+        return list(self._jobs)
+
+    def outcome(self, part: LaunchedPart) -> str | None:
+        """See `Jobs`."""
+        job = self._jobs.get(part)
+        if job is None:
+            return ""
+        # While SLURM does not answer, nothing has ended. Its accounting, which submitit asks, is not everywhere.
+        return None if self._queued is None or job.job_id in self._queued else _outcome(job)
+
+    def stop(self, running: Running) -> None:
+        """See `Jobs`."""
+        self._queued = _queue()
+        numbers = {job.job_id for part, job in self._jobs.items() if part in running}
+        if numbers and self._queued is not None:
+            numbers &= self._queued
+        if numbers:
+            subprocess.run(["scancel", *sorted(numbers)], check=False, capture_output=True)
+
+    def clean(self, part: LaunchedPart) -> None:
+        """Nothing: SLURM ends what a job has started."""
+
+
+def _queue() -> set[str] | None:
+    """The numbers of the user's jobs that SLURM has not ended; None where it does not answer."""
+    asked = ["squeue", "--me", "--noheader", "--array", "--format=%i"]
+    listed = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return set(listed.stdout.split()) if listed.returncode == 0 else None
+
+
+def _folder(plan: LaunchPlan, name: str) -> Path:
+    """A new folder for submitit's files. They hold the command, which may hold a key: they are the user's alone."""
+    jobs = plan.folder / JOBS
+    jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return jobs / f"{name}-{uuid4().hex[:8]}"
+
+
+def _outcome(job: Job[str]) -> str:
+    """How a job ended that has ended."""
+    try:
+        kind, value = pickle_load(job.paths.result_pickle)
+    except (OSError, EOFError):
+        return f"its job ended without a word{_last_line(job.paths.stderr)}"
+    return str(value) if kind == "success" else f"its job failed: {str(value).strip().splitlines()[-1]}"
+
+
+def _last_line(file: Path) -> str:
+    with suppress(OSError):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return f": {lines[-1]}" if lines else ""
+    return ""
+
+
+@contextmanager
+def _without_terminal() -> Iterator[None]:
+    """What is started meanwhile gets no signal of the terminal; what comes for this process waits until the end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def connect_local(plan: LaunchPlan, jobs: int, gpus_each: int | None) -> Jobs:
+    """So many jobs at a time on this machine, with its GPUs.
+
+    Raises:
+        InputError: there are too few GPUs.
+    """
+    return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
+
+
+def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
+    """So many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says.
+
+    Raises:
+        InputError: as `SlurmJobs` and `read_parameters` raise it.
+    """
+    parameters = {"job_name": "lmms-eval-tasks", **({"gpus_per_node": gpus_each} if gpus_each else {})}
+    return SlurmJobs(plan, jobs, {**parameters, **read_parameters(given)})
+
+
+def read_parameters(given: Iterable[str]) -> dict[str, Any]:
+    """What ``--slurm KEY=VALUE`` asks of SLURM.
+
+    submitit's own parameters keep their names; any other is an option of ``sbatch``.
+
+    Raises:
+        InputError: one is no ``KEY=VALUE``, or the time is missing or no number.
+    """
+    from submitit.slurm.slurm import _get_default_parameters
+
+    named: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise InputError(f"Expected --slurm KEY=VALUE, but got --slurm {text}.")
+        named[key.strip().replace("-", "_")] = int(value) if value.isdecimal() else value
+    if not isinstance(named.get("time"), int):
+        raise InputError(
+            "Expected --slurm time=MINUTES, a whole number, for each part. A part that runs out of time goes on in the "
+            "same job, up to three times."
+        )
+    own = set(_get_default_parameters())
+    others = {key.replace("_", "-"): named.pop(key) for key in list(named) if key not in own}
+    return {**named, **({"additional_parameters": others} if others else {})}

@@ -1,0 +1,136 @@
+"""The parts of a launch, worked on until each is done or has failed too often."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lmms_eval_tasks.launch.executors import Jobs
+from lmms_eval_tasks.launch.job import DONE, HELD, TRY
+from lmms_eval_tasks.launch.parts import LaunchedPart
+from lmms_eval_tasks.launch.plan import LaunchPlan
+from lmms_eval_tasks.launch.progress import Show
+from lmms_eval_tasks.utils.core.problems import InputError
+
+LAST_LINES = 5
+"""So many lines of a failed part's log are shown."""
+TAIL = 20_000
+"""They are among its last bytes."""
+ENDING = 40.0
+"""Seconds that jobs have to end after Ctrl-C."""
+
+
+def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[LaunchedPart, str]:
+    """Work on all parts that are not done, those of jobs included that an earlier launch has left.
+
+    Args:
+        plan: What is launched.
+        jobs: Where.
+        tries: How often a part is tried.
+        show: Is shown what happens.
+
+    Returns:
+        The parts that failed, each with the reason.
+
+    Raises:
+        InputError: it was interrupted, and the jobs have ended.
+    """
+    earlier = set(jobs.find_earlier())
+    done = {part for part in plan.parts if part.is_done}
+    running = [part for part in plan.parts if part not in done and (part in earlier or part.holder())]
+    waiting = [part for part in plan.parts if part not in done and part not in running]
+    failed: dict[LaunchedPart, str] = {}
+    tried: Counter[LaunchedPart] = Counter()
+
+    def update() -> None:
+        show.update(len(done), len(running), len(waiting), len(failed))
+
+    update()
+    if done:
+        show.tell(f"{len(done)} of {len(plan.parts)} parts are done already.")
+    for part in running:
+        show.tell(f"Part {part.name} is worked on by a job of an earlier launch, and is waited for.")
+    try:
+        with _terminated_as_interrupted():
+            while True:
+                holders = {part: part.holder() for part in running}
+                for part, holder in holders.items():
+                    outcome = None if holder else jobs.outcome(part)
+                    if part.is_done:
+                        done.add(part)
+                        show.tell(f"Part {part.name} is done.")
+                    elif outcome is None:
+                        continue
+                    elif outcome in (DONE, HELD, ""):
+                        waiting.append(part)
+                    else:
+                        jobs.clean(part)
+                        tried[part] += 1
+                        show.tell(f"Part {part.name} failed ({outcome}), try {tried[part]} of {tries}. Log: {part.log}")
+                        if tried[part] < tries:
+                            waiting.append(part)
+                        else:
+                            failed[part] = outcome
+                    running.remove(part)
+                started = jobs.start(waiting, {part: holders.get(part) for part in running})
+                waiting = [part for part in waiting if part not in started]
+                running += started
+                update()
+                if not running and not waiting:
+                    return failed
+                time.sleep(jobs.pause)
+    except KeyboardInterrupt:
+        show.tell("Ending the parts that are worked on.")
+        _end(running, jobs)
+        raise InputError(
+            f"Interrupted: {len(done)} of {len(plan.parts)} parts are done. The same command goes on."
+        ) from None
+
+
+def _end(running: list[LaunchedPart], jobs: Jobs) -> None:
+    """End the jobs of parts, as far as they can be reached from here."""
+    until = time.monotonic() + ENDING
+    while running and time.monotonic() < until:
+        jobs.stop({part: part.holder() for part in running})
+        time.sleep(min(1.0, jobs.pause))
+        running = [part for part in running if part.holder() or jobs.outcome(part) is None]
+    for part in running:
+        jobs.clean(part)
+
+
+def describe_failure(part: LaunchedPart, reason: str) -> str:
+    """Say how a part failed: its log and the last lines of that."""
+    lines = "".join(f"\n    {line}" for line in last_lines(part.log))
+    return f"Part {part.name} failed ({reason}). Log: {part.log}{lines}"
+
+
+def last_lines(log: Path) -> list[str]:
+    """The last lines of the last try in a part's log, without empty ones; of a progress bar what it showed last."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    lines = re.split(r"[\r\n]+", re.split(rf"^{TRY} .*$", text, flags=re.MULTILINE)[-1])
+    return [line.rstrip() for line in lines if line.strip()][-LAST_LINES:]
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM, which a scheduler or a shutdown sends, is as Ctrl-C."""
+
+    def interrupt(number: int, frame: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

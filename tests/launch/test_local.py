@@ -1,0 +1,101 @@
+"""Launches on this machine: what fails, what is found again, and what Ctrl-C ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from docs import ROOT
+from killed_launches import processes_of
+
+SUPPORT = ROOT / "tests" / "support"
+ITEMS = 12
+
+pytestmark = pytest.mark.slow
+
+
+def start(out: Path, *options: str, parts: int = 3, jobs: int = 2, gpus: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": gpus}
+    return subprocess.Popen(
+        [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), str(jobs), "", *command],
+        env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def answered(out: Path) -> Counter[int]:
+    return Counter(int(item) for file in out.rglob("answers") for item in file.read_text(encoding="utf-8").split())
+
+
+def commands(out: Path) -> list[psutil.Process]:
+    return processes_of(out / "parts")["command"]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_a_part_that_fails_is_tried_again_and_named_while_others_go_on(tmp_path: Path) -> None:
+    launcher = start(tmp_path / "out", "--fail", "1", "--silent", "2", gpus="4,GPU-a")
+    output, _ = launcher.communicate(timeout=240)
+    parts = tmp_path / "out/parts"
+    reasons = {1: "exit status 3", 2: "it ended with exit status 0, but wrote no results file"}
+    assert launcher.returncode == 1
+    shown = "Parts: 1 done, 0 running, 0 waiting, 2 failed\n"
+    last, printed = output.partition(shown)[2], ""
+    for number, reason in reasons.items():
+        log = parts / f"{number}-of-3.log"
+        assert f"Part {number}-of-3 failed ({reason}), try 1 of 2. Log: {log}\n" in output, output
+        printed += log.read_text(encoding="utf-8")
+        lines = printed.splitlines()[-2:]
+        assert lines[1] == "Something is wrong with this part."
+        assert f"Part {number}-of-3 failed ({reason}). Log: {log}\n    {lines[0]}\n    {lines[1]}\n" in last
+    printed += (parts / "3-of-3.log").read_text(encoding="utf-8")
+    assert printed.count("===") == 5
+    assert printed.count(" on 4\n") + printed.count(" on GPU-a\n") == 5 and " on 4\n" in printed
+
+
+def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its_gpus_away(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("--items", str(ITEMS), "--pause", "1")
+    first = start(out, *options, gpus="0,1")
+    wait_for(lambda: len(commands(out)) == 2)
+    first.kill()
+    first.wait()  # its jobs still have its output open
+    second = start(out, *options, gpus="0,1")
+    output, _ = second.communicate(timeout=240)
+    assert second.returncode == 0, output
+    assert output.count("is worked on by a job of an earlier launch, and is waited for.") == 2
+    assert "Parts: 0 done, 2 running, 1 waiting, 0 failed" in output
+    assert answered(out) == Counter(range(1, ITEMS + 1))
+    logs = [path.read_text(encoding="utf-8") for path in (out / "parts").glob("*.log")]
+    assert len(logs) == 3 and all(log.count("===") == 1 for log in logs)
+
+
+def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    launcher = start(out, "--items", str(ITEMS), "--pause", "0.5", "--child")
+    wait_for(lambda: len(commands(out)) == 4 and answered(out).total() >= 2)
+    launcher.send_signal(signal.SIGINT)
+    output, _ = launcher.communicate(timeout=120)
+    assert launcher.returncode == 1
+    assert output.endswith("Interrupted: 0 of 3 parts are done. The same command goes on.\n"), output
+    assert not any(processes_of(out / "parts").values())
+    before = answered(out)
+    assert 0 < before.total() < ITEMS
+    output, _ = start(out, "--items", str(ITEMS), "--pause", "0.5", "--child").communicate(timeout=240)
+    assert answered(out) == Counter(range(1, ITEMS + 1)), output
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("*_results.json")]
+    assert sorted(item for result in results for item in result["items"]) == list(range(1, ITEMS + 1))
