@@ -11,6 +11,7 @@ import pytest
 from submission_world import prepare_world
 
 from lmms_eval_tasks.host import ranks
+from lmms_eval_tasks.host.exchange import Exchange
 from lmms_eval_tasks.host.fit import answer_forms, describe_misfit
 from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS, model_name
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
@@ -163,6 +164,6 @@ def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pyte
             exec(call, names)
         assert ended.value.code == "\nno data"
     # The other ranks wait for one that cannot load its data, and end only when its process does.
-    monkeypatch.setattr(ranks, "world_size", lambda: 2)
+    monkeypatch.setattr(ranks, "current_exchange", lambda: Exchange(0, 2))
     with pytest.raises(SystemExit):
         stop()
