@@ -16,7 +16,8 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip, open_frames
+from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 PYAV = "pyav"
 """Our reader's own name in the table."""
@@ -51,7 +52,7 @@ class StandIn:
         from qwen_vl_utils import vision_process
 
         clip = element["video"]
-        reader = open_frames(clip if isinstance(clip, ReorderedClip) else clip.removeprefix("file://"))
+        reader = PyavFrames(clip if isinstance(clip, ReorderedClip) else clip.removeprefix("file://"))
         first, last, count = vision_process.calculate_video_frame_range(element, reader.count, reader.fps)
         number = vision_process.smart_nframes(element, total_frames=count, video_fps=reader.fps)
         positions: list[int] = torch.linspace(first, last, number).round().long().tolist()

@@ -374,6 +374,6 @@ def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
 def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     reader = PyavFrames(clips["a"])
     reader.fps = 0.0
-    monkeypatch.setattr(videos, "open_frames", lambda path: reader)
+    monkeypatch.setattr(videos, "PyavFrames", lambda path: reader)
     with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):
         read_video(clips["a"], VideoSampling())

@@ -20,7 +20,7 @@ from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
 
 from lmms_eval_tasks.host.qwen_reader import accept_orders
-from lmms_eval_tasks.utils.data.frame_orders import open_frames, source_of
+from lmms_eval_tasks.utils.data.frame_orders import source_of
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -135,7 +135,7 @@ class PlainInputs:
         return shown
 
     def _read_frames(self, clip: str | Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-        reader = open_frames(clip)
+        reader = PyavFrames(clip)
         wanted = self.settings.max_num_frames
         if self.settings.fps is not None and reader.fps > 0:
             wanted = min(wanted, max(1, round(reader.count / reader.fps * self.settings.fps)))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frame_orders import open_frames, source_of
+from lmms_eval_tasks.utils.data.frame_orders import source_of
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def read_video(
         UnreadableClip: where it cannot be decoded, or states no rate.
     """
     file, order = source_of(clip)
-    reader = open_frames(clip)
+    reader = PyavFrames(clip)
     if reader.fps <= 0:
         raise UnreadableClip(f"Expected {file} to state how many frames a second it has, but it does not.")
     first = min(int((start or 0) * reader.fps), reader.count - 1)

@@ -1,20 +1,13 @@
-"""Frames of a clip in another order: which order that is, and reading a clip in it without a file that has it."""
+"""Frames of a clip in another order: which order that is, and a clip that a model is to read in it."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.data.clip_facts import digest_clip
-from lmms_eval_tasks.utils.data.frames import PyavFrames
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class FrameOrder(str, Enum):
@@ -77,43 +70,6 @@ class ReorderedClip(str):
 
     def __getnewargs__(self) -> tuple[Path, FrameOrder]:  # type: ignore[override]
         return self.path, self.order
-
-
-class ReorderedFrames:
-    """An open clip as `PyavFrames`, which counts its frames in another order; for one thread at a time.
-
-    Args:
-        clip: The clip.
-
-    Attributes:
-        count: How many frames it shows.
-        fps: Average number of frames a second; 0 where it states none.
-
-    Raises:
-        UnreadableClip: where it is no video that can be opened.
-    """
-
-    def __init__(self, clip: ReorderedClip) -> None:
-        self._reader = PyavFrames(clip.path)
-        self.count, self.fps = self._reader.count, self._reader.fps
-        self._order = clip.order.numbers(clip.path, self.count)
-
-    def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """Frames by their place in the order, (T, H, W, 3) RGB; no others are kept in memory.
-
-        Raises:
-            UnreadableClip: where one cannot be decoded.
-        """
-        return self._reader.read([self._order[position] for position in positions])
-
-
-def open_frames(clip: str | Path) -> PyavFrames | ReorderedFrames:
-    """Open a clip by its path, or one whose frames are to be read in another order.
-
-    Raises:
-        UnreadableClip: where it is no video that can be opened.
-    """
-    return ReorderedFrames(clip) if isinstance(clip, ReorderedClip) else PyavFrames(Path(clip))
 
 
 def source_of(clip: str | Path) -> tuple[Path, str]:

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip, source_of
 from lmms_eval_tasks.utils.data.pictures import rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -34,7 +35,7 @@ class PyavFrames:
     frame on.
 
     Args:
-        path: The file.
+        path: The file, or a clip whose frames are to be read in another order.
         threads: How many decode; 0 leaves it to the decoder.
 
     Attributes:
@@ -46,11 +47,11 @@ class PyavFrames:
         UnreadableClip: where it is no video that can be opened.
     """
 
-    def __init__(self, path: Path, threads: int = 0) -> None:
+    def __init__(self, path: str | Path, threads: int = 0) -> None:
         """Open a clip."""
         import av
 
-        self._path, self._threads = path, threads
+        self._path, self._threads = source_of(path)[0], threads
         self._errors = (av.FFmpegError, OSError, ValueError, IndexError)
         self._decoded: Any = None
         self._last = -1
@@ -73,19 +74,24 @@ class PyavFrames:
             self.fps, self._tick = float(self._stream.average_rate or 0.0), float(self._stream.time_base or 0)
             length = self._container.duration
         except self._errors as error:
-            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
+            raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be opened.") from error
         if not self.count:
-            raise UnreadableClip(f"Expected {path} to be a video, but it holds no frame.")
+            raise UnreadableClip(f"Expected {self._path} to be a video, but it holds no frame.")
+        self._order = path.order.numbers(path.path, self.count) if isinstance(path, ReorderedClip) else None
         self.seconds = length / 1_000_000 if length else self._last_second()
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """Frames by their number from 0 on, (T, H, W, 3) RGB; ascending numbers are read fastest.
+        """Frames by their number from 0 on, in the clip's order or the one that was asked for, (T, H, W, 3) RGB.
+
+        Each is decoded once, the first in the file first; no others are kept in memory.
 
         Raises:
             UnreadableClip: where one cannot be decoded.
         """
         import numpy as np
 
+        if self._order is not None:
+            positions = [self._order[position] for position in positions]
         pictures = {}
         for position in sorted(set(positions)):
             frame = self.frame(position)
@@ -97,7 +103,7 @@ class PyavFrames:
         return np.stack([pictures[position] for position in positions])
 
     def frame(self, position: int) -> Any:
-        """A decoded frame (``av.VideoFrame``) by its number, as it is stored, perhaps lying on its side.
+        """A decoded frame (``av.VideoFrame``) by its number in the file, as it is stored, perhaps lying on its side.
 
         Raises:
             UnreadableClip: where it cannot be decoded, or there is none of that number.
@@ -120,7 +126,7 @@ class PyavFrames:
         return frame
 
     def number_at(self, second: float) -> int:
-        """The frame that is shown at a second: the first before the clip begins, the last after it ends."""
+        """The frame of the file that is shown at a second: the first before the clip begins, the last after it ends."""
         if self._has_times:
             number = bisect_right(self._times, second + NEAR, key=lambda time: time * self._tick) - 1
         else:

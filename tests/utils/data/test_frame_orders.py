@@ -11,7 +11,7 @@ import pytest
 from numbered_clips import cut_off, lay_on_its_side, number_of, write_numbered
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip, open_frames, source_of
+from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip, source_of
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made_clips import show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -36,7 +36,7 @@ def test_frames_are_those_of_the_made_clip(kind: str, order: FrameOrder, tmp_pat
     if kind == "on its side":
         lay_on_its_side(clip)
     made = MAKERS[order](clip, ClipStore(tmp_path / "made", 1 << 30))
-    theirs, ours = PyavFrames(made.path), open_frames(ReorderedClip(clip, order))
+    theirs, ours = PyavFrames(made.path), PyavFrames(ReorderedClip(clip, order))
     assert (ours.count, ours.fps) == (theirs.count, PyavFrames(clip).fps)
     if "times" not in chosen:  # their average hangs on how long the last frame is taken to be shown
         assert ours.fps == pytest.approx(theirs.fps)
@@ -63,4 +63,4 @@ def test_what_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "text.mp4").write_text("no video")
     for name in ("text.mp4", "none.mp4"):
         with pytest.raises(UnreadableClip, match=name):
-            open_frames(ReorderedClip(tmp_path / name, FrameOrder.REVERSED))
+            PyavFrames(ReorderedClip(tmp_path / name, FrameOrder.REVERSED))
