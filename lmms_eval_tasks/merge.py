@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.variables import SHARD
-from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.merging import hash_task, merge_cards, merge_results
@@ -42,6 +41,8 @@ OF_PARTS = frozenset({("run", "shard"), (TASK, "items")})
 """Fields of a card, by section and name, in which parts differ by their nature."""
 ASKED_ALIKE = ("bootstrap_iters", "gen_kwargs")
 """What of a run's configuration moves a number and is in no card."""
+Line = tuple[Shard, Mapping[str, Any]]
+"""A logged line, and the part that it is of."""
 PREPARE = "Prepare the data that the parts were made with, or name its home in LMMS_EVAL_TASKS_HOME."
 
 
@@ -109,12 +110,15 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     parts = _read_parts(sources, problems)
     _check_numbers(parts, problems)
     _check_alike(parts, problems)
-    if not problems:
-        _check_data(parts, problems)
+    logs = {} if problems else _read_logs(parts)
+    _check_data(parts, logs, problems)
     problems.raise_if_any("These runs cannot be merged", "nothing was written")
     parts.sort(key=lambda part: part.shard)
+    # In the order of the whole run on one rank.
+    lines = {
+        task: [values for _, values in sorted(of_task, key=_document)] for task, of_task in logs.items() if of_task
+    }
     with claimed(out, *(part.path for part in parts)), tempfile.TemporaryDirectory() as folder:
-        lines = _join_logs(parts)
         path = Path(folder, max(part.path.name for part in parts))
         results = merge_results([part.values for part in parts])
         results["task_hashes"] = {task: hash_task(lines[task]) for task in results["n-samples"] if task in lines}
@@ -168,6 +172,8 @@ def _has_no_item(path: Path) -> bool:
 def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
     """Note parts of another number of parts, and those that are there twice or not at all."""
     if not parts:
+        if not problems:
+            problems.add("runs", "Expected the runs of all parts, but got none.")
         return
     every = Counter(part.shard.of for part in parts)
     usual = max(every, key=lambda number: (every[number], number))
@@ -239,35 +245,40 @@ def _note_environment(parts: Sequence[Part]) -> list[str]:
     ]
 
 
-def _check_data(parts: Sequence[Part], problems: Problems) -> None:
+def _read_logs(parts: Sequence[Part]) -> dict[str, list[Line]]:
+    """Task to the logged lines of all parts, each with its part."""
+    return {
+        task: [
+            (part.shard, item.values)
+            for part in parts
+            if part.run and task in part.run.records
+            for item in part.run.items_of(task)
+        ]
+        for task in parts[0].tasks
+    }
+
+
+def _document(line: Line) -> int:
+    """The index of a line's document in the whole run."""
+    return int(line[1]["doc_id"])
+
+
+def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], problems: Problems) -> None:
     """Note tasks whose prepared data is other than the parts', and items that are in no part, or in several."""
-    for task, number in parts[0].tasks.items():
+    for task, lines in logs.items():
         known = registry().find_task(task)
         assert known is not None, f"{task} has a version, and is of no benchmark"
-        start = parts[0].form.config.offset or 0
-        held: dict[int, list[str]] = {document: [] for document in range(start, start + number)}
-        for part in parts:
-            digest = part.card.get(f"{TASK}{task}", {}).get("data sha256")
-            for item in part.run.items_of(task) if part.run and task in part.run.records else ():
-                held.setdefault(item.values["doc_id"], []).append(str(part.shard))
-        if digest and digest != (now := read_manifest(known.benchmark.card).splits[known.split].table_sha256):
+        now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
+        for digest in {part.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
             what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
             problems.add(task, what, PREPARE)
-        if lacking := [document for document, holders in held.items() if not holders]:
+        start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
+        held = Counter(dict.fromkeys(range(start, start + number), 0))
+        held.update(map(_document, lines))
+        if lacking := [document for document, times in held.items() if not times]:
             problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
-        if doubled := [document for document, holders in held.items() if len(holders) > 1]:
-            problems.add(task, f"Expected each item in one part, but got again {summarize_names(doubled)}.")
-
-
-def _join_logs(parts: Sequence[Part]) -> dict[str, list[Mapping[str, Any]]]:
-    """Task to the logged lines of all parts, in the order of the whole run on one rank."""
-    lines: dict[str, list[Mapping[str, Any]]] = {}
-    for task in parts[0].tasks:
-        runs: Iterable[Run] = (part.run for part in parts if part.run and task in part.run.records)
-        found = [item.values for run in runs for item in run.items_of(task)]
-        if found:
-            lines[task] = sorted(found, key=lambda values: int(values["doc_id"]))
-    return lines
+        if doubled := [document for document, times in held.items() if times > 1]:
+            problems.add(task, f"Expected each item in one part, but got again {_ranges(sorted(doubled))}.")
 
 
 def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:

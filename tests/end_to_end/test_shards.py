@@ -16,12 +16,12 @@ from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.submit import submit
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
-from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.runs.shards import Shard
 
 pytestmark = pytest.mark.host
 
-TASKS = "causalvqa_debug_paired,causalvqa_debug_paired_blind,mvp_mini,countervqa,intphys2_main,yocausal_vlm,cast_bench"
+TASKS = "causalvqa_debug_paired,causalvqa_debug_paired_blind,mvp_mini,countervqa,intphys2_main,yocausal_vlm"
 TINY = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 NO_JUDGE = {"LMMS_EVAL_TASKS_JUDGE": "none"}
 
@@ -53,10 +53,10 @@ def test_several_tasks_and_a_view(
     merged = merge_parts(parts, sample_world.home, tmp_path / "merged")
     assert difference(whole, merged) == ["hardware.device", "run.ranks"], "as one part ran on two ranks"
     items = sum(len(records) for records in read_run(whole.out).records.values())
-    assert f"3 parts: {items} items of 10 tasks" in merged.output.splitlines()
+    assert f"3 parts: {items} items of 9 tasks" in merged.output.splitlines()
     # Other commands take it.
     run = read_run(merged.out)
-    assert run.shard is None and not run.limited and len(run.records) == 10
+    assert run.shard is None and not run.limited and len(run.records) == 9
     again = rescore(merged.out, tmp_path / "again")
     assert not again.changes and not any(again.items.values())
     submit("mvp", merged.out, tmp_path / "mvp.jsonl", allow_unofficial=True)
@@ -67,23 +67,25 @@ def test_what_is_made_of_a_part_says_so(parts: list[HostRun], tmp_path: Path) ->
     run = read_run(parts[0].out)
     assert (run.shard, run.limited, run.card["run"]["shard"]) == (Shard(1, 3), "part 1/3", "1/3")
     assert all("part 1/3" in run.apart([task]) for task in run.records)
-    assert "cast_bench: accuracy" in parts[0].output and "SAMPLE DATA, not the benchmark, part 1/3\n" in parts[0].output
+    assert parts[0].output.count("; SAMPLE DATA, not the benchmark, part 1/3\n") == 10
     with pytest.raises(InputError, match="Remedy: Merge all parts: lmms-eval-tasks merge PART… --out DIR"):
         submit("mvp", parts[0].out, tmp_path / "file", allow_unofficial=True, allow_incomplete=True)
     assert not rescore(parts[0].out, tmp_path / "again").changes and not (tmp_path / "again").exists()
 
 
 def test_parts_get_equal_seconds_of_every_prepared_table() -> None:
-    for benchmark, split in (("causalvqa", "test"), ("mvp", "mini"), ("countervqa", "test"), ("yocausal", "test")):
+    prepared = [(name, split) for name in registry().benchmarks for split in read_manifest(read_card(name)).splits]
+    assert len(prepared) > 8
+    for benchmark, split in prepared:
         card = read_card(benchmark)
         table, _ = read_table(card, split)
         seconds = table.column(CLIP_SECONDS).to_pylist()
         assert all(length > 0 for length in seconds)
         clips = table.column("clip").to_pylist()
-        shares = [0.0] * 3
-        for _, length, part in set(zip(clips, seconds, deal_rows(card, table, 3), strict=True)):
+        shares = [0.0] * 2
+        for _, length, part in set(zip(clips, seconds, deal_rows(card, table, 2), strict=True)):
             shares[part - 1] += length
-        assert max(shares) - min(shares) <= 0.35 * max(shares), (benchmark, shares)
+        assert max(shares) <= 0.7 * sum(shares), (benchmark, split, shares)
 
 
 def test_saved_answers_asked_in_parts(whole: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from host_run import HostRun, own_command, run_host
 
 from lmms_eval_tasks.utils.core.variables import SHARD
 
-OF_ITS_TIME = {"config", "date", "start_time", "end_time", "total_evaluation_time_seconds"}
-"""Fields of a results file that two runs of the same do not share: where its files lie, and when it ran."""
+OF_ITS_TIME = {"config", "date", "start_time", "end_time", "total_evaluation_time_seconds", "throughput"}
+"""Fields of a results file that two runs of the same do not share: where its files lie, when it ran, and how fast."""
 OF_ITS_CARD = {"date", "command", "wall time in s"}
 
 

@@ -7,6 +7,6 @@ from typing import Any
 
 Row = Mapping[str, Any]
 """A row of a prepared table: ``item_id``, ``group_id``, ``question``, ``options``, ``answer`` (None where it is
-withheld), ``clip``, ``clip_present``, and the benchmark's own columns. While a task runs it also has ``asked`` (False
-where the clip is missing and the model needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in
-JSON)."""
+withheld), ``clip``, ``clip_present``, the benchmark's own columns, and ``clip_seconds`` (how long its clips are
+together; tables of earlier versions lack it). While a task runs it also has ``asked`` (False where the clip is missing
+and the model needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in JSON)."""

@@ -112,8 +112,8 @@ def _merge_field(section: str, name: str, values: Sequence[Value]) -> Value:
     if (section, name) == ("run", "command"):
         return known[0]
     counted = section == "throughput" or name in ("items", "wall time in s", "answers kept from before")
-    if counted and all(isinstance(value, int | float) for value in known):
-        total = sum(value for value in known if isinstance(value, int | float))
+    if counted and (numbers := [value for value in known if isinstance(value, int | float)]):
+        total = sum(numbers)
         return round(total, 1) if isinstance(total, float) else total
     if len(different := dict.fromkeys(known)) == 1:
         return known[0]
