@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.utils.core.wording import printable_lines
+
 
 def launch(
     command: Annotated[
@@ -36,9 +38,10 @@ def launch(
 
     Examples:
         {command} --shards 8 --jobs 4 -- bash evaluate.sh --tasks mvp --output_path out/mvp
-        {command} --shards 64 --jobs 16 --slurm time=240 -- bash evaluate.sh --output_path out/mvp
+        {command} --shards 64 --slurm time=240 -- bash evaluate.sh --output_path out/mvp
 
-    COMMAND is lmms-eval …, or anything that runs it and takes --output_path. Each part gets an output path below that one.
+    COMMAND is lmms-eval …, or anything that runs it and takes --output_path. Each part gets an output path below that
+    one.
     """
     from lmms_eval_tasks.cli.merge import merge
     from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
@@ -55,7 +58,7 @@ def launch(
             failed = run_parts(plan, jobs_of, tries, show)
         if failed:
             for part, reason in failed.items():
-                typer.echo(describe_failure(part, reason), err=True)
+                typer.echo(printable_lines(describe_failure(part, reason)), err=True)
             typer.echo(f"{len(failed)} of {shards} parts failed. The same command tries them again.", err=True)
             raise typer.Exit(1)
         plan.clear()
