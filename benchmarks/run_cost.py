@@ -1,6 +1,6 @@
 """What a run costs beside the model: CPU time of lmms-eval's command with our tasks, against the host by itself.
 
-    python benchmarks/run_cost.py [--items 13704] [--rounds 3] [--profile FILE]
+    python benchmarks/run_cost.py [--items 13704] [--rounds 3] [--tiny] [--profile FILE]
 
 Both runs ask the host's `dummy` model, which answers at once, the same items of one prepared table: rows of the sample
 of MVP, repeated with names of their own. Ours keeps answers, grades and scores as always. The rival is the host without
@@ -204,6 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=13_704)
     parser.add_argument("--rounds", type=int, default=3, help="how often each run is made, in turn")
+    parser.add_argument("--tiny", action="store_true", help="96 items, one round: the least that shows that this runs")
     parser.add_argument("--profile", help="profile one run of ours into this file, and measure nothing")
     parser.add_argument("--measured", help=argparse.SUPPRESS)
     parser.add_argument("--plugin", action="store_true", help=argparse.SUPPRESS)
@@ -212,8 +213,9 @@ def main() -> None:
     if options.measured:
         run(options.plugin, options.arguments, Path(options.measured), options.profile)
         return
+    items, rounds = (96, 1) if options.tiny else (options.items, options.rounds)
     with tempfile.TemporaryDirectory(prefix="run_cost") as name:
-        compare(Path(name), options.items, options.rounds, options.profile)
+        compare(Path(name), items, rounds, options.profile)
 
 
 def compare(folder: Path, items: int, rounds: int, profile: str | None) -> None:
@@ -243,12 +245,13 @@ def compare(folder: Path, items: int, rounds: int, profile: str | None) -> None:
         for part in (1, 0)
     )
     print(
-        f"start (import, index): host {start['plain']:.1f} s, with the plugin {start['ours']:.1f} s: {start_ratio:.2f}"
+        f"ratio {start_ratio:.3g}: start (import, index), {start['ours']:.1f} s of CPU time; "
+        f"the host without the plugin {start['plain']:.1f} s"
     )
     print(
-        f"run of {items:,} items: host {whole['plain']:.1f} s, with the plugin {whole['ours']:.1f} s of CPU time: "
-        f"{ratio:.2f} times (median of {rounds} rounds), "
-        f"{1000 * (whole['ours'] - whole['plain']) / items:.2f} ms an item more"
+        f"ratio {ratio:.3g}: a run of {items:,} items, {whole['ours']:.1f} s of CPU time; the host without the plugin "
+        f"{whole['plain']:.1f} s; {1000 * (whole['ours'] - whole['plain']) / items:.2f} ms an item more "
+        f"(median of {rounds} rounds)"
     )
 
 
