@@ -1,7 +1,5 @@
 """How long CaST-Bench scoring takes, from raw text to the scores over all questions, beside a plain-Python scorer.
 
-    ORACLES=… python benchmarks/cast_bench_scoring.py [--more N]
-
 Scores 2,066 questions, the size of the benchmark, and N more (100,000), built from the 80 public questions and two
 models' public predictions. `plain_*` write the published definitions (METRICS.md, and where it is silent the rules of
 the official code) out in plain Python, for comparison here and as a second opinion in the tests.
@@ -9,16 +7,16 @@ the official code) out in plain Python, for comparison here and as a second opin
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from measuring import Options, end_without, print_ratio
 
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING
@@ -210,21 +208,23 @@ def timed(run: Callable[[list[tuple[Row, str]]], Any], cases: list[tuple[Row, st
     return best
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--more", type=int, default=100_000, metavar="N", help="questions to score beyond 2,066")
-    more = parser.parse_args().more
-    if "ORACLES" not in os.environ:
-        print("Set ORACLES to the folder that holds cast_bench/castbench_hf.jsonl and the public predictions.")
-        return 2
+def main() -> None:
+    parser = Options(__doc__)
+    parser.add_size("--questions", PUBLIC_SIZE, 40)
+    parser.add_size("--more", 100_000, 40, "questions to score beyond these")
+    options = parser.parse_args()
+    if not os.environ.get("ORACLES"):
+        end_without("ORACLES names no folder that holds cast_bench/castbench_hf.jsonl and the public predictions.")
     public = load_cases(Path(os.environ["ORACLES"]) / "cast_bench")
-    print(f"{'questions':>10} {'ours':>10} {'plain':>10} {'ours/q':>10} {'plain/q':>10}")
-    for size, repeats in ((PUBLIC_SIZE, 5), (PUBLIC_SIZE + more, 1)):
+    for size, repeats in ((options.questions, 5), (options.questions + options.more, 1)):
         cases = [public[index % len(public)] for index in range(size)]
         ours, plain = timed(our_run, cases, repeats), timed(plain_run, cases, repeats)
-        print(f"{size:>10,} {ours:>8.2f} s {plain:>8.2f} s {1e6 * ours / size:>7.0f} µs {1e6 * plain / size:>7.0f} µs")
-    return 0
+        print_ratio(
+            ours / plain,
+            f"{size:,} questions, ours {ours:.2f} s, plain Python {plain:.2f} s; "
+            f"{1e6 * ours / size:.0f} and {1e6 * plain / size:.0f} µs a question",
+        )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

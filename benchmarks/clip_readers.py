@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,13 +13,13 @@ from pathlib import Path
 import av
 import decord
 import numpy as np
+from measuring import Options, print_ratio
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 Frames = NDArray[np.uint8]
-SIZES = ((640, 480), (1920, 1080))
-COUNTS = (16, 64)
+WIDTHS = {64: 96, 480: 640, 1080: 1920}
 THREADS = (1, 0)
 """One, and as many as each reader takes by itself."""
 
@@ -77,28 +76,25 @@ def measure(path: Path, count: int, threads: int, repeats: int) -> tuple[float, 
     return statistics.median(own), statistics.median(rival)
 
 
-def lines(sizes: tuple[tuple[int, int], ...], counts: tuple[int, ...], length: int, repeats: int) -> Iterator[str]:
-    """A line for each size of picture, number of frames and number of threads."""
-    with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            path = film(Path(folder, f"{size[1]}.mp4"), size, length)
-            for count in counts:
-                for threads in THREADS:
-                    own, rival = measure(path, count, threads, repeats)
-                    yield (
-                        f"{size[1]} lines, {count} of {length} frames, {threads or 'own number of'} thread(s): ours "
-                        f"{own:.3f} s, decord {rival:.3f} s, ratio {own / rival:.2f}"
-                    )
-
-
 def main() -> None:
     """Print seconds of both readers and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--frames", type=int, default=300, help="frames of a clip")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = Options(__doc__)
+    parser.add_size("--frames", 300, 12, "frames of a clip")
+    parser.add_size("--lines", "480,1080", "64", "heights of pictures, of 64, 480 and 1080")
+    parser.add_size("--counts", "16,64", "4", "frames that are read")
+    parser.add_size("--repeats", 5, 1)
     options = parser.parse_args()
-    for line in lines(SIZES, COUNTS, options.frames, options.repeats):
-        print(line, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for height in map(int, options.lines.split(",")):
+            path = film(Path(folder, f"{height}.mp4"), (WIDTHS[height], height), options.frames)
+            for count in map(int, options.counts.split(",")):
+                for threads in THREADS:
+                    own, rival = measure(path, count, threads, options.repeats)
+                    print_ratio(
+                        own / rival,
+                        f"{height} lines, {count} of {options.frames} frames, {threads or 'own number of'} thread(s), "
+                        f"ours {own:.3f} s, decord {rival:.3f} s",
+                    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Does GRPO by the causal reward raise it, and the verdict with it? On a CPU, with a tiny video model and ms-swift.
 
-    OMP_NUM_THREADS=2 python benchmarks/grpo_rise.py --env .train-venv [--steps 60] [--seeds 0,1,2] [--keep DIR]
-
 A random model is taught the form of claims by SFT, on answers to two questions of CounterVQA's sample: as often right
 as with the true links and a wrong end, with half of the links, and with a false link. It then answers in one of these
 ways, and GRPO by our command is to make it answer rightly. The rise is the mean of the last ten steps over that of the
@@ -11,7 +9,6 @@ small. The same command with the folder of --keep goes on there.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import statistics
 import tempfile
@@ -22,9 +19,10 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from measuring import Options, print_ratio
 from reward_attacks import OTHER, honest_answer
 from scipy import stats
-from swift_trainings import SHOWN, run, tiny_model, write_set
+from swift_trainings import SHOWN, add_environment, check_environment, run, tiny_model, write_set
 
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
@@ -45,7 +43,7 @@ SFT = (
 GRPO = (
     "--causal-weight", "1", "--visual-weight", "0", "--tuner_type", "full", "--learning_rate", "1e-3",
     "--lr_scheduler_type", "constant", "--beta", "0", "--num_generations", "8", "--per_device_train_batch_size", "8",
-    "--max_completion_length", "320", "--temperature", "1.0", "--save_strategy", "no",
+    "--temperature", "1.0", "--save_strategy", "no",
 )  # fmt: skip
 """A rate for weights that were random before; no KL term, which would hold them where they are."""
 
@@ -104,57 +102,69 @@ def _row(question: CounterfactualQuestion) -> dict[str, Any]:
 
 def rise(values: Sequence[float]) -> tuple[float, float, float, float]:
     """Means of the first and of the last steps, their difference, and half of its 95% interval by Welch's t."""
-    first, last = values[:WINDOW], values[-WINDOW:]
+    window = min(WINDOW, len(values) // 2)
+    first, last = values[:window], values[-window:]
     parts = [statistics.variance(some) / len(some) for some in (first, last)]
-    spread = sum(part**2 / (WINDOW - 1) for part in parts)
+    spread = sum(part**2 / (window - 1) for part in parts)
     freedom = sum(parts) ** 2 / spread if spread else 1.0
     half = float(stats.t.ppf(0.975, freedom)) * sum(parts) ** 0.5
     before, after = statistics.fmean(first), statistics.fmean(last)
     return before, after, after - before, half
 
 
+def teach(folder: Path, steps: int, environment: Path) -> None:
+    """Teach the random model the form of claims by SFT, and export its weights."""
+    started = time.monotonic()
+    home, sft, weights, log = (folder / name for name in ("home", "sft", "weights", "sft.log"))
+    run(
+        log, home, "train", "countervqa", "sft", "--source", folder / "taught", "--reasoning",
+        folder / "taught" / "cot.jsonl", "--out", sft, "--model", folder / "model", "--env", environment, *SHOWN, *SFT,
+        "--max_steps", str(steps), "--save_steps", str(steps),
+    )  # fmt: skip
+    if not weights.exists():
+        run(log, home, "train", "countervqa", "export", sft, "--out", weights, "--env", environment)
+    loss = list(read_curves(log_path(sft))["loss"].values())
+    print(f"taught the form: loss {loss[0]:.2f} to {loss[-1]:.3f} ({time.monotonic() - started:.0f} s)", flush=True)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--env", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--taught", type=int, default=200, help="Steps of SFT.")
-    parser.add_argument("--seeds", default="0,1,2")
+    parser = Options(__doc__)
+    add_environment(parser)
+    parser.add_size("--steps", 60, 4)
+    parser.add_size("--taught", 200, 0, "steps of SFT; without one the random model is rewarded")
+    parser.add_size("--longest", 320, 8, "tokens of an answer")
+    parser.add_size("--seeds", "0,1,2", "0")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
+    check_environment(options.env)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="grpo_rise"))
-    home, sft, weights = folder / "home", folder / "sft", folder / "weights"
     if not (folder / "taught").exists():
         write_taught(write_set(folder / "set", clips=4), folder)
         tiny_model(folder / "model", 0)
-    started = time.monotonic()
     common = "--env", options.env, *SHOWN
-    run(
-        folder / "sft.log", home, "train", "countervqa", "sft", "--source", folder / "taught", "--reasoning",
-        folder / "taught" / "cot.jsonl", "--out", sft, "--model", folder / "model", *common, *SFT,
-        "--max_steps", str(options.taught), "--save_steps", str(options.taught),
-    )  # fmt: skip
-    if not weights.exists():
-        run(folder / "sft.log", home, "train", "countervqa", "export", sft, "--out", weights, "--env", options.env)
-    loss = list(read_curves(log_path(sft))["loss"].values())
-    print(f"taught the form: loss {loss[0]:.2f} to {loss[-1]:.3f} ({time.monotonic() - started:.0f} s)", flush=True)
-    print(f"{'':14} seed  first {WINDOW}  last {WINDOW}  rise, 95% interval        by step", flush=True)
+    if options.taught:
+        teach(folder, options.taught, options.env)
+        weights, ablation = folder / "weights", "full"
+    else:
+        weights, ablation = folder / "model", "grpo-only"
     for seed in map(int, options.seeds.split(",")):
         started = time.monotonic()
         out = folder / f"grpo_{seed}"
         run(
-            out.with_suffix(".log"), home, "train", "countervqa", "grpo", "--source", folder / "rewarded",
-            "--out", out, "--model", weights, *common, *GRPO, "--max_steps", str(options.steps), "--seed", str(seed),
+            out.with_suffix(".log"), folder / "home", "train", "countervqa", "grpo", "--source", folder / "rewarded",
+            "--out", out, "--model", weights, *common, *GRPO, "--ablation", ablation,
+            "--max_steps", str(options.steps), "--seed", str(seed), "--max_completion_length", str(options.longest),
         )  # fmt: skip
         curves = read_curves(log_path(out))
         for title, name in CURVES.items():
             values = list(curves[name].values())
             before, after, difference, half = rise(values)
-            print(
-                f"{title:14} {seed:4}  {before:8.3f}  {after:7.3f}  {difference:+.3f} ({difference - half:+.3f} to "
-                f"{difference + half:+.3f})  {spark_line(values)}",
-                flush=True,
+            print_ratio(
+                after / before if before else float(after > 0),
+                f"{title}, seed {seed}, first steps {before:.3f}, last {after:.3f}, rise {difference:+.3f} "
+                f"({difference - half:+.3f} to {difference + half:+.3f})  {spark_line(values)}",
             )
-        print(f"{'':14} {time.monotonic() - started:.0f} s", flush=True)
+        print(f"{time.monotonic() - started:.0f} s", flush=True)
     if not options.keep:
         shutil.rmtree(folder)
 

@@ -1,7 +1,5 @@
 """Runs killed many times: no item may be asked twice but those in flight, and the end must be that of a whole run.
 
-    python benchmarks/interrupted_runs.py [--kills 20] [--models qwen,video_diffusion,sample_solver] [--ranks 1,2]
-
 Each run is lmms-eval's own command on the sample data, in processes forked from one that has imported everything, so
 that a run takes seconds. It is killed by SIGKILL as soon as a few more answers are kept, again and again until none is
 missing, and its scores, sample logs and leaderboard files are compared with those of a run that was left alone.
@@ -9,16 +7,13 @@ missing, and its scores, sample logs and leaderboard files are compared with tho
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
@@ -26,29 +21,47 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+from measuring import SUPPORT, Options, print_ratio
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+
 FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 FAMILY = "wan2.1-1.3b"
 VLM_TASKS = ("cast_bench", "causalvqa_debug_paired")
+BENCHMARKS = ("cast_bench", "causalvqa", "yocausal")
+SIZES = {
+    "causalvqa": {"debug_per_type": 1, "test_per_stratum": 1}, "cast_bench": {"clips_per_family": 1},
+    "yocausal": {"pairs": 1},
+}  # fmt: skip
+"""Of a tiny sample."""
 
 
-def write_models(folder: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
-    """Kind of model to the command's arguments and the tasks, with tiny weights written below a folder."""
-    from tiny_models import BUILDERS, write_tiny_model
+def sample_solver(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The command's arguments and the tasks."""
+    return ["--model", "sample_solver"], VLM_TASKS
 
+
+def qwen(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The same, with tiny weights written to a folder."""
     from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
+    arguments = f"pretrained={write_tiny_vlm(folder)},{FRAMES}"
+    more = ["--gen_kwargs", "max_new_tokens=12"]
+    return ["--model", "qwen_on_cpu_ranks", "--model_args", arguments, *more], VLM_TASKS
+
+
+def video_diffusion(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The same, with tiny weights written to a folder."""
+    from tiny_models import BUILDERS, write_tiny_model
+
     sizes = ",".join(f"{name}={value}" for name, value in BUILDERS[FAMILY][1].items())
-    wan = f"family={FAMILY},pretrained={write_tiny_model(FAMILY, folder / 'wan')},dtype=float32,{sizes}"
-    qwen = f"pretrained={write_tiny_vlm(folder / 'qwen')},{FRAMES}"
-    return {
-        "qwen": (
-            ["--model", "qwen_on_cpu_ranks", "--model_args", qwen, "--gen_kwargs", "max_new_tokens=12"],
-            VLM_TASKS,
-        ),
-        "video_diffusion": (["--model", "video_diffusion", "--model_args", wan], ("yocausal",)),
-        "sample_solver": (["--model", "sample_solver"], VLM_TASKS),
-    }
+    arguments = f"family={FAMILY},pretrained={write_tiny_model(FAMILY, folder)},dtype=float32,{sizes}"
+    return ["--model", "video_diffusion", "--model_args", arguments], ("yocausal",)
+
+
+MODELS = {"qwen": qwen, "video_diffusion": video_diffusion, "sample_solver": sample_solver}
+"""Kind of model to what it is run with."""
 
 
 def free_port() -> int:
@@ -161,10 +174,11 @@ def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--models", default="qwen,video_diffusion,sample_solver")
-    parser.add_argument("--ranks", default="1,2")
+    parser = Options(__doc__)
+    parser.add_size("--kills", 20, 1, "of each kind of model, on each number of ranks")
+    parser.add_size("--models", ",".join(MODELS), "sample_solver")
+    parser.add_size("--limit", 10, 4, "items of a task")
+    parser.add_size("--ranks", "1,2", "1")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="interrupted"))
     sys.path.insert(0, str(SUPPORT))
@@ -173,24 +187,25 @@ def main() -> None:
         "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1",
         "LMMS_EVAL_TASKS_BOXES": "xyxy_resized",
     }  # fmt: skip
-    command = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
-    subprocess.run(
-        [str(command), "sample", "--out", str(folder / "sample"), "--prepare"], check=True, capture_output=True
-    )
+    for arguments in prepare_commands(
+        build_sample(folder / "sample", sizes=SIZES if options.tiny else None, benchmarks=BENCHMARKS)
+    ):
+        app(["prepare", *arguments], standalone_mode=False)
     import lmms_eval.__main__
-    import lmms_eval.models.simple.qwen2_5_vl  # noqa: F401
-    from cpu_ranks import register
 
-    register()
+    if "qwen" in options.models:
+        import lmms_eval.models.simple.qwen2_5_vl  # noqa: F401
+        from cpu_ranks import register
 
-    models = write_models(folder / "models")
+        register()
     for name in options.models.split(","):
-        arguments, tasks = models[name]
-        arguments = [*arguments, "--tasks", ",".join(tasks), "--limit", "10"]
+        arguments, tasks = MODELS[name](folder / "models" / name)
+        arguments = [*arguments, "--tasks", ",".join(tasks), "--limit", str(options.limit)]
         for ranks in map(int, options.ranks.split(",")):
             started = time.monotonic()
-            said = check(arguments, tasks, folder / f"{name}_{ranks}", ranks, options.kills)
-            print(f"{name}, {ranks} {'rank' if ranks == 1 else 'ranks'}: {said} ({time.monotonic() - started:.0f} s)")
+            ended = check(arguments, tasks, folder / f"{name}_{ranks}", ranks, options.kills)
+            seconds = time.monotonic() - started
+            print_ratio(0, f"{name} on {ranks} rank(s), items asked twice; {ended} ({seconds:.0f} s)")
     shutil.rmtree(folder)
 
 

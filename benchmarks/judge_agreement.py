@@ -1,19 +1,16 @@
 """How well does a judge of rewards agree with the exact rewards, on the same answers?
 
-    LMMS_EVAL_TASKS_REWARD_JUDGE_URL=http://localhost:8000/v1 LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL=NAME \
-        python benchmarks/judge_agreement.py [--answers 240] [--seed 1]
-
 The answers are in the form of claims, about the questions of tests/train/rewards: honest ones, three noise levels of
 them, and policies that know nothing, end wrongly or invent, in turn. Printed are, for the causal and the visual reward,
 how many the judge graded, Spearman's correlation of its grades with the exact rewards, with a 95% interval by the
 bootstrap over answers, and the mean of their differences; then how many of the hand-ordered groups in free text it puts
-into their order, of which the exact rewards read nothing. With `--stub` a server here that grades by chance stands in
-for a judge, to show that the script runs.
+into their order, of which the exact rewards read nothing. The judge's server and model are those that the variables
+LMMS_EVAL_TASKS_REWARD_JUDGE_URL and LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL name; with --tiny a server here that grades by
+chance stands in for it.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import sys
@@ -21,9 +18,9 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice, pairwise
-from pathlib import Path
 
 import numpy as np
+from measuring import SUPPORT, Options, end_without, print_ratio
 from reward_attacks import ENDING_WRONGLY, INVENTING, KNOWING_NOTHING, NOISES, honest, samples_of_tests
 from scipy import stats
 
@@ -33,7 +30,6 @@ from lmms_eval_tasks.train.rewards.judge import RewardJudge
 from lmms_eval_tasks.train.rewards.visual import visual_reward
 from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
 
-SUPPORT = Path(__file__).parents[1] / "tests" / "support"
 EXACT = {JUDGED_CAUSAL: causal_reward, JUDGED_VISUAL: visual_reward}
 DRAWS = 2_000
 AT_ONCE = 16
@@ -65,14 +61,14 @@ def compare(judge: RewardJudge, answers: int, seed: int) -> None:
         ]
         given, exact = zip(*both, strict=True)
         middle, low, high = correlation(given, exact, seed)
-        print(
-            f"{name}: {len(both)} of {answers} graded, Spearman {middle:+.2f} ({low:+.2f} to {high:+.2f}), mean "
+        print_ratio(
+            len(both) / answers,
+            f"{name}, {len(both)} of {answers} graded, Spearman {middle:+.2f} ({low:+.2f} to {high:+.2f}), mean "
             f"difference {np.mean(np.abs(np.subtract(given, exact))):.2f}",
-            flush=True,
         )
 
 
-def order(judge: RewardJudge, groups: int | None) -> None:
+def order(judge: RewardJudge, groups: int) -> None:
     """Ask the judge about the hand-ordered groups in free text, and print how many it puts into their order."""
     from ordered_answers import HELD_OUT, read_groups
 
@@ -83,18 +79,19 @@ def order(judge: RewardJudge, groups: int | None) -> None:
             levels = [[judge.reward(name, answer, group.sample) for answer in level] for level in group.levels]
             graded = all(grade is not None for level in levels for grade in level)
             right += graded and all(min(better) > max(worse) for better, worse in pairwise(levels))  # type: ignore[type-var]
-        print(f"{name}: {right} of {len(chosen)} groups in free text in their order", flush=True)
+        print_ratio(right / len(chosen), f"{name}, {right} of {len(chosen)} groups in free text in their order")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--answers", type=int, default=240)
-    parser.add_argument("--groups", type=int, help="Groups in free text of each kind; all by default.")
+    parser = Options(__doc__)
+    parser.add_size("--answers", 240, 12)
+    parser.add_size("--groups", 1_000, 2, "groups in free text of each kind, all where there are fewer")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--stub", action="store_true", help="Ask a server here that grades by chance.")
     options = parser.parse_args()
     sys.path.insert(0, str(SUPPORT))
-    if not options.stub:
+    if not options.tiny:
+        if not os.environ.get(REWARD_JUDGE_URL):
+            end_without(f"{REWARD_JUDGE_URL} names no server of a judge.")
         judge = RewardJudge.from_environment()
         compare(judge, options.answers, options.seed)
         order(judge, options.groups)

@@ -1,31 +1,34 @@
-"""How long mining minimal pairs takes, beside a double loop over all pairs of a question, and filtering them.
+"""How long mining minimal pairs takes, beside sorting all of their cosines, and filtering the pairs.
 
-python benchmarks/pair_mining.py [--candidates N] [--questions N] [--rival N]
-
-The loop is run on whole questions, the largest that fit in --rival candidates: the pairs of all of them would not fit
-in 4 GB. Both get the same candidates and vectors and have to give the same pairs in the same order. What the loop would
-take for all candidates is its time a pair times the number of pairs of all questions. Times are of the processor, all
-threads together, so that other programs do not matter; with two threads ours ends sooner than that.
+The rival computes all cosines of a question by blocked matrix products and sorts those of a skill at once. Both get the
+same candidates and vectors, each in a process of its own, and have to give the same pairs in the same order. The rival
+holds every pair, and is left out where these are more than MOST_SORTED. Times are of the processor, so that other
+programs do not matter.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from measuring import Options, in_own_process, print_ratio
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.build.curation.candidates import Candidate
-from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs
+from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs, take_turns
 from lmms_eval_tasks.build.curation.shortcuts import MODELS, Records, single_frame_filter
 from lmms_eval_tasks.build.curation.vectors import Floats, exact_units
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 DIMENSIONS, SKILLS, CLUSTERS = 512, 4, 200
 SEEDS = 3
+BLOCK = 2048
+"""Rows of a matrix product of the rival, and sorted pairs that it looks at together."""
+MOST_SORTED = 300_000_000
+"""Pairs that the rival is given at most: 10 GB."""
 Pairs = list[tuple[str, str]]
 
 
@@ -44,37 +47,45 @@ def make_candidates(number: int, questions: int, seed: int) -> tuple[list[Candid
     return candidates, vectors.astype(np.float32)
 
 
-def loop(candidates: Sequence[Candidate], vectors: Floats) -> Pairs:
-    """The rival: the cosine of every pair of a question in turn, all sorted, and taken skill by skill in turns."""
-    places = {clip: place for place, clip in enumerate(distinct_clips(candidates))}
-    by_question: dict[tuple[str, str], list[Candidate]] = {}
+def by_sorting(candidates: Sequence[Candidate], vectors: Floats) -> Pairs:
+    """The rival: the cosines of all pairs of a skill, sorted, and taken in turns with other skills."""
+    rows = {clip: row for row, clip in enumerate(distinct_clips(candidates))}
+    questions: defaultdict[str, defaultdict[str, list[Candidate]]] = defaultdict(lambda: defaultdict(list))
     for one in sorted(candidates, key=lambda one: one.item_id):
-        by_question.setdefault((one.skill, one.question), []).append(one)
-    ranked: dict[str, list[tuple[float, str, str]]] = {}
-    for (skill, _), members in by_question.items():
-        pairs = ranked.setdefault(skill, [])
-        for place, one in enumerate(members):
-            vector = vectors[places[one.clip]]
-            for other in members[place + 1 :]:
-                if one.answer != other.answer:
-                    cosine = vector @ vectors[places[other.clip]]
-                    pairs.append((-float(cosine), one.item_id, other.item_id))
-    for pairs in ranked.values():
-        pairs.sort()
-    clip_of = {one.item_id: one.clip for one in candidates}
-    used: set[str] = set()
-    mined: Pairs = []
-    turns = {skill: iter(ranked[skill]) for skill in sorted(ranked)}
-    while turns:
-        for skill, pairs_left in list(turns.items()):
-            for _, first, second in pairs_left:
-                if clip_of[first] not in used and clip_of[second] not in used:
-                    used |= {clip_of[first], clip_of[second]}
-                    mined.append((first, second))
-                    break
-            else:
-                del turns[skill]
-    return mined
+        questions[one.skill][one.question].append(one)
+    is_used = np.zeros(len(rows), dtype=bool)
+    units = exact_units(vectors.astype(np.float64))
+    queues = {skill: sorted_pairs(list(some.values()), rows, units, is_used) for skill, some in questions.items()}
+    return list(take_turns(queues, None, None))
+
+
+def sorted_pairs(
+    questions: Sequence[Sequence[Candidate]], rows: dict[str, int], units: Floats, is_used: NDArray[np.bool_]
+) -> Iterator[tuple[str, str]]:
+    """The pairs of a skill by falling cosine whose clips are free, which are then used."""
+    items = [one for members in questions for one in members]
+    clips = np.array([rows[one.clip] for one in items])
+    cosines, firsts, seconds = [], [], []
+    start = 0
+    for members in questions:
+        answers = np.unique([one.answer for one in members], return_inverse=True)[1]
+        vectors = units[clips[start : start + len(members)]]
+        for top in range(0, len(members), BLOCK):
+            product = vectors[top : top + BLOCK] @ vectors[top:].T
+            first, second = np.nonzero(np.triu(answers[top : top + BLOCK, None] != answers[top:], 1))
+            cosines.append(product[first, second])
+            firsts.append((start + top + first).astype(np.int32))
+            seconds.append((start + top + second).astype(np.int32))
+        start += len(members)
+    first, second = np.concatenate(firsts), np.concatenate(seconds)
+    order = np.argsort(-np.concatenate(cosines), kind="stable")
+    for at in range(0, len(order), BLOCK):
+        some = order[at : at + BLOCK]
+        free = some[~(is_used[clips[first[some]]] | is_used[clips[second[some]]])]
+        for one, other in zip(first[free].tolist(), second[free].tolist(), strict=True):
+            if not (is_used[clips[one]] or is_used[clips[other]]):
+                is_used[clips[[one, other]]] = True
+                yield items[one].item_id, items[other].item_id
 
 
 def mined(candidates: Sequence[Candidate], vectors: Floats) -> Pairs:
@@ -115,57 +126,43 @@ def pairs_of(candidates: Sequence[Candidate]) -> int:
     return sum(n * (n - 1) // 2 for n in same.values()) - sum(n * (n - 1) // 2 for n in alike.values())
 
 
-def beside_loop(candidates: Sequence[Candidate], vectors: Floats, most: int, spent: float) -> None:
-    """Measure both on the largest questions that fit in `most` candidates; `spent` is our time for all."""
-    sizes = Counter(one.question for one in candidates)
-    chosen: set[str] = set()
-    for question, size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
-        if sum(sizes[one] for one in chosen) + size <= most:
-            chosen.add(question)
-    kept = [place for place, one in enumerate(candidates) if one.question in chosen]
-    part, part_vectors = [candidates[place] for place in kept], vectors[kept]
-    number = pairs_of(part)
-    print(f"{len(part):,} candidates of {len(chosen)} questions, {number:,} pairs with two answers:")
-    if not number:
-        return
+def measured(
+    mine: Callable[[Sequence[Candidate], Floats], Pairs], candidates: Sequence[Candidate], vectors: Floats
+) -> tuple[Pairs, float, float]:
+    """The pairs, seconds of the processor, and the process's peak of memory in GB."""
     started = time.process_time()
-    ours = mined(part, part_vectors)
-    spent_part = time.process_time() - started
-    units = exact_units(part_vectors.astype(np.float64))
-    started = time.process_time()
-    theirs = loop(part, units)
-    rival = time.process_time() - started
-    print(f"double loop {rival:.1f} s, ours {spent_part:.2f} s, {rival / spent_part:.0f} times as fast")
-    print(f"the same pairs in the same order: {'yes' if ours == theirs else 'NO'} ({len(ours):,})")
-    scaled = rival / number * pairs_of(candidates)
-    print(f"the double loop on all, by its time a pair: {scaled:.0f} s, ours {scaled / spent:.0f} times as fast")
+    pairs = mine(candidates, vectors)
+    return pairs, time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--candidates", type=int, default=50_000)
-    parser.add_argument("--questions", type=int, default=40)
-    parser.add_argument("--rival", type=int, default=4_000, help="candidates that the double loop gets at most")
-    arguments = parser.parse_args()
-    candidates, vectors = make_candidates(arguments.candidates, arguments.questions, 0)
-    sizes = Counter(one.question for one in candidates)
-    print(f"{len(candidates):,} candidates of {DIMENSIONS} dimensions, {pairs_of(candidates):,} pairs with two answers")
+    """Measure and print.
+
+    Raises:
+        SystemExit: the pairs are not the rival's.
+    """
+    parser = Options(__doc__)
+    parser.add_size("--candidates", 50_000, 400)
+    parser.add_size("--questions", 40, 4)
+    options = parser.parse_args()
+    candidates, vectors = make_candidates(options.candidates, options.questions, 0)
+    sizes, number = Counter(one.question for one in candidates), pairs_of(candidates)
+    print(f"{len(candidates):,} candidates of {DIMENSIONS} dimensions, {number:,} pairs with two answers")
     print(f"{len(sizes)} questions of {min(sizes.values()):,} to {max(sizes.values()):,}")
-    started, watch = time.process_time(), time.perf_counter()
-    whole = mined(candidates, vectors)
-    spent, wall = time.process_time() - started, time.perf_counter() - watch
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"ours, all: {len(whole):,} pairs in {spent:.1f} s of the processor, {wall:.1f} s by the clock")
-    print(f"peak memory {memory:.2f} GB")
-    beside_loop(candidates, vectors, arguments.rival, spent)
-    answers = frame_answers(arguments.candidates, MODELS, SEEDS)
+    pairs, spent, memory = in_own_process(measured, mined, candidates, vectors)
+    print(f"ours: {len(pairs):,} pairs in {spent:.2f} s, {memory:.2f} GB", flush=True)
+    if number <= MOST_SORTED:
+        theirs, rival, held = in_own_process(measured, by_sorting, candidates, vectors)
+        print_ratio(spent / rival, f"ours {spent:.2f} s, sorting all pairs {rival:.2f} s")
+        print_ratio(memory / held, f"ours {memory:.2f} GB, sorting all pairs {held:.2f} GB")
+        if pairs != theirs:
+            raise SystemExit("Expected the same pairs in the same order, but they differ.")
+    answers = frame_answers(options.candidates, MODELS, SEEDS)
     started = time.process_time()
     groups = single_frame_filter(answers)
     spent = time.process_time() - started
     removed = sum(group.removed for group in groups)
     print(f"filter of {len(groups):,} pairs by {MODELS} models and {SEEDS} frames: {spent:.1f} s, {removed:,} removed")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB in all")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """How long a step of a pipeline takes that asks a server once for each row, beside what the server's latency allows.
 
-python benchmarks/pipeline_engine.py [--rows N] [--in-flight N] [--latency SECONDS]
-
 The server is a process of its own that answers each request after the latency. The bound is rows x latency / requests
 in flight. Two rivals ask the same in the same run: the step's requests by the OpenAI client in threads, which keeps
 nothing, and a second build, which finds every reply and asks nothing. Memory is that of the process that builds.
@@ -9,7 +7,6 @@ nothing, and a second build, which finds every reply and asks nothing. Memory is
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
@@ -23,6 +20,7 @@ from pathlib import Path
 from unittest import mock
 
 import yaml
+from measuring import Options, print_ratio
 
 from lmms_eval_tasks.build.engine import asking as asking_module
 from lmms_eval_tasks.build.engine.asking import Asking
@@ -133,10 +131,10 @@ def ask_plainly(url: str, rows: int, in_flight: int) -> None:
 
 def main() -> None:
     """Print the times, the ratios to the bound, and the memory."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5000)
-    parser.add_argument("--in-flight", type=int, default=32)
-    parser.add_argument("--latency", type=float, default=0.05)
+    parser = Options(__doc__)
+    parser.add_size("--rows", 5000, 40)
+    parser.add_size("--in-flight", 32, 8, "requests at a time")
+    parser.add_size("--latency", 0.05, 0.01, "seconds")
     arguments = parser.parse_args()
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(arguments.latency, theirs), daemon=True)
@@ -156,12 +154,12 @@ def main() -> None:
             start = time.perf_counter()
             built = build(config, Path(folder) / "out")
             taken = time.perf_counter() - start
-            print(f"{name}: {taken:.2f} s, {taken / bound:.2f} of the bound; {built.summary}")
+            print_ratio(taken / bound, f"{name} {taken:.2f} s; {built.summary}")
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         start = time.perf_counter()
         ask_plainly(url, arguments.rows, arguments.in_flight)
         taken = time.perf_counter() - start
-        print(f"OpenAI client in threads, nothing kept: {taken:.2f} s, {taken / bound:.2f} of the bound")
+        print_ratio(taken / bound, f"OpenAI client in threads, nothing kept: {taken:.2f} s")
         print(f"memory of the builds: {memory:.0f} MB")
     server.terminate()
 

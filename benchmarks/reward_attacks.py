@@ -1,27 +1,24 @@
 """Do the rewards over a causal graph pay only for what is true? They are attacked with answers that are not.
 
-    python benchmarks/reward_attacks.py [--samples 261] [--seed 1]
-
 Each policy answers every question of tests/train/rewards/ordered_answers*.json to which the causal reward applies.
 Policies that know nothing have the question and the clip's actions in order of time, but not its links; those that end
 wrongly know all and conclude otherwise; those that invent know all and speak of things that are not in the clip. Beside
 them stand an honest policy, which says what the question needs, and the same with noise: each claim is exchanged with a
 wrong one by chance. Printed are the mean and maximum of each reward, and the share above 0.5 and 0.9. Ends with exit
-code 1 where a bound of `broken_bounds` is broken.
+code 1 where a bound of `broken_bounds` is broken; those on means hold over fifty questions, not over one.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, permutations
-from pathlib import Path
 from statistics import fmean
 
 import networkx as nx
+from measuring import SUPPORT, Options, print_ratio
 
 from lmms_eval_tasks.train.rewards.causal import causal_reward, claimed_links, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward
@@ -30,7 +27,6 @@ from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, read_ans
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.train.rewards.visual import visual_reward
 
-ROOT = Path(__file__).parents[1]
 REWARDS = {"causal": causal_reward, "visual": visual_reward, "graph": graph_reward}
 NOISE = (0.15, 0.35, 0.6)
 """By how much chance each claim of the noisy policies is exchanged."""
@@ -507,34 +503,41 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
 
 def samples_of_tests() -> list[RewardSample]:
     """The questions of the tests to which the causal reward applies; others are left out of a training."""
-    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    sys.path.insert(0, str(SUPPORT))
     from ordered_answers import HELD_OUT, ORDERED, read_samples
 
     return [sample for sample in (*read_samples(ORDERED), *read_samples(HELD_OUT)) if has_more_to_say(sample)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=int)
+    parser = Options(__doc__)
+    parser.add_size("--every", 1, 5, "one in so many of the questions")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    samples = samples_of_tests()[: options.samples]
+    samples = samples_of_tests()[:: options.every]
     print(f"{len(samples)} questions")
     print(f"{'':34}{'':8} mean   max  >0.5  >0.9")
-    broken = []
+    broken, all_earned = [], {}
     for kind, policies in POLICIES.items():
         print(kind)
         for name, policy in policies.items():
-            earned = earnings(policy, samples, options.seed)
+            all_earned[name] = earned = earnings(policy, samples, options.seed)
             for at, (reward, one) in enumerate(earned.items()):
                 print(
                     f"  {name if at == 0 else '':38} {reward:7} {one.mean:5.2f} {one.highest:5.2f} "
                     f"{one.above_half:5.0%} {one.above_nine_tenths:5.0%}"
                 )
             broken += [f"{name}: {text}" for text in broken_bounds(kind, name, earned)]
-    means = [earnings(policy, samples, options.seed)["graph"].mean for policy in (honest, *NOISES.values())]
-    if means != sorted(means, reverse=True):
-        broken.append(f"noise does not lower the reward: {means}")
+    for reward in REWARDS:
+        means = [all_earned[name][reward].mean for name in (*POLICIES[HONEST], *NOISES)]
+        if any(better <= worse for better, worse in pairwise(means)):
+            broken.append(f"noise does not lower {reward}: {means}")
+    for kind in (KNOWS_NOTHING, ENDS_WRONGLY, INVENTS):
+        name = max(POLICIES[kind], key=lambda name: all_earned[name]["causal"].mean)
+        print_ratio(
+            all_earned[name]["causal"].mean / all_earned["honest"]["causal"].mean,
+            f"mean causal reward of {name!r}, which {kind}, the most of {len(POLICIES[kind])}, by the honest answer's",
+        )
     print("\n".join(broken) or "no bound is broken")
     raise SystemExit(bool(broken))
 

@@ -1,7 +1,5 @@
 """Does SFT by our command and the real ms-swift learn what it is shown, and do exported weights say it in lmms-eval?
 
-    OMP_NUM_THREADS=2 python benchmarks/sft_overfit.py --env .train-venv [--tuners full,lora] [--keep DIR]
-
 A tiny random video model is trained on eight questions of CounterVQA's sample, two of each of four clips, one of which
 is answered with yes and the other with no. Printed are the accuracy of tokens in training, and how many of the eight
 answers come out letter for letter: by greedy decoding in lmms-eval, with the exported weights and frames as large as in
@@ -10,7 +8,6 @@ training, and with lmms-eval's own size of frames. The same command with the fol
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -20,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from swift_trainings import FRAMES, SHOWN, pairs_of, run, tiny_model, write_set
+from measuring import Options, print_ratio
+from swift_trainings import FRAMES, SHOWN, add_environment, check_environment, pairs_of, run, tiny_model, write_set
 
 from lmms_eval_tasks.train.stages.configuration import LEAST_TOKENS, SIDE
 from lmms_eval_tasks.train.stages.curves import read_curves
@@ -66,11 +64,14 @@ def answers(folder: Path, home: Path, weights: Path, more: str) -> dict[str, str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--env", type=Path, required=True)
-    parser.add_argument("--tuners", default="full,lora")
+    parser = Options(__doc__)
+    add_environment(parser)
+    parser.add_size("--tuners", "full,lora", "full")
+    parser.add_size("--steps", 1.0, 0.01, "part of those that each tuner needs")
+    parser.add_size("--evaluations", 2, 0, "in lmms-eval, the first with frames as large as in training")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
+    check_environment(options.env)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="sft_overfit"))
     source, model = folder / "eight", folder / "model"
     if not source.exists():
@@ -82,13 +83,13 @@ def main() -> None:
     for tuner in options.tuners.split(","):
         started = time.monotonic()
         out, weights = folder / tuner, folder / f"weights_{tuner}"
-        log = out.with_suffix(".log")
+        log, steps = out.with_suffix(".log"), str(max(2, round(options.steps * STEPS[tuner])))
         run(
             log, home, "train", "countervqa", "sft", "--source", source, "--out", out, "--env", options.env,
             "--model", model, *SHOWN, *OPTIONS, *TUNERS[tuner],
-            "--max_steps", str(STEPS[tuner]), "--save_steps", str(STEPS[tuner]),
+            "--max_steps", steps, "--save_steps", steps,
         )  # fmt: skip
-        if not weights.exists():
+        if options.evaluations and not weights.exists():
             run(log, home, "train", "countervqa", "export", out, "--out", weights, "--env", options.env)
         loss = list(read_curves(log_path(out))["loss"].values())
         logged = [json.loads(line) for line in log_path(out).read_text(encoding="utf-8").splitlines()]
@@ -97,15 +98,18 @@ def main() -> None:
         rows = [json.loads(line) for line in (out / "sft.jsonl").read_text(encoding="utf-8").splitlines()]
         ids = [json.loads(line)["id"] for line in (source / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
         wanted = {item: row["messages"][1]["content"] for item, row in zip(ids, rows, strict=True)}
-        print(
-            f"{tuner}: {len(loss)} steps, loss {loss[0]:.2f} to {loss[-1]:.4f}, token accuracy {accuracies[-1]:.4f}, "
-            f"1 from step {first} on ({time.monotonic() - started:.0f} s)",
-            flush=True,
+        print_ratio(
+            accuracies[-1],
+            f"{tuner}, token accuracy in training, 1 from step {first} on, {len(loss)} steps, loss {loss[0]:.2f} to "
+            f"{loss[-1]:.4f} ({time.monotonic() - started:.0f} s)",
         )
-        for name, more in (("frames as in training", f",{AS_TRAINED}"), ("lmms-eval's own size of frames", "")):
+        shown = ("frames as in training", f",{AS_TRAINED}"), ("lmms-eval's own size of frames", "")
+        for name, more in shown[: options.evaluations]:
             given = answers(folder / f"out_{tuner}_{len(more)}", tested, weights, more)
             right = [item for item in wanted if given[item] == wanted[item]]
-            print(f"    {name}: {len(right)} of {len(wanted)} answers letter for letter", flush=True)
+            print_ratio(
+                len(right) / len(wanted), f"{tuner}, {name}, {len(right)} of {len(wanted)} answers letter for letter"
+            )
             for item in wanted:
                 if item not in right:
                     print(f"        {item}: {given[item][:80]!r} for {wanted[item]!r}", flush=True)

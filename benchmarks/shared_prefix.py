@@ -1,7 +1,5 @@
 """How long all questions about a clip take with `shared_prefix`, beside lmms-eval's own adapter on the same weights.
 
-python benchmarks/shared_prefix.py [--cuda] [--questions 2,6] [--frames 16] [--clips N] [--batch N]
-
 Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
 their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
 bound, which decodes, encodes and reads each clip once and computes nothing else but each question's tokens and the new
@@ -12,27 +10,24 @@ is the peak of the process, or of the device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import Options, in_own_process, print_ratio
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.world.video import write_clip
 
 NEW_TOKENS = 8
-HEIGHT, WIDTH, FPS = 420, 560, 8
-PIXELS = HEIGHT * WIDTH
+FPS = 8
 QUESTION = "Number {number}: which of these would have happened if the red box had not been there, {letters}?"
 ARMS = ("host", "safe", "fast", "bound")
 ROPE = {"rope_type": "default", "rope_theta": 1_000_000.0}
@@ -63,6 +58,12 @@ CUDA = {
 """The shape of Qwen2.5-VL-7B-Instruct, as its configuration has it."""
 
 
+def shape_of(options: Any) -> tuple[int, int]:
+    """Height and width of a frame."""
+    height, width = map(int, options.size.split("x"))
+    return height, width
+
+
 def chat_of(doc: dict[str, str]) -> list[dict[str, Any]]:
     content = [{"type": "video", "url": doc["clip"]}, {"type": "text", "text": doc["question"]}]
     return [{"role": "user", "content": content}]
@@ -88,10 +89,12 @@ def make_requests(clips: Sequence[Path], questions: int) -> tuple[list[Any], dic
     return requests, {"task": {"test": docs}}
 
 
-def load(arm: str, checkpoint: Path, frames: int, batch: int, cuda: bool) -> Any:
+def load(arm: str, checkpoint: Path, options: Any) -> Any:
     """The model of one of the four."""
+    cuda = options.cuda
     device, dtype = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
-    sizes = {"max_num_frames": frames, "min_pixels": PIXELS, "max_pixels": PIXELS, "batch_size": batch}
+    pixels = shape_of(options)[0] * shape_of(options)[1]
+    sizes = {"max_num_frames": options.frames, "min_pixels": pixels, "max_pixels": pixels, "batch_size": options.batch}
     if arm == "host":
         from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
 
@@ -135,7 +138,7 @@ def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
 
 def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, options: Any) -> dict[str, Any]:
     """Answers, seconds, and peak memory in GB, of one of the four in this process."""
-    model = load(arm, checkpoint, options.frames, options.batch, options.cuda)
+    model = load(arm, checkpoint, options)
     requests, model.task_dict = make_requests(clips, questions)
     ask: Callable[[Sequence[Any]], list[Any]] = model.generate_until
     if arm == "bound":
@@ -161,25 +164,22 @@ def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, o
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Options(__doc__)
     parser.add_argument("--cuda", action="store_true", help="Qwen2.5-VL-7B's shape on a GPU")
-    parser.add_argument("--questions", default="2,6", help="questions a clip")
-    parser.add_argument("--frames", type=int, default=16)
-    parser.add_argument("--clips", type=int, default=2)
+    parser.add_size("--questions", "2,6", "2", "questions a clip")
+    parser.add_size("--frames", 16, 4)
+    parser.add_size("--size", "420x560", "56x56", "height and width of a frame")
+    parser.add_size("--clips", 2, 1)
     parser.add_argument("--batch", type=int, default=1, help="requests that are answered at once")
-    parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.arm:
-        clips = sorted(options.folder.glob("*.mp4"))
-        measured = run_arm(options.arm, options.folder / "model", clips, int(options.questions), options)
-        (options.folder / "measured.json").write_text(json.dumps(measured))
-        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_tiny_vlm(folder / "model", **(CUDA if options.cuda else CPU))  # type: ignore[arg-type]
+        shape = {} if options.tiny else CUDA if options.cuda else CPU
+        # No network may run here before the processes of the four: threads do not outlive a fork.
+        in_own_process(partial(write_tiny_vlm, folder / "model", **shape), cuda=options.cuda)
+        height, width = shape_of(options)
         for number in range(options.clips):
-            picture = np.random.default_rng(number).integers(0, 255, (HEIGHT // 14, WIDTH // 14, 3), dtype=np.uint8)
+            picture = np.random.default_rng(number).integers(0, 255, (height // 14, width // 14, 3), dtype=np.uint8)
             picture = picture.repeat(14, axis=0).repeat(14, axis=1)
             film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * 2)])
             write_clip(folder / f"{number}.mp4", film, FPS)
@@ -189,12 +189,11 @@ def main() -> None:
 
 def compare(folder: Path, questions: int, options: Any) -> None:
     """Run the four, and print what they took."""
-    passed = ["--questions", str(questions), "--frames", str(options.frames), "--batch", str(options.batch)]
-    measured = {}
-    for arm in ARMS:
-        command = [sys.executable, __file__, "--arm", arm, "--folder", str(folder), *passed]
-        subprocess.run(command + ["--cuda"] * options.cuda, check=True, stderr=subprocess.DEVNULL)
-        measured[arm] = json.loads((folder / "measured.json").read_text())
+    clips = sorted(folder.glob("*.mp4"))
+    measured = {
+        arm: in_own_process(run_arm, arm, folder / "model", clips, questions, options, cuda=options.cuda)
+        for arm in ARMS
+    }
     host, bound = measured["host"], measured["bound"]
     same = {arm: sum(map(str.__eq__, host["answers"], one["answers"])) for arm, one in measured.items()}
     count = len(host["answers"])
@@ -202,10 +201,10 @@ def compare(folder: Path, questions: int, options: Any) -> None:
     for arm, one in measured.items():
         work = one["work"]
         stages = "  ".join(f"{stage} {seconds:.1f}" for stage, seconds in work.get("seconds", {}).items())
-        print(
-            f"  {arm:6} {one['seconds']:7.1f} s  {one['seconds'] / host['seconds']:5.2f} of the host's  "
-            f"{one['seconds'] / bound['seconds']:5.2f} of the bound  memory {one['memory'] / host['memory']:.2f}  "
-            f"same answers {same[arm]}/{count}  {stages}"
+        print_ratio(
+            one["seconds"] / host["seconds"],
+            f"{arm} {one['seconds']:.1f} s, {one['seconds'] / bound['seconds']:.2f} of the bound, memory "
+            f"{one['memory'] / host['memory']:.2f} of the host's, same answers {same[arm]}/{count}  {stages}",
         )
     assert options.cuda or set(same.values()) == {count}, "answers differ"
 

@@ -7,7 +7,10 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from functools import partial
 from pathlib import Path
+
+from measuring import Options, end_without, in_own_process
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
@@ -17,6 +20,18 @@ COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 FRAMES = 4
 SHOWN = ("--model-type", "qwen2_5_vl", "--frames", str(FRAMES), "--torch_dtype", "float32", "--report_to", "none")
 SAMPLE_SEED = 7
+
+
+def add_environment(options: Options) -> None:
+    """Add the option `--env`."""
+    environment = Path(os.environ["TRAIN_ENV"]) if os.environ.get("TRAIN_ENV") else None
+    options.add_argument("--env", type=Path, default=environment, help="that of `make train-env`; by default TRAIN_ENV")
+
+
+def check_environment(environment: Path | None) -> None:
+    """End where no environment is named."""
+    if environment is None:
+        end_without("TRAIN_ENV names no environment with ms-swift: make train-env")
 
 
 def write_set(folder: Path, clips: int) -> Path:
@@ -40,7 +55,7 @@ def pairs_of(source: Path, folder: Path) -> Path:
 
 def tiny_model(folder: Path, seed: int) -> Path:
     """A random video model with the released tokenizer's ids."""
-    return write_tiny_vlm(folder, seed, released_ids=True)
+    return Path(in_own_process(partial(write_tiny_vlm, folder, seed, released_ids=True)))
 
 
 def run(log: Path, home: Path, *words: str | Path) -> None:

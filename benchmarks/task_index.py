@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
+
+from measuring import Options, print_ratio
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often each index is built, in turn")
+    parser = Options(__doc__)
+    parser.add_size("--rounds", 5, 1, "how often each index is built, in turn")
     rounds = parser.parse_args().rounds
 
     started = time.perf_counter()
@@ -38,7 +39,7 @@ def main() -> None:
     start = importing + index["host"]
     print(f"host's own start: import {importing:.2f} s + index of {found['host']:,} names {index['host']:.2f} s")
     print(f"with our tasks:   index of {found['ours']:,} names {index['ours']:.2f} s")
-    print(f"added: {added:.3f} s, {100 * added / start:.1f}% of the host's own start (median of {rounds} rounds)")
+    print_ratio(added / start, f"added {added:.3f} s, the host's own start {start:.2f} s (median of {rounds} rounds)")
 
 
 if __name__ == "__main__":

@@ -2,16 +2,13 @@
 
 The official interface asks for one loss per timestep and direction, so that each call decodes the file and encodes its
 windows again, and denoises one noisy clip; captions are kept, as its text encourages. Each schedule runs in a process
-of its own, so that its peak memory is its own. The tiny models come from the tests' folder tests/support, which this
-script puts on the import path; run it from a checkout.
+of its own, so that its peak of memory is its own.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import SUPPORT, Options, in_own_process, print_ratio
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+sys.path.append(str(SUPPORT))
 
 SCHEDULES = ("official", "ours")
 SECONDS = 3
@@ -70,7 +68,7 @@ def wan_1_3b(device: Any) -> Any:
     )
 
 
-def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
+def build_engine(arguments: argparse.Namespace, folder: Path, schedule: str, batch: int | None) -> Any:
     """The engine of either schedule."""
     import torch
     from tiny_models import BUILDERS, write_tiny_model
@@ -90,9 +88,9 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
         for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
             module.eval().requires_grad_(False)
     else:
-        folder = write_tiny_model(family, Path(arguments.folder) / f"tiny-{family}")
+        weights = write_tiny_model(family, folder / schedule / f"tiny-{family}")
         settings = read_settings(
-            family, {**choices, **BUILDERS[family][1], "pretrained": str(folder), "dtype": "float32"}
+            family, {**choices, **BUILDERS[family][1], "pretrained": str(weights), "dtype": "float32"}
         )
         adapter = load_adapter(settings)
     return Engine(adapter, settings, Placement(device), batch)
@@ -116,15 +114,17 @@ def official_loss(engine: Any, pair: Any) -> tuple[float, float]:
     return float(np.mean([loss.forward for loss in losses])), float(np.mean([loss.backward for loss in losses]))
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(schedule: str, arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Time one schedule over all pairs but the first, which warms up."""
     import torch
 
     from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
 
-    ours = arguments.schedule == "ours"
-    engine = build_engine(arguments, (None if arguments.batch == "auto" else int(arguments.batch)) if ours else 1)
-    files = sorted(Path(arguments.folder).glob("*_forward.mp4"))
+    ours = schedule == "ours"
+    batch = None if arguments.batch == "auto" else int(arguments.batch)
+    engine = build_engine(arguments, folder, schedule, batch if ours else 1)
+    engine.timesteps = engine.timesteps[: arguments.timesteps]
+    files = sorted(folder.glob("*_forward.mp4"))
     pairs = [
         AskedClips.pair(file.name, file, file.with_name(file.name.replace("forward", "backward")), "a square falls")
         for file in files
@@ -148,25 +148,20 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Run both schedules and print what they cost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=6, help="pairs of clips, the first of which only warms up")
+    parser = Options(__doc__)
+    parser.add_size("--pairs", 6, 2, "pairs of clips, the first of which only warms up")
+    parser.add_size("--timesteps", 1000, 2, "the first of the protocol's timesteps, all where it has fewer")
     parser.add_argument("--family", default="wan2.1-1.3b", help="family of the tiny model")
     parser.add_argument("--cuda", action="store_true", help="a model shaped as Wan 2.1 1.3B, in bfloat16 on a GPU")
     parser.add_argument("--batch", default="auto", help="noisy clips at once, for ours")
-    parser.add_argument("--schedule", choices=SCHEDULES, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.schedule:
-        print(json.dumps(run(arguments)))
-        return
-    results = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         size, fps = ((360, 640), 30) if arguments.cuda else ((96, 96), 8)
-        write_clips(Path(folder), arguments.pairs, size, fps)
-        for schedule in SCHEDULES:
-            command = [sys.executable, __file__, *sys.argv[1:], "--schedule", schedule, "--folder", folder]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            results[schedule] = json.loads(done.stdout.splitlines()[-1])
+        write_clips(folder, arguments.pairs, size, fps)
+        results = {
+            schedule: in_own_process(run, schedule, arguments, folder, cuda=arguments.cuda) for schedule in SCHEDULES
+        }
     theirs, ours = results["official"], results["ours"]
     off = np.max(np.abs(np.array(ours["losses"]) / np.array(theirs["losses"]) - 1))
     memory = "GPU memory" if arguments.cuda else "process memory"
@@ -175,9 +170,10 @@ def main() -> None:
             f"{name:9} {result['seconds']:8.3f} s per pair, {3600 / result['seconds']:9,.0f} pairs per hour, "
             f"peak {memory} {result['peak_gib']:.2f} GiB, batch {result['batch']}"
         )
-    print(
-        f"ratio: ours is {theirs['seconds'] / ours['seconds']:.1f} times as fast; "
-        f"losses differ by at most {off:.1e} of themselves"
+    print(f"losses differ by at most {off:.1e} of themselves")
+    print_ratio(
+        ours["seconds"] / theirs["seconds"],
+        f"ours {ours['seconds']:.3f} s a pair, the official schedule {theirs['seconds']:.3f} s",
     )
 
 

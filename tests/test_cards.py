@@ -11,7 +11,8 @@ from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY
+from lmms_eval_tasks.utils.runs.run_card import describe_hazard
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 
@@ -133,7 +134,7 @@ def joined(lines: list[str]) -> str:
 def test_a_report_names_the_hazards_that_apply(tmp_path: Path) -> None:
     card = hazards(first_clip_frames=APPLIES, of_another_version=APPLIES)
     text = joined(call("report", run(tmp_path / "weak", card)))
-    assert f"known hazard: first_clip_frames {describe('first_clip_frames')}" in text
+    assert f"known hazard: first_clip_frames {describe_hazard('first_clip_frames')}" in text
     assert "known hazard: of_another_version This version of lmms-eval-tasks does not know it." in text
     assert "video_as_images" not in text
     whole = call("report", run(tmp_path / "strong", card), "--card")
@@ -150,7 +151,7 @@ def test_a_report_names_the_runs_of_a_hazard(tmp_path: Path) -> None:
     lines = call("report", *runs)
     assert {"known hazard of run 1: first_clip_frames", "known hazard of runs 1, 3: video_as_images"} <= set(lines)
     # The effect stands beneath the hazard, once.
-    assert joined(lines).count(describe("first_clip_frames")) == 1
+    assert joined(lines).count(describe_hazard("first_clip_frames")) == 1
 
 
 def test_runs_that_differ_in_a_hazard_are_said_to(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_runs_that_differ_in_a_hazard_are_said_to(tmp_path: Path) -> None:
     lines = call("compare", *runs)
     start = lines.index("These runs differ in what moves scores, beyond the model:")
     assert lines[start + 1] == "  first_clip_frames: applies against does not apply (known hazards)"
-    assert f"first_clip_frames: {describe('first_clip_frames')}" in joined(lines[start + 2 :])
+    assert f"first_clip_frames: {describe_hazard('first_clip_frames')}" in joined(lines[start + 2 :])
 
 
 @pytest.mark.parametrize("other", [None, CARD, {**CARD, "known hazards": {"first_clip_frames": None}}])

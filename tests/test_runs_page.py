@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.utils.runs.hazards import RunFacts, known_hazards
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Sections
 
 PAGE = ROOT / "docs" / "runs.md"
@@ -47,8 +48,10 @@ def test_every_field_is_on_the_page_and_no_other() -> None:
         fields["task NAME" if section.startswith(TASK) else section] |= set(values)
     page = named_on_page()
     assert {name for name in fields["settings"] if name.startswith("LMMS_EVAL_TASKS_")}
+    facts = RunFacts("any", None, True, lambda package: None, lambda name: None)
     # One field for each entry of a file, to which an entry is added without a change of the page.
     fields[HAZARDS] = {"NAME"}
+    fields["hazard NAME"] = set(known_hazards()["decord_other_frames"].found(facts))
     # Only where a file beside the weights says so.
     fields["model"] |= {"trained on"}
     fields["settings"] = {re.sub("(?<=^LMMS_EVAL_TASKS_).*", "…", name) for name in fields["settings"]}

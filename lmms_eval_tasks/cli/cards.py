@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.output import Output
-from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import (
     HAZARDS,
     CardDifference,
+    Sections,
     Weight,
     applying_hazards,
+    describe_hazard,
     differences,
     summary,
 )
@@ -43,14 +44,15 @@ def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> Non
         output.note("all runs:", style="dim")
         for line in shared:
             output.note(line, style="dim", indent=2)
-    for hazard, places in applying_hazards([run.card for run in runs]).items():
-        print_hazard(output, hazard, _name_runs(places, len(runs)))
+    cards = [run.card for run in runs]
+    for hazard, places in applying_hazards(cards).items():
+        print_hazard(output, hazard, _name_runs(places, len(runs)), cards)
 
 
-def print_hazard(output: Output, name: str, where: str = "") -> None:
+def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sections] = ()) -> None:
     """Name a known hazard, with what it does and, where that is given, to which runs; it stays with the numbers."""
     output.warn(f"known hazard{where}: {name}", style="bold yellow")
-    output.warn(describe(name), style="yellow", indent=2)
+    output.warn(describe_hazard(name, cards), style="yellow", indent=2)
 
 
 def _name_runs(places: Sequence[int], count: int) -> str:
@@ -87,7 +89,7 @@ def print_differences(
         for line in _merged(matters):
             output.warn(line, style="red", indent=2)
         for hazard in (one.field for one in matters if explain and one.section == HAZARDS):
-            output.warn(f"{hazard}: {describe(hazard)}", style="red", indent=2)
+            output.warn(f"{hazard}: {describe_hazard(hazard, cards)}", style="red", indent=2)
     else:
         output.note("These runs were made in the same way and on the same data, as far as their cards know.")
     if models:

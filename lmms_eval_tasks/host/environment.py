@@ -15,11 +15,11 @@ from lmms_eval_tasks import __version__
 
 PACKAGES = (
     "lmms-eval-tasks", "lmms-eval", "torch", "transformers", "accelerate", "datasets", "numpy", "decord", "av",
-    "torchvision", "torchcodec", "qwen-vl-utils", "diffusers",
+    "torchvision", "torchcodec", "qwen-vl-utils", "diffusers", "vllm",
 )  # fmt: skip
 STANDS_IN = {"decord": "adapters of lmms-eval that read clips by it cannot run; our own models read by PyAV"}
 """Packages that can be done without, and what is then otherwise."""
-OPTIONAL_PACKAGES = frozenset({"torchvision", "torchcodec", "qwen-vl-utils", "diffusers"})
+OPTIONAL_PACKAGES = frozenset({"torchvision", "torchcodec", "qwen-vl-utils", "diffusers", "vllm"})
 
 
 class Unknown(Exception):

@@ -11,7 +11,8 @@ from lmms_eval_tasks.host.environment import Unknown, installed_version
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.utils.benchmark.views import Shown
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, FILE, Hazard, RunFacts, applies, known_hazards
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, FILE, RunFacts, applies, known_hazards
+from lmms_eval_tasks.utils.runs.run_card import HAZARD, HAZARDS
 
 HOST_MODELS = "lmms_eval.models."
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}
@@ -22,8 +23,10 @@ NO_VALUE = frozenset({"", "none"})
 
 def hazard_fields(
     evaluation: Evaluation, arguments: Mapping[str, str], batch_size: object
-) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Name of each known hazard, and what finds whether it applies; that may raise, and this does not.
+) -> Iterator[tuple[str, str, Callable[[], str]]]:
+    """Fields of a card, each with its section and what finds it, which may raise; this does not.
+
+    They say of each known hazard whether it applies, then of each that does what of the run it is about.
 
     Args:
         evaluation: The run.
@@ -33,29 +36,38 @@ def hazard_fields(
     try:
         hazards = known_hazards()
     except Exception as error:  # a card never ends a run
-        yield FILE.name, partial(_fail, error)
+        yield HAZARDS, FILE.name, partial(_fail, error)
         return
+    applying: dict[str, dict[str, str]] = {}
     for name, hazard in hazards.items():
-        yield name, partial(_find, hazard, evaluation, arguments, batch_size)
+        try:
+            facts = _facts(evaluation, {"batch_size": str(batch_size), **arguments})
+            if applies(hazard, facts):
+                applying[name] = hazard.found(facts)
+        except Exception as error:  # whatever a fact's finder raises
+            yield HAZARDS, name, partial(_fail, error)
+        else:
+            yield HAZARDS, name, partial(str, APPLIES if name in applying else DOES_NOT_APPLY)
+    for name, found in applying.items():
+        yield from ((f"{HAZARD}{name}", field, partial(str, text)) for field, text in found.items())
 
 
 def _fail(error: Exception) -> str:
     raise error
 
 
-def _find(hazard: Hazard, evaluation: Evaluation, arguments: Mapping[str, str], batch_size: object) -> str:
+def _facts(evaluation: Evaluation, arguments: Mapping[str, str]) -> RunFacts:
     model = evaluation.model
     if model is None:
         raise Unknown("which model ran is not known")
-    facts = RunFacts(
+    return RunFacts(
         adapter=adapter_of(type(model)),
         weights=evaluation.weights.family,
         shows_videos=shows_videos(evaluation),
         version=version_of,
-        argument=lambda name: _argument(model, {"batch_size": str(batch_size), **arguments}, name),
+        argument=partial(_argument, model, arguments),
         reader=evaluation.clip_reader,
     )
-    return APPLIES if applies(hazard, facts) else DOES_NOT_APPLY
 
 
 def adapter_of(kind: type) -> str:

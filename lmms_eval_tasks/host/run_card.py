@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.extractors import extractor_of
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
 from lmms_eval_tasks.utils.runs.trained_on import TRAINED_ON, read_trained_on
 
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -138,8 +138,7 @@ def _fields(source: Source) -> Iterator[Field]:
         yield "denoising", name, partial(measured.__getitem__, name)
     yield from _known_facts("sharing", get_nested_attr(source.model, "facts"))
     yield from _known_facts("throughput", source.evaluation.throughput)
-    hazards = hazard_fields(source.evaluation, source.arguments, source.config.get("batch_size"))
-    yield from ((HAZARDS, name, find) for name, find in hazards)
+    yield from hazard_fields(source.evaluation, source.arguments, source.config.get("batch_size"))
     for name in ("random", "numpy", "torch", "fewshot"):
         yield "seeds", name, partial(config.__getitem__, f"{name}_seed")
     yield from (

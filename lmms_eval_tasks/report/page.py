@@ -25,10 +25,9 @@ from lmms_eval_tasks.utils.reporting.figures.files import page_figures
 from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.reporting.templates import run_badge, script_digest, template_environment
-from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.runs.run_card import applying_hazards
+from lmms_eval_tasks.utils.runs.run_card import applying_hazards, describe_hazard
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
@@ -88,6 +87,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
+    cards = [run.card for run in runs]
     environment = template_environment(ASSETS)
     environment.filters["cell_text"] = cell_text
     return environment.get_template(TEMPLATE).render(
@@ -105,8 +105,8 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
             for number, run in enumerate(runs, start=1)
         ],
         hazards=[
-            ([str(place + 1) for place in held_by], name, describe(name))
-            for name, held_by in applying_hazards([run.card for run in runs]).items()
+            ([str(place + 1) for place in held_by], name, describe_hazard(name, cards))
+            for name, held_by in applying_hazards(cards).items()
         ],
         apart=apart_warnings(runs, only),
         sections=sections,

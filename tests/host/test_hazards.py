@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from lmms_eval_tasks.host.qwen_reader import QwenReader
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, known_hazards
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN
+from lmms_eval_tasks.utils.runs.run_card import HAZARD, HAZARDS, NOT_KNOWN
 
 POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
 QWEN = "lmms_eval.models.chat.qwen2_5_vl"
@@ -215,6 +216,17 @@ def test_every_adapter_of_the_file_is_there() -> None:
     for hazard in known_hazards().values():
         for name in hazard.adapters:
             assert find_spec(f"lmms_eval.models.{name}") is not None, name
+
+
+def test_a_card_says_what_of_the_run_a_hazard_is_about(versions: Callable[..., None]) -> None:
+    versions(transformers="5.23.0", decord="0.6.0")
+    card = card_of(adapter(QWEN, "qwen2_5_vl", batch_size_per_gpu=4))
+    applying = {name for name, value in card[HAZARDS].items() if value == APPLIES}
+    assert {name.removeprefix(HAZARD) for name in card if name.startswith(HAZARD)} == applying
+    found = card[f"{HAZARD}first_clip_frames"]
+    assert found["adapter"] == "chat.qwen2_5_vl" and found["condition"] == "batch_size 4, fps not set"
+    assert re.fullmatch(r"lmms-eval [\d.]+, decord 0\.6\.0", found["versions"])
+    assert found["effect"] == known_hazards()["first_clip_frames"].effect
 
 
 def test_what_cannot_be_tested_is_null_with_its_reason(versions: Callable[..., None]) -> None:

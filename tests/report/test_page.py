@@ -29,8 +29,8 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
@@ -218,7 +218,7 @@ def test_known_hazards_stand_at_the_top(tmp_path: Path) -> None:
     cards = [{HAZARDS: {name: APPLIES}}, {}, {HAZARDS: {name: DOES_NOT_APPLY}}, {HAZARDS: {name: APPLIES}}]
     runs = [replace(read_run(write_run(tmp_path / f"m{n}", strong())), card=card) for n, card in enumerate(cards)]
     (notes,) = re.findall(r"<strong>Known hazard\.</strong> (.*)</p>", build_page(runs))
-    assert notes == f"Runs 1, 4, <code>{name}</code>: {escape(describe(name))}"
+    assert notes == f"Runs 1, 4, <code>{name}</code>: {escape(describe_hazard(name))}"
     assert "Known hazard." not in build_page(runs[1:3])
 
 

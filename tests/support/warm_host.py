@@ -218,6 +218,8 @@ def _run_script(command: list[str]) -> None:
     import runpy
 
     sys.argv = command
+    # As an interpreter that is given a script.
+    sys.path.insert(0, str(Path(command[0]).parent))
     runpy.run_path(command[0], run_name="__main__")
 
 

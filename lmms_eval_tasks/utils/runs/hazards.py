@@ -69,6 +69,14 @@ class ArgumentTest(BaseModel):
         except (TypeError, ValueError):
             raise ValueError(f"Expected {name} to be a number, but got {value!r}.") from None
 
+    def __str__(self) -> str:
+        """What has to hold, to follow the argument's name."""
+        if self.unset is not None:
+            return "not set" if self.unset else "set"
+        if self.none_of is not None:
+            return f"not {' or '.join(str(value).lower() for value in self.none_of)}"
+        return f"above {self.above:g}"
+
 
 class Hazard(BaseModel):
     """One entry; a condition that it does not have always holds.
@@ -101,6 +109,33 @@ class Hazard(BaseModel):
         if not (self.adapters or self.weights or self.readers):
             raise ValueError("Expected adapters, weights or readers, for no hazard is one of every model")
         return self
+
+    def where(self) -> str:
+        """Its conditions as text: `weights qwen2_5_vl; transformers >=5.3.0; fps not set`."""
+        any_of = (("adapter", self.adapters), ("weights", self.weights), ("reader", self.readers))
+        parts = [f"{name} {' or '.join(values)}" for name, values in any_of if values]
+        parts += [f"{package} {specifier}" for package, specifier in self.packages.items()]
+        return "; ".join([*parts, *(f"{name} {test}" for name, test in self.arguments.items())])
+
+    def found(self, facts: RunFacts) -> dict[str, str]:
+        """What a card says of a run to which it applies.
+
+        Returns:
+            ``adapter``, whose code answered, with the kind of weights where that is a condition; ``versions`` of the
+            packages of its conditions, as they are installed; ``condition``, the reader and the arguments that it is
+            about; ``effect`` and ``source``.
+        """
+        versions = [f"{package} {facts.version(package)}" for package in self.packages]
+        reader = [f"reader {facts.reader}"] if self.readers else []
+        values = {name: facts.argument(name) for name in self.arguments}
+        given = [f"{name} {'not set' if value is None else value}" for name, value in values.items()]
+        return {
+            "adapter": f"{facts.adapter}, weights {facts.weights}" if self.weights else facts.adapter,
+            "versions": ", ".join(versions) or "any",
+            "condition": ", ".join([*reader, *given]) or "none",
+            "effect": self.effect,
+            "source": self.source,
+        }
 
 
 @dataclass(frozen=True)
@@ -188,9 +223,3 @@ def read_hazards(path: Path) -> dict[str, Hazard]:
 def known_hazards() -> Mapping[str, Hazard]:
     """The hazards that this version knows, by name."""
     return read_hazards(FILE)
-
-
-def describe(name: str) -> str:
-    """A hazard by the name that a run card has: its effect and source; of one of another version only that."""
-    hazard = known_hazards().get(name)
-    return f"{hazard.effect} Source: {hazard.source}" if hazard else "This version of lmms-eval-tasks does not know it."

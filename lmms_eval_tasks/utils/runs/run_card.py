@@ -13,13 +13,15 @@ from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationE
 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME, SHARD
-from lmms_eval_tasks.utils.runs.hazards import APPLIES
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, known_hazards
 
 CARD = "_run_card.json"
 TASK = "task "
 """A task's section is named after it, with this before."""
 HAZARDS = "known hazards"
 """The section that says of each known hazard whether it applies to the run."""
+HAZARD = "hazard "
+"""The section of a hazard that applies is named after it, with this before."""
 NOT_KNOWN = "not known"
 """The section that says of each field that is null why: `section.field` to the reason."""
 
@@ -65,6 +67,9 @@ _WEIGHTS = {
     ("settings", HOME): Weight.NEVER,
     ("settings", ANSWERS): Weight.NEVER,
     ("settings", SHARD): Weight.NEVER,
+    (HAZARD, "adapter"): Weight.MODEL,
+    (HAZARD, "effect"): Weight.NEVER,
+    (HAZARD, "source"): Weight.NEVER,
     (TASK, "data source"): Weight.NEVER,
     (TASK, "prepared by"): Weight.NEVER,
 }
@@ -136,9 +141,20 @@ def applying_hazards(cards: Sequence[Sections]) -> dict[str, list[int]]:
     return places
 
 
+def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
+    """A hazard's effect and source, of this version or as one of the cards has them; of one of neither only that."""
+    texts = [(hazard.effect, hazard.source) for hazard in known_hazards().values() if hazard.name == name]
+    sections = [card[f"{HAZARD}{name}"] for card in cards if f"{HAZARD}{name}" in card]
+    texts += [(_text(section.get("effect")), _text(section.get("source"))) for section in sections]
+    if not texts:
+        return "This version of lmms-eval-tasks does not know it."
+    effect, source = texts[0]
+    return f"{effect} Source: {source}"
+
+
 def weight_of(section: str, field: str) -> Weight:
     """What it means where runs differ in a field."""
-    section = TASK if section.startswith(TASK) else section
+    section = next((kind for kind in (TASK, HAZARD) if section.startswith(kind)), section)
     return _WEIGHTS.get((section, field), _WEIGHTS.get((section, ""), Weight.MATTERS))
 
 

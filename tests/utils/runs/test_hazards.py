@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import generated_docs
 import pytest
 from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.hazards import FILE, ArgumentTest, Hazard, RunFacts, applies, describe, read_hazards
+from lmms_eval_tasks.utils.runs.hazards import FILE, ArgumentTest, Hazard, RunFacts, applies, read_hazards
+from lmms_eval_tasks.utils.runs.run_card import HAZARD, describe_hazard, differences
 
 ENTRY: dict[str, Any] = {"name": "one", "adapters": ["chat.some"], "effect": "Scores move.", "source": "a file"}
 
@@ -34,8 +36,40 @@ def test_the_file_is_in_the_package_and_its_entries_are_whole() -> None:
     assert FILE.is_file() and len(hazards) >= 3
     for name, entry in hazards.items():
         assert entry.name == name and entry.effect.endswith(".")
-        assert describe(name) == f"{entry.effect} Source: {entry.source}"
-    assert describe("of_another_version") == "This version of lmms-eval-tasks does not know it."
+        assert describe_hazard(name) == f"{entry.effect} Source: {entry.source}"
+    assert describe_hazard("of_another_version") == "This version of lmms-eval-tasks does not know it."
+    card = {f"{HAZARD}of_another_version": {"effect": "Scores move.", "source": "a file"}}
+    assert describe_hazard("of_another_version", [{}, card]) == "Scores move. Source: a file"
+
+
+def test_the_page_has_the_entries() -> None:
+    published = (generated_docs.DOCS / "runs.md").read_text(encoding="utf-8")
+    assert published == generated_docs.write_hazards(), "Run `make docs-files`."
+    assert all(f"| `{name}` | " in published for name in read_hazards(FILE))
+
+
+def test_what_a_card_says_of_one_that_applies() -> None:
+    entry = hazard(
+        weights=["qwen2_vl"], packages={"torch": ">=5"}, arguments={"fps": {"unset": True}, "batch": {"above": 1}}
+    )
+    assert entry.where() == "adapter chat.some; weights qwen2_vl; torch >=5; fps not set; batch above 1"
+    assert entry.found(facts(batch=4)) == {
+        "adapter": "chat.some, weights qwen2_vl",
+        "versions": "torch 5.3.0",
+        "condition": "fps not set, batch 4",
+        "effect": "Scores move.",
+        "source": "a file",
+    }
+    assert hazard().found(facts())["versions"] == "any"
+    assert hazard(arguments={"mode": {"none_of": ["fast", True]}}).where() == "adapter chat.some; mode not fast or true"
+
+
+def test_runs_differ_in_the_versions_that_a_hazard_is_about() -> None:
+    entry = hazard(packages={"torch": ">=5"})
+    old, new = ({f"{HAZARD}one": entry.found(facts(version))} for version in ("5.3.0", "5.4.0"))
+    (found,) = differences([old, new])
+    assert (found.section, found.field, found.text) == ("hazard one", "versions", "torch 5.3.0 against torch 5.4.0")
+    assert differences([old, {f"{HAZARD}one": {**old[f"{HAZARD}one"], "effect": "Other words."}}]) == []
 
 
 @pytest.mark.parametrize(
