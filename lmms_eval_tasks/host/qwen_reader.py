@@ -24,6 +24,8 @@ FALLBACK = "torchvision"
 """What qwen-vl-utils reads by where another reader fails."""
 CHOICE = "FORCE_QWENVL_VIDEO_READER"
 """The variable of the environment by which a user chooses a reader."""
+OPENED = "opened"
+"""Where a video of a message has a clip that is open already, a `PyavFrames`; it is read by that."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class StandIn:
         import torch
         from qwen_vl_utils import vision_process
 
-        reader = PyavFrames(Path(element["video"].removeprefix("file://")))
+        reader = element.get(OPENED) or PyavFrames(Path(element["video"].removeprefix("file://")))
         first, last, count = vision_process.calculate_video_frame_range(element, reader.count, reader.fps)
         number = vision_process.smart_nframes(element, total_frames=count, video_fps=reader.fps)
         positions: list[int] = torch.linspace(first, last, number).round().long().tolist()
@@ -61,6 +63,31 @@ class StandIn:
             "video_backend": PYAV,
         }
         return video, facts, number / count * reader.fps
+
+
+@dataclass(frozen=True)
+class ReadOpened:
+    """In the table of qwen-vl-utils: reads a clip that is open already, and leaves all others to another reader.
+
+    Attributes:
+        other: The reader that stood there.
+    """
+
+    other: Any
+
+    def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
+        """See `StandIn`."""
+        read = StandIn() if OPENED in element else self.other
+        result: tuple[Any, dict[str, Any], float] = read(element)
+        return result
+
+
+def read_opened() -> None:
+    """Let qwen-vl-utils read by `PyavFrames` what a message has as `OPENED`, and everything else as before."""
+    from qwen_vl_utils import vision_process
+
+    readers = vision_process.VIDEO_READER_BACKENDS
+    readers |= {name: ReadOpened(read) for name, read in readers.items() if not isinstance(read, (ReadOpened, StandIn))}
 
 
 @dataclass(frozen=True)

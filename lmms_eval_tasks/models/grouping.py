@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lmms_eval.api.instance import Instance
@@ -14,7 +13,6 @@ from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from PIL.Image import Image
 
 from lmms_eval_tasks.host.padding import is_padding
-from lmms_eval_tasks.utils.data.clips import clip_seconds
 
 
 class ShownVideo(NamedTuple):
@@ -29,12 +27,6 @@ class ShownVideo(NamedTuple):
     path: str
     start: float | None
     end: float | None
-
-    @property
-    def seconds(self) -> float:
-        """How long what is shown is; 0 where the file's header states no length."""
-        length = clip_seconds(Path(self.path)) if Path(self.path).is_file() else None
-        return max(0.0, min(self.end or length, length) - (self.start or 0.0)) if length else 0.0
 
 
 class ShownMedia(NamedTuple):
