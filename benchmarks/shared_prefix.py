@@ -1,12 +1,13 @@
 """How long all questions about a clip take with `shared_prefix`, beside lmms-eval's own adapter on the same weights.
 
-python benchmarks/shared_prefix.py [--cuda] [--questions 2,6] [--frames 16] [--clips N] [--batch N]
+python benchmarks/shared_prefix.py [--cuda] [--tiny] [--questions 2,6] [--frames 16] [--clips N] [--batch auto|N]
 
 Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
 their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
-bound, which decodes, encodes and reads each clip once and computes nothing else but each question's tokens and the new
-tokens of its answer, in a plain loop without `generate`. On a CPU times are processor time, all threads together, so
-that other programs do not matter; with --cuda they are wall-clock time, for Qwen2.5-VL-7B's shape in bfloat16. Memory
+bound, which decodes, encodes and reads each clip once and computes nothing else but the questions' tokens and the new
+tokens of their answers, for all questions of a clip at once, in a plain loop without `generate`. Clips are films of
+2.1 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times are
+processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time, for Qwen2.5-VL-7B's shape in bfloat16. Memory
 is the peak of the process, or of the device.
 """
 
@@ -32,7 +33,12 @@ from lmms_eval_tasks.sample.world.video import write_clip
 
 NEW_TOKENS = 8
 HEIGHT, WIDTH, FPS = 420, 560, 8
+SCALE = 3
+"""How many times as high and as wide a film is as it is shown."""
+FILM = 5
+"""How many times as many frames a film has as are shown."""
 PIXELS = HEIGHT * WIDTH
+SHOWN_TINY = 84, 112
 QUESTION = "Number {number}: which of these would have happened if the red box had not been there, {letters}?"
 ARMS = ("host", "safe", "fast", "bound")
 ROPE = {"rope_type": "default", "rope_theta": 1_000_000.0}
@@ -46,6 +52,13 @@ CPU = {
         "depth": 8, "hidden_size": 512, "intermediate_size": 1536, "num_heads": 8, "out_hidden_size": 1024,
         "fullatt_block_indexes": [3, 7],
     },
+    "dtype": "float32",
+}  # fmt: skip
+TINY = {
+    "language": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+                 "num_key_value_heads": 2, "rope_parameters": {**ROPE, "mrope_section": [2, 3, 3]}},
+    "vision": {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 2, "out_hidden_size": 64,
+               "fullatt_block_indexes": [1]},
     "dtype": "float32",
 }  # fmt: skip
 CUDA = {
@@ -88,54 +101,62 @@ def make_requests(clips: Sequence[Path], questions: int) -> tuple[list[Any], dic
     return requests, {"task": {"test": docs}}
 
 
-def load(arm: str, checkpoint: Path, frames: int, batch: int, cuda: bool) -> Any:
+def load(arm: str, checkpoint: Path, frames: int, batch: str, cuda: bool, pixels: int) -> Any:
     """The model of one of the four."""
     device, dtype = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
-    sizes = {"max_num_frames": frames, "min_pixels": PIXELS, "max_pixels": PIXELS, "batch_size": batch}
+    sizes = {"max_num_frames": frames, "min_pixels": pixels, "max_pixels": pixels}
     if arm == "host":
         from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
 
-        model = Qwen2_5_VL(str(checkpoint), device=device, device_map=device, attn_implementation="sdpa", **sizes)
+        model = Qwen2_5_VL(
+            str(checkpoint), device=device, device_map=device, attn_implementation="sdpa", batch_size=1, **sizes
+        )
         if not cuda:
             model._model = model._model.float()
         return model
     from lmms_eval_tasks.models.shared_prefix import SharedPrefix
 
     mode = "fast" if arm == "bound" else arm
-    return SharedPrefix(str(checkpoint), mode=mode, dtype=dtype, device=device, attn_implementation="sdpa", **sizes)
+    return SharedPrefix(
+        str(checkpoint), mode=mode, dtype=dtype, device=device, attn_implementation="sdpa", batch_size=batch, **sizes
+    )
 
 
 def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
-    """The lower bound: read each clip once, and compute only the tokens of each question and of its answer."""
+    """The lower bound: read each clip once, and compute only the tokens of its questions and answers, all at once."""
     from lmms_eval_tasks.models.grouping import group_by_clip
-    from lmms_eval_tasks.models.shared_prefix.positions import find_positions
+    from lmms_eval_tasks.models.shared_prefix.sharing import SharedQuestion, join, width_of
 
     sharer, answers = model._sharer, [""] * len(requests)
     for group in group_by_clip(requests, model.task_dict):
         clip = sharer.encode(model._inputs.process([question.read() for question in group.questions]))
         prefix = sharer.read_prefix(clip)
-        for question, text in zip(group.questions, clip.texts, strict=True):
-            inputs = {**clip.known, **{name: value.to(sharer.device) for name, value in text.text.items()}}
-            positions = find_positions(model.model, inputs, sharer.positions)
-            cache, tokens = prefix.copy(1), []
-            step, places = inputs["input_ids"][:, prefix.length :], positions[..., prefix.length :]
-            with torch.no_grad():
-                for _ in range(NEW_TOKENS):
-                    output = model.model(
-                        input_ids=step, position_ids=places, past_key_values=cache, use_cache=True, logits_to_keep=1
-                    )
-                    step = output.logits[:, -1:].argmax(-1)
-                    places = places[..., -1:] + 1
-                    tokens.append(int(step))
-                    if tokens[-1] == model.tokenizer.eos_token_id:
-                        break
-            answers[question.place] = model.tokenizer.decode(tokens, skip_special_tokens=True)
+        rows = [SharedQuestion(clip, prefix, text) for text in clip.texts]
+        filled = [sharer._fill(row, prefix.length, width_of(rows)) for row in rows]
+        ids, masks, positions = (
+            torch.cat(parts, dim=-2 if parts[0].ndim > 2 else 0) for parts in zip(*filled, strict=True)
+        )
+        cache, tokens = join([prefix] * len(rows)), []
+        # What fills up a shorter question stands before its own tokens, so that the last is the last of all.
+        step, places = ids[:, prefix.length :], positions[..., prefix.length :]
+        with torch.no_grad():
+            for _ in range(NEW_TOKENS):
+                output = model.model(
+                    input_ids=step, attention_mask=masks, position_ids=places, past_key_values=cache, use_cache=True,
+                    logits_to_keep=1,
+                )  # fmt: skip
+                step = output.logits[:, -1:].argmax(-1)
+                places, masks = places[..., -1:] + 1, torch.cat([masks, masks[:, -1:]], dim=-1)
+                tokens.append(step)
+        for question, row in zip(group.questions, torch.cat(tokens, dim=1), strict=True):
+            answers[question.place] = model._read_tokens(row).text
     return answers
 
 
 def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, options: Any) -> dict[str, Any]:
     """Answers, seconds, and peak memory in GB, of one of the four in this process."""
-    model = load(arm, checkpoint, options.frames, options.batch, options.cuda)
+    pixels = SHOWN_TINY[0] * SHOWN_TINY[1] if options.tiny else PIXELS
+    model = load(arm, checkpoint, options.frames, options.batch, options.cuda, pixels)
     requests, model.task_dict = make_requests(clips, questions)
     ask: Callable[[Sequence[Any]], list[Any]] = model.generate_until
     if arm == "bound":
@@ -163,10 +184,11 @@ def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, o
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuda", action="store_true", help="Qwen2.5-VL-7B's shape on a GPU")
+    parser.add_argument("--tiny", action="store_true", help="a tiny model and small clips, to see that it runs")
     parser.add_argument("--questions", default="2,6", help="questions a clip")
     parser.add_argument("--frames", type=int, default=16)
     parser.add_argument("--clips", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=1, help="requests that are answered at once")
+    parser.add_argument("--batch", default="auto", help="questions that `shared_prefix` answers at once")
     parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -177,11 +199,13 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_tiny_vlm(folder / "model", **(CUDA if options.cuda else CPU))  # type: ignore[arg-type]
+        shape = TINY if options.tiny else CUDA if options.cuda else CPU
+        write_tiny_vlm(folder / "model", **shape)  # type: ignore[arg-type]
+        height, width = SHOWN_TINY if options.tiny else (HEIGHT, WIDTH)
         for number in range(options.clips):
-            picture = np.random.default_rng(number).integers(0, 255, (HEIGHT // 14, WIDTH // 14, 3), dtype=np.uint8)
-            picture = picture.repeat(14, axis=0).repeat(14, axis=1)
-            film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * 2)])
+            picture = np.random.default_rng(number).integers(0, 255, (height // 14, width // 14, 3), dtype=np.uint8)
+            picture = picture.repeat(14 * SCALE, axis=0).repeat(14 * SCALE, axis=1)
+            film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * FILM)])
             write_clip(folder / f"{number}.mp4", film, FPS)
         for questions in map(int, options.questions.split(",")):
             compare(folder, questions, options)
@@ -189,11 +213,12 @@ def main() -> None:
 
 def compare(folder: Path, questions: int, options: Any) -> None:
     """Run the four, and print what they took."""
-    passed = ["--questions", str(questions), "--frames", str(options.frames), "--batch", str(options.batch)]
+    passed = ["--questions", str(questions), "--frames", str(options.frames), "--batch", options.batch]
+    passed += ["--cuda"] * options.cuda + ["--tiny"] * options.tiny
     measured = {}
     for arm in ARMS:
         command = [sys.executable, __file__, "--arm", arm, "--folder", str(folder), *passed]
-        subprocess.run(command + ["--cuda"] * options.cuda, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
         measured[arm] = json.loads((folder / "measured.json").read_text())
     host, bound = measured["host"], measured["bound"]
     same = {arm: sum(map(str.__eq__, host["answers"], one["answers"])) for arm, one in measured.items()}

@@ -201,9 +201,8 @@ class SharedPrefix(OwnModel):
                 if not isinstance(clip, ReadClip):
                     yield clip or []
                     continue
-                if waiting and not self._batching.go_together(
-                    [*waiting, clip], self._arguments(waiting[0].group.questions[0])
-                ):
+                arguments = self._arguments(group.questions[0])
+                if waiting and not self._batching.go_together([*waiting, clip], arguments):
                     yield from self._answer(waiting)
                     waiting = []
                 if clip.prefix is None:
