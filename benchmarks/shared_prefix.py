@@ -6,9 +6,9 @@ Each of the four runs in a process of its own, one after the other, on the same 
 their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
 bound, which decodes, encodes and reads each clip once and computes nothing else but the questions' tokens and the new
 tokens of their answers, for all questions of a clip at once, in a plain loop without `generate`. Clips are films of
-2.1 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times are
-processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time, for Qwen2.5-VL-7B's shape in bfloat16. Memory
-is the peak of the process, or of the device.
+2.1 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times
+are processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time,
+for Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip
 from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ class SampledVideo:
 
 
 def read_video(
-    path: Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
+    path: str | Path,
+    sampling: VideoSampling,
+    start: float | None = None,
+    end: float | None = None,
+    room: ClipRoom | None = None,
 ) -> SampledVideo:
     """Decode a clip.
 
@@ -93,11 +97,12 @@ def read_video(
         sampling: Which frames, of what size.
         start: The first second that is shown; by default the beginning.
         end: The last; by default the end.
+        room: Its room among those that are decoded; None where it is decoded alone.
 
     Raises:
         UnreadableClip: where it cannot be decoded, or states no rate.
     """
-    reader = PyavFrames(path)
+    reader = OpenClip(Path(path), room)
     if reader.fps <= 0:
         raise UnreadableClip(f"Expected {path} to state how many frames a second it has, but it does not.")
     first = min(int((start or 0) * reader.fps), reader.count - 1)
@@ -105,6 +110,8 @@ def read_video(
     count = last - first + 1
     positions = sampling.positions(first, count, reader.fps)
     frames = _shrink(reader.read(positions), sampling.max_pixels)
+    if room is not None:
+        room.settle(frames.nbytes)
     metadata = {
         "fps": reader.fps,
         "duration": count / reader.fps,
@@ -112,7 +119,7 @@ def read_video(
         "frames_indices": positions,
         "do_sample_frames": False,
     }
-    named = [FORMAT, content_digest(path), metadata, list(frames.shape)]
+    named = [FORMAT, content_digest(Path(path)), metadata, list(frames.shape)]
     return SampledVideo(frames, metadata, hashlib.sha256(json.dumps(named).encode()).hexdigest())
 
 
