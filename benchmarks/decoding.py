@@ -2,10 +2,10 @@
 
 python benchmarks/decoding.py [--tiny] [--clips N] [--repeats N]
 
-Films are decoded as a model would ask for them: 16 frames, evenly spread. Other programs on the machine do not matter:
+Films are decoded as a model would ask for them: 16 frames, evenly spread. Other programs on the machine matter little:
 Linux says of each worker how long it waited for a core, and that is taken off, so that what is left is what the worker
-did and what it waited for other workers. Where the system does not say, it is the time on the clock. The natural rival is
-one worker, as decoding was before.
+did and what it waited for other workers. Where the system does not say, it is the time on the clock. The natural rival
+is one worker, as decoding was before.
 
 The last lines are of a model that takes 50 ms for an item. It gets as many workers as the arithmetic says, the seconds
 of decoding over those of the model, rounded up, and the share of its time in which it waits for clips is printed, after
@@ -21,7 +21,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -135,9 +135,8 @@ def share_simulated(seconds: Sequence[float], workers: int) -> float:
     return waited / (model - begun)
 
 
-def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: int, folder: Path) -> list[str]:
+def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: int, folder: Path) -> Iterator[str]:
     """A line for each size of picture, and for the model."""
-    printed = []
     for name, size in sizes.items():
         clips = [film(folder / f"{name}.mp4", size, length)] * count
         clip_bytes = FRAMES * size[0] * size[1] * 3
@@ -149,7 +148,7 @@ def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: i
         hours = {workers: statistics.median(one.seconds for one in measured) for workers, measured in arms.items()}
         ratio = max(one.seconds / two.seconds for one, two in zip(arms[1], arms[2], strict=True))
         limited = read_all(clips, 2, LIMIT_CLIPS * clip_bytes)
-        printed.append(
+        yield (
             f"{name} lines: {3600 * count / hours[1]:,.0f} clips an hour with 1 worker, "
             f"{3600 * count / hours[2]:,.0f} with 2: {hours[1] / hours[2]:.2f} times as many, {ratio:.2f} in the best "
             f"repeat; {arms[2][0].most / clip_bytes:.0f} decoded clips in memory at most, and "
@@ -157,12 +156,11 @@ def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: i
         )
         alone = arms[1][0].clips
         workers = math.ceil(statistics.mean(alone) / MODEL_SECONDS)
-        printed.append(
+        yield (
             f"{name} lines: {1000 * statistics.mean(alone):.0f} ms a clip, {1000 * MODEL_SECONDS:.0f} ms an item, "
-            f"{workers} workers on {own_cores()} cores: waited {100 * share_waited(clips, workers):.0f}% of its time by "
-            f"the clock, {100 * share_simulated(alone, workers):.0f}% with a core for each"
+            f"{workers} workers on {own_cores()} cores: waited {100 * share_waited(clips, workers):.0f}% of its time "
+            f"by the clock, {100 * share_simulated(alone, workers):.0f}% with a core for each"
         )
-    return printed
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ class Engine:
                 self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
-    def decode(self, asked: AskedClips, room: ClipRoom | None = None) -> DecodedClips:
+    def read_clips(self, asked: AskedClips, room: ClipRoom | None = None) -> DecodedClips:
         """The frames of an item's clips; for several threads at once.
 
         Args:
@@ -163,14 +163,14 @@ class Engine:
 
         Args:
             asked: The item.
-            decoded: Gives what `decode` does, and raises what that raises; by default that is called.
+            decoded: Gives what `read_clips` does, and raises what that raises; by default that is called.
         """
         if self.lacks_caption(asked):
             message = f"Expected a caption for {asked.item_id}, but got none; or run prompt=null."
             return self.refuse(asked, "no_caption", message)
         try:
             with torch.no_grad():
-                return self._measure(asked, decoded or (lambda: self.decode(asked)))
+                return self._measure(asked, decoded or (lambda: self.read_clips(asked)))
         except tuple(ERROR_KINDS) as error:
             return self.refuse(asked, ERROR_KINDS.get(type(error), "failed"), str(error))
         except Exception as error:

@@ -159,7 +159,7 @@ class VideoDiffusion(RequestModel):
         asked = [self._read_asked(request) for request in requests]
 
         def decode(place: int, room: ClipRoom) -> DecodedClips:
-            return self.engine.decode(asked[place], room)
+            return self.engine.read_clips(asked[place], room)
 
         places = (place for place, request in enumerate(requests) if self._looks_at_clips(request, asked[place]))
         with closing(self._ahead.read(places, decode, self.engine.work)) as readings:
