@@ -89,7 +89,7 @@ class OpenClips:
     """
 
     def __init__(self, room: ClipRoom | None = None) -> None:
-        self._slot = room
+        self._room = room
         self._open: dict[str | Path, OpenClip] = {}
 
     def __getitem__(self, clip: str | Path) -> OpenClip:
@@ -99,7 +99,7 @@ class OpenClips:
             UnreadableClip: it cannot be opened.
         """
         if clip not in self._open:
-            self._open[clip] = OpenClip(Path(str(clip).removeprefix("file://")), self._slot, GROWTH)
+            self._open[clip] = OpenClip(Path(clip), self._room, GROWTH)
         return self._open[clip]
 
 
