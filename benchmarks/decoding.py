@@ -156,10 +156,12 @@ def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: i
         )
         alone = arms[1][0].clips
         workers = math.ceil(statistics.mean(alone) / MODEL_SECONDS)
+        simulated = share_simulated(alone * (1 + 4 * workers // count), workers)
+        by_clock = f"{share_waited(clips, workers):.0%}" if workers < count else "not measured"
         yield (
             f"{name} lines: {1000 * statistics.mean(alone):.0f} ms a clip, {1000 * MODEL_SECONDS:.0f} ms an item, "
-            f"{workers} workers on {own_cores()} cores: waited {100 * share_waited(clips, workers):.0f}% of its time "
-            f"by the clock, {100 * share_simulated(alone, workers):.0f}% with a core for each"
+            f"{workers} workers on {own_cores()} cores: share of its time waited by the clock {by_clock}, with a core for "
+            f"each {simulated:.0%}"
         )
 
 

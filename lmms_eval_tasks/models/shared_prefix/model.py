@@ -262,11 +262,10 @@ class SharedPrefix(OwnModel):
         """The questions whose answers can be generated from what was read for others; says once why others cannot."""
         shareable = []
         for question in questions:
-            reason = why_alone(self._arguments(question))
-            if reason is None:
-                shareable.append(question)
-            else:
+            if reason := why_alone(self._arguments(question)):
                 self._note(f"Prompts are read whole for {reason}.")
+            else:
+                shareable.append(question)
         return shareable
 
     def _arguments(self, question: ClipQuestion) -> dict[str, Any]:
