@@ -160,8 +160,8 @@ def lines(sizes: dict[str, tuple[int, int]], length: int, count: int, repeats: i
         by_clock = f"{share_waited(clips, workers):.0%}" if workers < count else "not measured"
         yield (
             f"{name} lines: {1000 * statistics.mean(alone):.0f} ms a clip, {1000 * MODEL_SECONDS:.0f} ms an item, "
-            f"{workers} workers on {own_cores()} cores: share of its time waited by the clock {by_clock}, with a core for "
-            f"each {simulated:.0%}"
+            f"{workers} workers on {own_cores()} cores: share of its time waited by the clock {by_clock}, with a core "
+            f"for each {simulated:.0%}"
         )
 
 

@@ -1,9 +1,9 @@
 """Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed.
 
-Workers are threads, for FFmpeg and PyAV release Python's lock. Two of them read 1.86 times as many clips of 480 lines as
-one, and 1.80 times as many of 1,080 lines (1.96 and 1.92 at best), on two cores, waiting for a core taken off
-(`benchmarks/decoding.py`); they waited for each other in 1 to 3% of their time. Two processes were no faster. Each worker
-decodes by one thread of FFmpeg.
+Workers are threads, for FFmpeg and PyAV release Python's lock. Two of them read 1.86 times as many clips of 480 lines
+as one, and 1.80 times as many of 1,080 lines (1.96 and 1.92 at best), on two cores, waiting for a core taken off
+(`benchmarks/decoding.py`); they waited for each other in 1 to 3% of their time. Two processes were no faster. Each
+worker decodes by one thread of FFmpeg.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class OpenClip(PyavFrames):
             Stopped: nobody waits for it any longer.
         """
         if self._room is not None:
-            self._room.reserve(int(len(positions) * self.frame_bytes * self._growth))
+            self._room.reserve(int(len(positions) * self._frame_bytes * self._growth))
         return super().read(positions)
 
     def frame(self, position: int) -> object:

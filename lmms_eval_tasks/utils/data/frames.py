@@ -120,7 +120,7 @@ class PyavFrames:
         return frame
 
     @property
-    def frame_bytes(self) -> int:
+    def _frame_bytes(self) -> int:
         """Bytes of a frame as `read` returns it; 0 where the file does not state its size."""
         width, height = self._size or (0, 0)
         return 3 * width * height
