@@ -1,7 +1,5 @@
 """What the ranks of a run cost one another: seconds and bytes, against ranks and clips.
 
-    python benchmarks/ranks.py [--tiny]
-
 Two questions a clip go to the rank that has their clip, and their answers come back, by the code that does it in a run.
 Few ranks are processes that share torch's store. More than a machine holds are threads that share one in memory, whose
 seconds are those of all of them. The rival is torch's `all_gather_object`, by which every rank gets the requests, the
@@ -10,7 +8,6 @@ plan and the answers of all, padded to the largest: its bytes are counted on the
 
 from __future__ import annotations
 
-import argparse
 import math
 import multiprocessing
 import pickle
@@ -24,6 +21,7 @@ from typing import Any, NamedTuple
 
 from lmms_eval.api.instance import Instance
 from loguru import logger
+from measuring import Options, print_ratio
 from torch.distributed import HashStore, TCPStore
 
 from lmms_eval_tasks.host import request_exchange
@@ -33,8 +31,6 @@ from lmms_eval_tasks.host.exchange import Exchange
 
 TASK, QUESTIONS, SECONDS = "task", 2, 10.0
 PROMPT = "What would have happened if the ball had not been pushed? Answer with the letter of one option. " * 8
-PROCESSES, CLIPS = (2, 4, 8), (1_000, 4_000, 16_000)
-THREADS, MANY_CLIPS = (16, 64), (25_000, 100_000)
 
 
 class Cost(NamedTuple):
@@ -153,26 +149,25 @@ def exponent(cells: Mapping[tuple[int, int], float], place: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tiny", action="store_true", help="few ranks and clips, to see that it runs")
-    tiny = parser.parse_args().tiny
-    worlds = (
-        ("processes", (2,) if tiny else PROCESSES, (20, 80) if tiny else CLIPS),
-        ("threads", (3, 6) if tiny else THREADS, (20, 80) if tiny else MANY_CLIPS),
-    )
-    for kind, sizes, counts in worlds:
-        print(f"ranks are {kind}")
-        print(f"{'ranks':>6}{'clips':>9}{'seconds':>10}{'MB a rank':>11}{'of padded':>11}")
+    """Print what was measured."""
+    parser = Options(__doc__)
+    parser.add_size("--processes", "2,4,8", "2", "ranks that are processes")
+    parser.add_size("--clips", "1000,4000,16000", "20,80", "their clips")
+    parser.add_size("--threads", "16,64", "3,6", "ranks that are threads")
+    parser.add_size("--many-clips", "25000,100000", "20,80", "their clips")
+    options = parser.parse_args()
+    worlds = (("processes", options.processes, options.clips), ("threads", options.threads, options.many_clips))
+    for kind, *numbers in worlds:
+        sizes, counts = ([int(number) for number in listed.split(",")] for listed in numbers)
         seconds: dict[tuple[int, int], float] = {}
         received: dict[tuple[int, int], float] = {}
         for size in sizes:
             for clips in counts:
                 costs = measure(size, clips, kind == "processes")
-                spent = [cost.seconds for cost in costs]
-                seconds[size, clips] = max(spent)
+                spent = seconds[size, clips] = max(cost.seconds for cost in costs)
                 most = received[size, clips] = max(cost.received for cost in costs)
-                share = most / padded_bytes(size, clips)
-                print(f"{size:6}{clips:9,}{max(spent):10.2f}{most / 1e6:11.3f}{share:11.4f}")
+                stated = f"{size} {kind}, {clips:,} clips, {most / 1e6:.3f} MB a rank, {spent:.2f} s of a processor"
+                print_ratio(most / padded_bytes(size, clips), stated)
         for name, cells in (("seconds", seconds), ("bytes a rank", received)):
             by_ranks = f"ranks^{exponent(cells, 0):.2f} and " if len(sizes) > 1 else ""
             print(f"{name} grow with {by_ranks}clips^{exponent(cells, 1):.2f}")

@@ -2,10 +2,11 @@
 
 Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
 their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
-bound, which decodes, encodes and reads each clip once and computes nothing else but each question's tokens and the new
-tokens of its answer, in a plain loop without `generate`. On a CPU times are processor time, all threads together, so
-that other programs do not matter; with --cuda they are wall-clock time, for Qwen2.5-VL-7B's shape in bfloat16. Memory
-is the peak of the process, or of the device.
+bound, which decodes, encodes and reads each clip once and computes nothing else but the questions' tokens and the new
+tokens of their answers, for all questions of a clip at once, in a plain loop without `generate`. Clips are films of
+2.1 million pixels a frame, which are decoded whole and shown small, so that they take time to decode. On a CPU times
+are processor time, all threads together, so that other programs do not matter; with --cuda they are wall-clock time,
+for Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from lmms_eval_tasks.sample.world.video import write_clip
 
 NEW_TOKENS = 8
 FPS = 8
+SCALE = 3
+"""How many times as high and as wide a film is as it is shown."""
+FILM = 5
+"""How many times as many frames a film has as are shown."""
 QUESTION = "Number {number}: which of these would have happened if the red box had not been there, {letters}?"
 ARMS = ("host", "safe", "fast", "bound")
 ROPE = {"rope_type": "default", "rope_theta": 1_000_000.0}
@@ -94,45 +99,58 @@ def load(arm: str, checkpoint: Path, options: Any) -> Any:
     cuda = options.cuda
     device, dtype = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
     pixels = shape_of(options)[0] * shape_of(options)[1]
-    sizes = {"max_num_frames": options.frames, "min_pixels": pixels, "max_pixels": pixels, "batch_size": options.batch}
+    sizes = {"max_num_frames": options.frames, "min_pixels": pixels, "max_pixels": pixels}
     if arm == "host":
         from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
 
-        model = Qwen2_5_VL(str(checkpoint), device=device, device_map=device, attn_implementation="sdpa", **sizes)
+        model = Qwen2_5_VL(
+            str(checkpoint), device=device, device_map=device, attn_implementation="sdpa", batch_size=1, **sizes
+        )
         if not cuda:
             model._model = model._model.float()
         return model
     from lmms_eval_tasks.models.shared_prefix import SharedPrefix
 
     mode = "fast" if arm == "bound" else arm
-    return SharedPrefix(str(checkpoint), mode=mode, dtype=dtype, device=device, attn_implementation="sdpa", **sizes)
+    return SharedPrefix(
+        str(checkpoint),
+        mode=mode,
+        dtype=dtype,
+        device=device,
+        attn_implementation="sdpa",
+        batch_size=options.batch,
+        **sizes,
+    )
 
 
 def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
-    """The lower bound: read each clip once, and compute only the tokens of each question and of its answer."""
+    """The lower bound: read each clip once, and compute only the tokens of its questions and answers, all at once."""
     from lmms_eval_tasks.models.grouping import group_by_clip
-    from lmms_eval_tasks.models.shared_prefix.positions import find_positions
+    from lmms_eval_tasks.models.shared_prefix.sharing import SharedQuestion, join, width_of
 
     sharer, answers = model._sharer, [""] * len(requests)
     for group in group_by_clip(requests, model.task_dict):
         clip = sharer.encode(model._inputs.process([question.read() for question in group.questions]))
         prefix = sharer.read_prefix(clip)
-        for question, text in zip(group.questions, clip.texts, strict=True):
-            inputs = {**clip.known, **{name: value.to(sharer.device) for name, value in text.text.items()}}
-            positions = find_positions(model.model, inputs, sharer.positions)
-            cache, tokens = prefix.copy(1), []
-            step, places = inputs["input_ids"][:, prefix.length :], positions[..., prefix.length :]
-            with torch.no_grad():
-                for _ in range(NEW_TOKENS):
-                    output = model.model(
-                        input_ids=step, position_ids=places, past_key_values=cache, use_cache=True, logits_to_keep=1
-                    )
-                    step = output.logits[:, -1:].argmax(-1)
-                    places = places[..., -1:] + 1
-                    tokens.append(int(step))
-                    if tokens[-1] == model.tokenizer.eos_token_id:
-                        break
-            answers[question.place] = model.tokenizer.decode(tokens, skip_special_tokens=True)
+        rows = [SharedQuestion(clip, prefix, text) for text in clip.texts]
+        filled = [sharer._fill(row, prefix.length, width_of(rows)) for row in rows]
+        ids, masks, positions = (
+            torch.cat(parts, dim=-2 if parts[0].ndim > 2 else 0) for parts in zip(*filled, strict=True)
+        )
+        cache, tokens = join([prefix] * len(rows)), []
+        # What fills up a shorter question stands before its own tokens, so that the last is the last of all.
+        step, places = ids[:, prefix.length :], positions[..., prefix.length :]
+        with torch.no_grad():
+            for _ in range(NEW_TOKENS):
+                output = model.model(
+                    input_ids=step, attention_mask=masks, position_ids=places, past_key_values=cache, use_cache=True,
+                    logits_to_keep=1,
+                )  # fmt: skip
+                step = output.logits[:, -1:].argmax(-1)
+                places, masks = places[..., -1:] + 1, torch.cat([masks, masks[:, -1:]], dim=-1)
+                tokens.append(step)
+        for question, row in zip(group.questions, torch.cat(tokens, dim=1), strict=True):
+            answers[question.place] = model._read_tokens(row).text
     return answers
 
 
@@ -170,7 +188,7 @@ def main() -> None:
     parser.add_size("--frames", 16, 4)
     parser.add_size("--size", "420x560", "56x56", "height and width of a frame")
     parser.add_size("--clips", 2, 1)
-    parser.add_argument("--batch", type=int, default=1, help="requests that are answered at once")
+    parser.add_argument("--batch", default="auto", help="questions that `shared_prefix` answers at once")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -180,8 +198,8 @@ def main() -> None:
         height, width = shape_of(options)
         for number in range(options.clips):
             picture = np.random.default_rng(number).integers(0, 255, (height // 14, width // 14, 3), dtype=np.uint8)
-            picture = picture.repeat(14, axis=0).repeat(14, axis=1)
-            film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * 2)])
+            picture = picture.repeat(14 * SCALE, axis=0).repeat(14 * SCALE, axis=1)
+            film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * FILM)])
             write_clip(folder / f"{number}.mp4", film, FPS)
         for questions in map(int, options.questions.split(",")):
             compare(folder, questions, options)

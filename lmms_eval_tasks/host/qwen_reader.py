@@ -8,7 +8,7 @@ Source: vision_process.py of qwen-vl-utils 0.0.14.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 PYAV = "pyav"
@@ -25,6 +24,8 @@ FALLBACK = "torchvision"
 """What qwen-vl-utils reads by where another reader fails."""
 CHOICE = "FORCE_QWENVL_VIDEO_READER"
 """The variable of the environment by which a user chooses a reader."""
+OPENED = "opened"
+"""Where a video of a message has a clip that is open already, a `PyavFrames`; it is read by that."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,7 @@ class StandIn:
         import torch
         from qwen_vl_utils import vision_process
 
-        clip = element["video"]
-        reader = PyavFrames(clip if isinstance(clip, ReorderedClip) else clip.removeprefix("file://"))
+        reader = element.get(OPENED) or PyavFrames(Path(element["video"].removeprefix("file://")))
         first, last, count = vision_process.calculate_video_frame_range(element, reader.count, reader.fps)
         number = vision_process.smart_nframes(element, total_frames=count, video_fps=reader.fps)
         positions: list[int] = torch.linspace(first, last, number).round().long().tolist()
@@ -67,32 +67,28 @@ class StandIn:
 
 
 @dataclass(frozen=True)
-class OrderReader:
-    """A reader of qwen-vl-utils, in whose place ours reads the clips whose frames are to be read in another order.
+class ReadOpened:
+    """In the table of qwen-vl-utils: reads a clip that is open already, and leaves all others to another reader.
 
     Attributes:
-        reader: The reader.
+        other: The reader that stood there.
     """
 
-    reader: Callable[[Mapping[str, Any]], Any]
+    other: Any
 
-    def __call__(self, element: Mapping[str, Any]) -> Any:
+    def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
         """See `StandIn`."""
-        return (StandIn() if isinstance(element["video"], ReorderedClip) else self.reader)(element)
+        read = StandIn() if OPENED in element else self.other
+        result: tuple[Any, dict[str, Any], float] = read(element)
+        return result
 
 
-def accept_orders() -> None:
-    """From now on, qwen-vl-utils reads clips whose frames are to be read in another order; others as before.
-
-    Raises:
-        ImportError, AttributeError: where qwen-vl-utils is not installed, or is built differently.
-    """
+def read_opened() -> None:
+    """Let qwen-vl-utils read by `PyavFrames` what a message has as `OPENED`, and everything else as before."""
     from qwen_vl_utils import vision_process
 
     readers = vision_process.VIDEO_READER_BACKENDS
-    for name in {vision_process.get_video_reader_backend(), FALLBACK} & readers.keys():
-        if not isinstance(readers[name], (StandIn, OrderReader)):
-            readers[name] = OrderReader(readers[name])
+    readers |= {name: ReadOpened(read) for name, read in readers.items() if not isinstance(read, (ReadOpened, StandIn))}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -135,6 +135,10 @@ class RequestModel(OwnModel):
     def answer(self, request: Request) -> str:
         """The response to one request."""
 
+    def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
+        """Responses as they come, in order."""
+        return map(self.answer, requests)
+
     def prepare(self, requests: list[Request]) -> None:
         """Called once with all requests of this rank before the first is answered; on every rank."""
 
@@ -142,10 +146,8 @@ class RequestModel(OwnModel):
         """Answer lmms-eval's requests in order."""
         asked = [self._read(instance) for instance in requests]
         self.prepare(asked)
-        return [
-            self.answer(request)
-            for request in tqdm(asked, desc=type(self).__name__, unit="item", disable=self._rank != 0)
-        ]
+        answers = self.answer_each(asked)
+        return list(tqdm(answers, type(self).__name__, total=len(asked), unit="item", disable=self._rank != 0))
 
     def _read(self, instance: Instance) -> Request:
         prompt, _, doc_to_visual, doc_id, task, split = instance.args

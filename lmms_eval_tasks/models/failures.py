@@ -58,6 +58,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
 
 
+def describe_error(error: Exception) -> str:
+    """An error in one line: its kind, and the first line of what it says."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
 def free_memory() -> None:
     """Give cached device memory back."""
     gc.collect()

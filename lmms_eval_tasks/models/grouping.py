@@ -13,8 +13,6 @@ from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from PIL.Image import Image
 
 from lmms_eval_tasks.host.padding import is_padding
-from lmms_eval_tasks.utils.data.clips import clip_seconds
-from lmms_eval_tasks.utils.data.frame_orders import source_of
 
 
 class ShownVideo(NamedTuple):
@@ -29,13 +27,6 @@ class ShownVideo(NamedTuple):
     path: str
     start: float | None
     end: float | None
-
-    @property
-    def seconds(self) -> float:
-        """How long what is shown is; 0 where the file's header states no length."""
-        file, _ = source_of(self.path)
-        length = clip_seconds(file) if file.is_file() else None
-        return max(0.0, min(self.end or length, length) - (self.start or 0.0)) if length else 0.0
 
 
 class ShownMedia(NamedTuple):

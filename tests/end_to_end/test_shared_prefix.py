@@ -76,10 +76,11 @@ def test_each_clip_and_view_is_encoded_once(ranks: int, asked: Ask, sample_world
     assert card["throughput"]["share of prompt tokens reused in %"] > 25
     assert card["throughput"]["ranks in fast mode"] == ranks
     assert card["throughput"]["questions an hour"] > card["throughput"]["clips an hour"] > 0
-    assert {"seconds decoding", "seconds encoding", "seconds prefilling", "seconds generating"} <= card[
-        "throughput"
-    ].keys()
-    assert card["sharing"] == {"mode": "fast", "why": "as asked", "positions": "library"}
+    stages = ("decoding", "waiting for clips", "encoding", "prefilling", "generating")
+    assert {f"seconds {stage}" for stage in stages} <= card["throughput"].keys()
+    assert card["sharing"] == {
+        "mode": "fast", "why": "as asked", "positions": "library", "attention": "sdpa", "questions at once": "up to 32",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import av
 import fake_vllm
 import numpy as np
 import pytest
@@ -29,7 +30,6 @@ from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip
-from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.runs.hazards import DOES_NOT_APPLY
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS
@@ -159,13 +159,9 @@ def test_a_processor_of_transformers_takes_what_is_sent(build: Callable[..., Any
 def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoded: list[str] = []
-
-    def count(path: str, *arguments: Any) -> Any:
-        decoded.append(path)
-        return read_video(path, *arguments)
-
-    monkeypatch.setattr(shared_vllm, "read_video", count)
+    decoded: list[Path] = []
+    open_file = av.open
+    monkeypatch.setattr(av, "open", lambda path, *rest: (decoded.append(Path(path)), open_file(path, *rest))[1])
     model = build("nframes=4", batch_size=2)
     a, b, c = clips.values()
     asked = [("one", [a]), ("one", [b]), ("one", [c]), ("two", [b]), ("two", [a]), ("one", [a]), ("two", [c])]
@@ -173,8 +169,8 @@ def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     sent = [prompt["prompt"].split("Q:")[1].split("<")[0] for prompt in model.client.prompts]
     assert sent == ["q0", "q4", "q5", "q1", "q3", "q2", "q6"]
     assert [len(call) for call in model.client.sent] == [2, 2, 2, 1]
-    # Each clip is decoded and encoded once, whatever the order in which it was asked about.
-    assert sorted(decoded) == sorted(map(str, clips.values()))
+    # Each clip is opened and encoded once, whatever the order in which it was asked about.
+    assert sorted(decoded) == sorted(clips.values())
     assert len(model.client.encoded) == len(set(model.client.encoded)) == 3
     # Answers are in the order of the requests.
     assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(7)]
@@ -372,8 +368,8 @@ def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
 
 
 def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = PyavFrames(clips["a"])
+    reader = videos.OpenClip(clips["a"])
     reader.fps = 0.0
-    monkeypatch.setattr(videos, "PyavFrames", lambda path: reader)
+    monkeypatch.setattr(videos, "OpenClip", lambda *_: reader)
     with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):
         read_video(clips["a"], VideoSampling())

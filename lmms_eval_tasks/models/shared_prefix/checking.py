@@ -10,7 +10,7 @@ import torch
 
 from lmms_eval_tasks.models.shared_prefix.inputs import ProcessedClip, to_device
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions
-from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
+from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer, SharedQuestion, width_of
 
 QUESTIONS = 2
 """How many of the clip's questions are compared."""
@@ -51,27 +51,33 @@ class ModeComparison:
 
 
 def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> ModeComparison | None:
-    """Compare answers to a clip's first questions; None where these cannot share a prefix."""
+    """Compare answers to a clip's first questions; None where these cannot share a prefix.
+
+    They are answered at once, from a prefix that is one token shorter than that of the last, so that what fills up a
+    batch is compared as well.
+    """
     asked = {**generation, "max_new_tokens": min(TOKENS, generation["max_new_tokens"])}
     asked |= {"return_dict_in_generate": True, "output_logits": True}
     # The work of comparing is not that of answering.
     sharer = PrefixSharer(sharer.model, sharer.positions, sharer.pad)
     encoded = sharer.encode(clip)
-    prefix = sharer.read_prefix(encoded)
+    prefix, shorter = sharer.read_prefix(encoded), sharer.read_prefix(encoded, less=1)
     if prefix is None:
         return None
-    texts = clip.texts[:QUESTIONS]
-    together = sharer.generate_together(encoded, prefix, texts, asked)
-    prompt = max(len(text.ids) for text in texts)
+    rows = [SharedQuestion(encoded, shorter or prefix, text) for text in clip.texts[:QUESTIONS]]
+    rows.append(SharedQuestion(encoded, prefix, clip.texts[0]))
+    together = sharer.generate_together(rows, asked)
+    prompt = width_of(rows)
     distances, same = [0.0], True
-    for row, text in enumerate(texts):
+    for place, row in enumerate(rows):
+        text = row.text
         inputs = to_device({**clip.media, **text.text}, sharer.device)
         if sharer.positions is Positions.REFERENCE:
             inputs["position_ids"] = find_positions(sharer.model, inputs, sharer.positions)
         plain = sharer.model.generate(**inputs, **asked)
-        own, shared = plain.sequences[0, len(text.ids) :], together.sequences[row, prompt:]
+        own, shared = plain.sequences[0, len(text.ids) :], together.sequences[place, prompt:]
         for step, token in enumerate(own):
-            distances.append(_distance(plain.logits[step][0], together.logits[step][row]))
+            distances.append(_distance(plain.logits[step][0], together.logits[step][place]))
             if int(token) != int(shared[step]):
                 same = False
                 break

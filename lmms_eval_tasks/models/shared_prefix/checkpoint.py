@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+import torch
+from transformers.utils import is_flash_attn_2_available
+
 from lmms_eval_tasks.models.shared_prefix.inputs import FAMILIES, FrameSettings, PlainInputs, QwenInputs
 from lmms_eval_tasks.utils.core.problems import InputError
+
+AUTO = "auto"
+FLASH = "flash_attention_2"
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,10 @@ def load_checkpoint(
     Args:
         pretrained: A folder, or a name on the hub.
         revision: Of the checkpoint on the hub.
-        dtype: Type of the weights.
+        dtype: Type of the weights; ``auto`` takes bfloat16, or float16 on a GPU that has no bfloat16.
         device_map: Where they go.
-        attn_implementation: How attention is computed; None leaves it to transformers.
+        attn_implementation: How attention is computed; None takes flash attention on a GPU where it is installed and
+            the model has it, else what transformers takes: sdpa, or eager where the model has no other.
         frames: How clips are sampled.
 
     Raises:
@@ -49,11 +56,22 @@ def load_checkpoint(
     """
     from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
 
-    chosen = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
-    try:
-        model = AutoModelForImageTextToText.from_pretrained(
-            pretrained, revision=revision, dtype=dtype, device_map=device_map, **chosen
+    def load(attention: str | None) -> Any:
+        chosen = {} if attention is None else {"attn_implementation": attention}
+        weights = _choose_dtype(on_gpu) if dtype == AUTO else dtype
+        return AutoModelForImageTextToText.from_pretrained(
+            pretrained, revision=revision, dtype=weights, device_map=device_map, **chosen
         ).eval()
+
+    on_gpu = torch.cuda.is_available() and not _is_cpu(device_map)
+    attention = attn_implementation or (FLASH if on_gpu and is_flash_attn_2_available() else None)
+    try:
+        try:
+            model = load(attention)
+        except (ValueError, ImportError):
+            if attn_implementation or attention is None:
+                raise
+            model = load(None)
         kind = FAMILIES.get(model.config.model_type, PlainInputs)
         is_qwen = issubclass(kind, QwenInputs)
         limits = {"max_pixels": frames.max_pixels, "min_pixels": frames.min_pixels} if is_qwen else {}
@@ -67,3 +85,12 @@ def load_checkpoint(
     if is_qwen and find_spec("qwen_vl_utils") is None:
         raise InputError(f"Clips for {pretrained} are read by qwen-vl-utils.\nRun:  pip install qwen-vl-utils")
     return Checkpoint(model, tokenizer, kind(processor, frames))
+
+
+def _is_cpu(device_map: str | Mapping[str, Any]) -> bool:
+    devices = [device_map] if isinstance(device_map, str) else device_map.values()
+    return all(str(device).startswith("cpu") for device in devices)
+
+
+def _choose_dtype(on_gpu: bool) -> str:
+    return "float16" if on_gpu and not torch.cuda.is_bf16_supported() else "bfloat16"

@@ -7,11 +7,11 @@ family's own processor, so that placeholders and time stamps are exactly its own
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ import torch
 from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
 
-from lmms_eval_tasks.host.qwen_reader import accept_orders
-from lmms_eval_tasks.utils.data.frame_orders import source_of
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.host.qwen_reader import OPENED, read_opened
+from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip, Stopped
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 TEXT = ("input_ids", "attention_mask", "mm_token_type_ids")
 """Names of what a processor returns about a text; all else is about what is shown."""
+GROWTH = 6.0
+"""Bytes that a byte of a frame needs: twice itself while it is decoded, and a number of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,30 @@ class ProcessedClip:
     texts: tuple[ShownText, ...]
 
 
+class OpenClips:
+    """The clips of one group of questions, each opened once.
+
+    Args:
+        room: Their room; None where they are read alone.
+    """
+
+    def __init__(self, room: ClipRoom | None = None) -> None:
+        self._room = room
+        self._open: dict[str | Path, OpenClip] = {}
+
+    def __getitem__(self, clip: str | Path) -> OpenClip:
+        """An open clip.
+
+        Raises:
+            UnreadableClip: it cannot be opened.
+        """
+        if clip not in self._open:
+            self._open[clip] = OpenClip(clip, self._room, GROWTH)
+        return self._open[clip]
+
+
 class PlainInputs:
-    """Any family whose processor takes frames and a chat template.
+    """Any family whose processor takes frames and a chat template; for several threads at once.
 
     Args:
         processor: The family's processor.
@@ -90,26 +113,47 @@ class PlainInputs:
 
     def __init__(self, processor: Any, settings: FrameSettings) -> None:
         self.processor, self.settings = processor, settings
+        self._texts = Lock()
+        """A tokenizer is for one thread at a time."""
 
-    def process(self, questions: Sequence[ChatMessages]) -> ProcessedClip:
+    def process(self, questions: Sequence[ChatMessages], room: ClipRoom | None = None) -> ProcessedClip:
         """Decode and process what questions about one clip show, once, and each question's text.
+
+        Args:
+            questions: The questions.
+            room: The room of what they show; None where nothing else is read.
 
         Raises:
             UnreadableClip: where a clip cannot be decoded.
         """
+        clips, processor = OpenClips(room), self._processor_for_one_clip()
         media: dict[str, Any] = {}
         texts = []
         shown: dict[str, Any] | None = None
-        with self._processing_once():
-            for messages in questions:
-                hf_messages = self.hf_messages(messages)
-                shown = self.load(hf_messages) if shown is None else shown
-                inputs = self.processor(text=[self.render(hf_messages)], **shown, return_tensors="pt")
-                texts.append(ShownText({name: inputs[name] for name in TEXT if name in inputs}))
-                media = media or {name: value for name, value in inputs.items() if name not in TEXT}
+        for messages in questions:
+            hf_messages = self.hf_messages(messages, clips)
+            shown = self.load(hf_messages, clips) if shown is None else shown
+            text = self.render(hf_messages)
+            with self._texts:
+                inputs = processor(text=[text], **shown, return_tensors="pt")
+            texts.append(ShownText({name: inputs[name] for name in TEXT if name in inputs}))
+            media = media or {name: value for name, value in inputs.items() if name not in TEXT}
+        if room is not None:
+            room.settle(sum(value.nbytes for value in media.values() if isinstance(value, torch.Tensor)))
         return ProcessedClip(media, tuple(texts))
 
-    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+    def _processor_for_one_clip(self) -> Any:
+        """The processor, which does the work on pictures and videos once and while other threads use the tokenizer.
+
+        A processor without these methods does it for each question, one thread at a time, which is slow and as right.
+        """
+        processor = copy.copy(self.processor)
+        for name in ("_process_videos", "_process_images"):
+            if hasattr(processor, name):
+                setattr(processor, name, _once(getattr(self.processor, name), self._texts))
+        return processor
+
+    def hf_messages(self, messages: ChatMessages, clips: OpenClips) -> list[dict[str, Any]]:
         """Messages as the chat template takes them."""
         converted: list[dict[str, Any]] = messages.to_hf_messages()
         return converted
@@ -119,7 +163,7 @@ class PlainInputs:
         text: str = self.processor.apply_chat_template(hf_messages, tokenize=False, add_generation_prompt=True)
         return text
 
-    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+    def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
         """Decode what is shown; the processor's arguments beside the text.
 
         Raises:
@@ -130,12 +174,11 @@ class PlainInputs:
         images = [part["image"] for part in parts if part["type"] == "image"]
         shown: dict[str, Any] = {"images": images} if images else {}
         if videos:
-            frames, metadata = zip(*(self._read_frames(video) for video in videos), strict=True)
+            frames, metadata = zip(*(self._read_frames(clips[video]) for video in videos), strict=True)
             shown |= {"videos": list(frames), "video_metadata": list(metadata), "do_sample_frames": False}
         return shown
 
-    def _read_frames(self, clip: str | Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-        reader = PyavFrames(clip)
+    def _read_frames(self, reader: OpenClip) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
         wanted = self.settings.max_num_frames
         if self.settings.fps is not None and reader.fps > 0:
             wanted = min(wanted, max(1, round(reader.count / reader.fps * self.settings.fps)))
@@ -148,29 +191,21 @@ class PlainInputs:
         }
         return reader.read(positions), metadata
 
-    @contextmanager
-    def _processing_once(self) -> Iterator[None]:
-        """As long as it lasts, the processor does the work on pictures and videos once, for they stay the same.
 
-        A processor without these methods does it for each question, which is slow and as right.
-        """
-        names = [name for name in ("_process_videos", "_process_images") if hasattr(self.processor, name)]
-        for name in names:
-            setattr(self.processor, name, _once(getattr(self.processor, name)))
-        try:
-            yield
-        finally:
-            for name in names:
-                delattr(self.processor, name)
+def _once(method: Any, lock: Lock) -> Any:
+    """A method that is called the first time only, and without the lock that its caller holds.
 
-
-def _once(method: Any) -> Any:
-    """A method that is called the first time only; its result is copied, because processors take parts out of it."""
+    Its result is copied, because processors take parts out of it.
+    """
     results: list[Any] = []
 
     def call(*arguments: Any, **named: Any) -> Any:
         if not results:
-            results.append(method(*arguments, **named))
+            lock.release()
+            try:
+                results.append(method(*arguments, **named))
+            finally:
+                lock.acquire()
         processed, replacements = results[0]
         return copy.copy(processed), list(replacements)
 
@@ -180,47 +215,37 @@ def _once(method: Any) -> Any:
 class QwenInputs(PlainInputs):
     """Qwen2-VL and Qwen2.5-VL, as lmms-eval 0.7.3's ``chat/qwen2_5_vl.py`` asks them, by qwen-vl-utils."""
 
-    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+    def hf_messages(self, messages: ChatMessages, clips: OpenClips) -> list[dict[str, Any]]:
         """Messages with the frames and pixels of each clip; a clip shorter than that is shown whole."""
         _, videos, _ = messages.extract_media()
-        limits = {"max_pixels": self.settings.max_pixels, "min_pixels": self.settings.min_pixels}
-        sampled = {"fps": self.settings.fps} if self.settings.fps is not None else self._count_frames(videos)
-        converted: list[dict[str, Any]] = messages.to_hf_messages(video_kwargs={**limits, **sampled})
+        converted: list[dict[str, Any]] = messages.to_hf_messages(video_kwargs=self._sampling(videos, clips))
         return converted
 
-    def process(self, questions: Sequence[ChatMessages]) -> ProcessedClip:
-        """See `PlainInputs.process`; a clip's frames are counted once for all questions."""
-        self._counts: dict[Path, int] = {}
-        return super().process(questions)
+    def _sampling(self, videos: Sequence[Any], clips: OpenClips) -> dict[str, Any]:
+        settings = self.settings
+        limits = {"max_pixels": settings.max_pixels, "min_pixels": settings.min_pixels}
+        return {**limits, **({"fps": settings.fps} if settings.fps is not None else self._count_frames(videos, clips))}
 
-    def _count(self, video: str | Path) -> int:
-        file, _ = source_of(video)
-        if file not in self._counts:
-            self._counts[file] = PyavFrames(file).count
-        return self._counts[file]
-
-    def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [self._count(video) for video in videos]
+    def _count_frames(self, videos: Sequence[Any], clips: OpenClips) -> dict[str, int]:
+        counts = [clips[video].count for video in videos]
         return {"nframes": max(2, min([self.settings.max_num_frames, *counts]) // 2 * 2)}
 
-    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+    def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
         """See `PlainInputs.load`."""
-        images, videos, metadata, _ = _fetch(hf_messages)
+        images, videos, metadata, _ = _fetch(hf_messages, clips)
         return {"images": images, "videos": videos, "video_metadata": metadata}
 
 
 class Qwen3Inputs(QwenInputs):
     """Qwen3-VL, as lmms-eval 0.7.3's ``chat/qwen3_vl.py`` asks it, by qwen-vl-utils."""
 
-    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+    def hf_messages(self, messages: ChatMessages, clips: OpenClips) -> list[dict[str, Any]]:
         """Messages after the system's, with the frames and pixels of each clip."""
         system = {"role": "system", "content": [{"type": "text", "text": self.settings.system_prompt}]}
         whole = ChatMessages(messages=[system, *(message.model_dump() for message in messages.messages)])
-        _, videos, _ = messages.extract_media()
-        converted: list[dict[str, Any]] = whole.to_hf_messages(video_kwargs=self._sampling(videos))
-        return converted
+        return super().hf_messages(whole, clips)
 
-    def _sampling(self, videos: Sequence[Any]) -> dict[str, Any]:
+    def _sampling(self, videos: Sequence[Any], clips: OpenClips) -> dict[str, Any]:
         settings = self.settings
         sampled: dict[str, Any] = {"min_pixels": settings.min_pixels}
         if settings.fps is not None:
@@ -228,13 +253,13 @@ class Qwen3Inputs(QwenInputs):
         elif settings.total_pixels is not None:
             sampled["max_frames"] = settings.max_num_frames
         else:
-            sampled |= self._count_frames(videos)
+            sampled |= self._count_frames(videos, clips)
         if settings.total_pixels is not None:
             return sampled | {"total_pixels": settings.total_pixels}
         return sampled | {"max_pixels": settings.max_pixels}
 
-    def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [self._count(video) for video in videos]
+    def _count_frames(self, videos: Sequence[Any], clips: OpenClips) -> dict[str, int]:
+        counts = [clips[video].count for video in videos]
         return {"nframes": min([self.settings.max_num_frames, *counts])}
 
     def render(self, hf_messages: list[dict[str, Any]]) -> str:
@@ -246,15 +271,15 @@ class Qwen3Inputs(QwenInputs):
         )
         return text
 
-    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+    def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
         """See `PlainInputs.load`."""
-        images, videos, metadata, sampled = _fetch(hf_messages, image_patch_size=16)
         shown = [part["video"] for message in hf_messages for part in message["content"] if part["type"] == "video"]
-        limits = {**self._sampling(shown), **sampled}
+        images, videos, metadata, sampled = _fetch(hf_messages, clips, image_patch_size=16)
+        limits = {**self._sampling(shown, clips), **sampled}
         return {"images": images, "videos": videos, "video_metadata": metadata, **limits, "do_resize": False}
 
 
-def _fetch(hf_messages: list[dict[str, Any]], **chosen: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+def _fetch(hf_messages: list[dict[str, Any]], clips: OpenClips, **chosen: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Pictures, videos, the videos' metadata, and further arguments of the processor, by qwen-vl-utils.
 
     Raises:
@@ -262,12 +287,16 @@ def _fetch(hf_messages: list[dict[str, Any]], **chosen: Any) -> tuple[Any, Any, 
     """
     from qwen_vl_utils import process_vision_info
 
-    accept_orders()
+    read_opened()
+    parts = [part for message in hf_messages for part in message["content"]]
+    opened = [{**part, OPENED: clips[part["video"]]} if part["type"] == "video" else part for part in parts]
     try:
         images, videos, sampled = process_vision_info(
-            [hf_messages], return_video_kwargs=True, return_video_metadata=True, **chosen
+            [{"role": "user", "content": opened}], return_video_kwargs=True, return_video_metadata=True, **chosen
         )
-    except Exception as error:  # whatever the reader that it chose raises
+    except (UnreadableClip, Stopped):
+        raise
+    except Exception as error:  # such as too few frames
         raise UnreadableClip(f"Expected clips that can be decoded, but {type(error).__name__}: {error}") from error
     frames, metadata = zip(*videos, strict=True) if videos else (None, None)
     return images, frames and list(frames), metadata and list(metadata), sampled

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from enum import Enum
-from itertools import takewhile
 from typing import Any, TypeVar
 
 import torch
-from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
+from lmms_eval.api.instance import GenerationResult, Instance
 from loguru import logger
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.host.throughput import PROMPT, REUSED
 from lmms_eval_tasks.models.base import OwnModel
-from lmms_eval_tasks.models.failures import RepeatedFailures, free_memory, is_out_of_memory
+from lmms_eval_tasks.models.decoding import ClipRoom, ReadAhead, Reading
+from lmms_eval_tasks.models.failures import RepeatedFailures, describe_error, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.grouping import ClipGroup, ClipQuestion, group_by_clip
+from lmms_eval_tasks.models.shared_prefix.batching import AUTO, Asked, Batching, ReadClip, read_batch_size
 from lmms_eval_tasks.models.shared_prefix.checking import compare
 from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
-from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, why_alone
+from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, read_answer, why_alone
 from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, QwenInputs, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
-from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, PrefixSharer, SharingMode
+from lmms_eval_tasks.models.shared_prefix.sharing import (
+    EncodedClip,
+    PrefixSharer,
+    SharingMode,
+    width_of,
+)
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
-AUTO = "auto"
+ALONE = "Where questions cannot be answered together, they are answered alone ({})."
 Answer = tuple[ClipQuestion, GenerationResult | None]
 """A question and its answer; None where there is none, which `SharedPrefix.unanswered` explains."""
 Kind = TypeVar("Kind", bound=Enum)
@@ -42,10 +47,10 @@ class SharedPrefix(OwnModel):
         pretrained: A checkpoint of a video-language model that `AutoModelForImageTextToText` loads.
         mode: ``fast``, ``safe``, or ``auto``: fast where that gives the answers of plain generation.
         positions: ``library`` or ``reference``, see `Positions`.
-        dtype: Type of the weights.
+        dtype: Type of the weights; ``auto`` takes bfloat16, or float16 on a GPU that has no bfloat16.
         revision: Of the checkpoint on the hub.
         device_map: How the weights are spread over devices, for one process; by default on one.
-        attn_implementation: How attention is computed.
+        attn_implementation: How attention is computed; by default the fastest that is available.
         use_cache: Whether keys and values are kept while an answer is generated; without, every question is alone.
         max_num_frames: See `FrameSettings`, as are the next six.
         fps: Frames per second.
@@ -54,7 +59,10 @@ class SharedPrefix(OwnModel):
         total_pixels: The most pixels of all frames.
         system_prompt: What the system says.
         enable_thinking: Passed to the chat template.
-        batch_size: The most questions of a clip that are answered at once, in fast mode.
+        decode_workers: How many clips are decoded at once; by default as many as this rank has cores.
+        batch_size: The most questions that are answered at once, in fast mode; ``auto``, the default, takes those of a
+            clip, and of others of like length, as far as memory allows. lmms-eval's own default, the number 1, is
+            taken for ``auto``, and a user's ``1`` is not.
         device: Where the weights go, for one process.
         max_batch_size: Passed by lmms-eval, without meaning here.
 
@@ -71,7 +79,7 @@ class SharedPrefix(OwnModel):
         pretrained: str,
         mode: str = AUTO,
         positions: str = Positions.LIBRARY.value,
-        dtype: str = "bfloat16",
+        dtype: str = AUTO,
         revision: str | None = None,
         device_map: str | None = None,
         attn_implementation: str | None = None,
@@ -83,7 +91,8 @@ class SharedPrefix(OwnModel):
         total_pixels: int | None = None,
         system_prompt: str = FrameSettings.system_prompt,
         enable_thinking: bool | None = None,
-        batch_size: int | str = 1,
+        decode_workers: int | None = None,
+        batch_size: int | str = AUTO,
         device: str | None = None,
         max_batch_size: int | None = None,
     ) -> None:
@@ -91,7 +100,7 @@ class SharedPrefix(OwnModel):
         if self._world_size == 1 and device is not None:
             self.device = torch.device(device)
         self.max_num_frames, self.fps = max_num_frames, fps
-        self.batch_size = int(batch_size)
+        self._ahead = ReadAhead(decode_workers)
         frames = FrameSettings(
             max_num_frames, fps, min_pixels, max_pixels, total_pixels, system_prompt, enable_thinking
         )
@@ -99,6 +108,7 @@ class SharedPrefix(OwnModel):
         try:
             self._mode = None if mode == AUTO else _choose(SharingMode, mode, "mode")
             self._positions = _choose(Positions, positions, "positions")
+            most = read_batch_size(batch_size)
             spread = device_map if self._world_size == 1 and device_map else {"": self.device}
             loaded = load_checkpoint(pretrained, revision, dtype, spread, attn_implementation, frames)
             self._model, self.tokenizer, self._inputs = loaded.model, loaded.tokenizer, loaded.inputs
@@ -106,12 +116,15 @@ class SharedPrefix(OwnModel):
         except InputError as error:
             message = str(error)
         stop_if_any(message)
+        # The weights are gone when a run card is written.
+        self._attention = getattr(self._model.config, "_attn_implementation", None) or "not known"
         # Only qwen-vl-utils keeps to them, so that nobody takes the frames of other families to be of such sizes.
         has_limits = isinstance(self._inputs, QwenInputs)
         self.min_pixels = min_pixels if has_limits else None
         self.max_pixels = max_pixels if has_limits else None
         pad = self.tokenizer.pad_token_id
         self._sharer = PrefixSharer(self._model, self._positions, self.tokenizer.eos_token_id if pad is None else pad)
+        self._batching = Batching(most, self._sharer.device)
         self._reason = "as asked"
         self._use_cache = use_cache
         self._notes: set[str] = set()
@@ -124,19 +137,23 @@ class SharedPrefix(OwnModel):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For a run card: what is shared, why not more, and whose positions are used."""
-        mode = self._mode.value if self._mode else "no clip had several questions"
-        return {"mode": mode, "why": self._reason, "positions": self._positions.value}
+        """For a run card: what is shared, why not more, whose positions are used, and how attention is computed."""
+        return {
+            "mode": self._mode.value if self._mode else "no question could be shared",
+            "why": self._reason,
+            "positions": self._positions.value,
+            "attention": self._attention,
+            "questions at once": f"{'up to ' if self._batching.is_auto else ''}{self._batching.most}",
+        }
 
     @property
     def work(self) -> dict[str, Any]:
         """For a run card: seconds of each stage and counts, on this rank."""
-        work = self._sharer.work
-        counts = {"times encoded": work.encoded, PROMPT: work.prompt_tokens, REUSED: work.reused_tokens}
+        facts = self._sharer.work.as_facts()
         if self._mode:
             # Each rank compares for itself, and the card has the first rank's mode.
-            counts[f"ranks in {self._mode.value} mode"] = 1
-        return {"seconds": dict(work.seconds), "counts": counts}
+            facts["counts"][f"ranks in {self._mode.value} mode"] = 1
+        return facts
 
     def generate_until(self, requests: list[Instance]) -> list[Any]:
         """Answer lmms-eval's requests in order; where there is no answer, an empty text."""
@@ -152,77 +169,92 @@ class SharedPrefix(OwnModel):
             RunStopped: where clip after clip fails in the same way, for no reason of its own.
         """
         groups = group_by_clip(requests, self.task_dict)
-        # A clip counts by its length in the progress bar; what has none counts as one second.
-        lengths = [sum(video.seconds for video in group.media.videos) or 1.0 for group in groups]
         failures = RepeatedFailures("clips")
-        with self._progress(sum(lengths)) as bar:
-            for number, (group, processed) in enumerate(self._process_ahead(groups), start=1):
+        with tqdm(total=len(groups), desc="shared_prefix", unit="clip", disable=self._rank != 0) as bar:
+            for answers in self._answer_groups(groups):
                 failure = None
-                for question, answer in self._answer(group, processed):
+                for question, answer in answers:
                     failure = self.unanswered.get((question.task, question.item)) if answer is None else failure
                     yield question.place, answer
                 if failure is None or failure[0] is not UnscoredReason.UNREADABLE_CLIP:
                     shared = f"They share the model, a {self._model.config.model_type} on {self.device}."
                     failures.note(failure[1] if failure else None, shared)
-                bar.set_description_str(f"Clip {number:,} of {len(groups):,}", refresh=False)
-                bar.update(lengths[number - 1])
+                bar.update()
         if self.unanswered:
             names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
-    def _progress(self, seconds: float) -> Any:
-        return tqdm(
-            total=seconds,
-            desc="Clips",
-            bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}",
-            disable=self._rank != 0,
-        )
+    def _process(self, group: ClipGroup, room: ClipRoom) -> ProcessedClip:
+        return self._inputs.process([question.read() for question in group.questions], room)
 
-    def _process_ahead(self, groups: Sequence[ClipGroup]) -> Iterator[tuple[ClipGroup, Future[ProcessedClip]]]:
-        """Each group as the model takes it; the next is decoded and processed while the model works on one."""
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="clips") as pool:
-            coming = [pool.submit(self._process, group) for group in groups[:1]]
-            for number, group in enumerate(groups, start=1):
-                processed = coming.pop()
-                wait([processed])
-                coming += [pool.submit(self._process, after) for after in groups[number : number + 1]]
-                yield group, processed
+    def _answer_groups(self, groups: Sequence[ClipGroup]) -> Iterator[list[Answer]]:
+        """Answers to the questions of each group; where a group fails, none, and why."""
+        waiting: list[ReadClip] = []
+        with closing(self._ahead.read(groups, self._process, self._sharer.work)) as readings:
+            for group, reading in readings:
+                clip = self._try_to_read(group, reading, beside=waiting)
+                if clip is None:  # memory ran out beside those that wait
+                    yield from self._answer(waiting)
+                    waiting = []
+                    free_memory()
+                    clip = self._try_to_read(group, reading)
+                reading.release()
+                if not isinstance(clip, ReadClip):
+                    yield clip or []
+                    continue
+                arguments = self._arguments(group.questions[0])
+                if waiting and not self._batching.go_together([*waiting, clip], arguments):
+                    yield from self._answer(waiting)
+                    waiting = []
+                if clip.prefix is None:
+                    yield from self._answer([clip])
+                else:
+                    waiting.append(clip)
+            yield from self._answer(waiting)
 
-    def _process(self, group: ClipGroup) -> ProcessedClip:
-        with self._sharer.work.measure("decoding"):
-            return self._inputs.process([question.read() for question in group.questions])
+    def _try_to_read(
+        self, group: ClipGroup, reading: Reading[ProcessedClip], beside: Sequence[ReadClip] = ()
+    ) -> ReadClip | list[Answer] | None:
+        """A clip as its questions are answered from; no answers, and why, where that fails.
 
-    def _answer(self, group: ClipGroup, processed: Future[ProcessedClip]) -> list[Answer]:
-        """Answers to the questions of a group; where it fails, none, and why."""
+        Returns:
+            None where memory runs out and others wait, without which there may be enough.
+        """
         try:
-            clip = processed.result()
+            clip = reading.result()
             self._choose_mode(group, clip)
             encoded = self._sharer.encode(clip)
+            return self._read_prefix(group, encoded, is_alone=not beside)
         except Exception as error:  # of a decoder, a processor or the model
+            if beside and is_out_of_memory(error):
+                return None
             return [self._leave_out(question, error) for question in group.questions]
-        pending = dict(zip(group.questions, clip.texts, strict=True))
-        answers: list[Answer] = []
+
+    def _read_prefix(self, group: ClipGroup, encoded: EncodedClip, is_alone: bool) -> ReadClip:
+        """A clip with what its questions share, where they share something."""
+        shareable = self._shareable(group.questions)
+        if self._mode is not SharingMode.FAST or len(shareable) < (1 if self._batching.most > 1 else 2):
+            return ReadClip(group, encoded)
         try:
-            answers += self._answer_together(encoded, pending)
-        except Exception as error:  # what was not answered is then asked alone, which takes less memory
-            self._note(f"Where questions cannot be answered together, they are answered alone ({_describe(error)}).")
-            free_memory()
-        return answers + [
-            self._answer_alone(encoded, question, text)
-            for question, text in pending.items()
-            if all(question is not answered for answered, _ in answers)
-        ]
+            prefix = self._sharer.read_prefix(encoded)
+        except Exception as error:  # reading each prompt by itself takes less memory
+            if is_out_of_memory(error) and not is_alone:
+                raise
+            self._note(ALONE.format(describe_error(error)))
+            prefix = None
+        else:
+            if prefix is None and encoded.shown:
+                self._note("Prompts are read whole where they differ before the clip, or the model's cache is another.")
+        return ReadClip(group, encoded, prefix, tuple(shareable) if prefix else ())
 
     def _choose_mode(self, group: ClipGroup, clip: ProcessedClip) -> None:
-        """On the first clip with several questions, see whether fast mode answers as plain generation does."""
-        if self._mode is not None or len(self._shareable(group.questions)) < 2:
+        """On the first clip with a question that can share, see whether fast mode answers as plain generation does."""
+        if self._mode is not None or not clip.media or not self._shareable(group.questions):
             return
-        arguments = self._arguments(group.questions[0])
-        comparison = compare(self._sharer, clip, arguments)
-        if comparison is None:
-            self._mode, self._reason = SharingMode.SAFE, "prompts or the model's cache cannot be shared"
-        else:
-            self._mode = SharingMode.FAST if comparison.equal else SharingMode.SAFE
+        comparison = compare(self._sharer, clip, self._arguments(group.questions[0]))
+        self._mode = SharingMode.FAST if comparison and comparison.equal else SharingMode.SAFE
+        self._reason = "prompts or the model's cache cannot be shared"
+        if comparison:
             self._reason = f"compared with plain generation: {comparison.text}"
         if self._mode is SharingMode.SAFE:
             logger.warning("shared_prefix goes on in safe mode, in which each prompt is read whole: {}.", self._reason)
@@ -231,35 +263,52 @@ class SharedPrefix(OwnModel):
         """The questions whose answers can be generated from what was read for others; says once why others cannot."""
         shareable = []
         for question in questions:
-            reason = why_alone(self._arguments(question))
-            if reason is None:
-                shareable.append(question)
-            else:
+            if reason := why_alone(self._arguments(question)):
                 self._note(f"Prompts are read whole for {reason}.")
+            else:
+                shareable.append(question)
         return shareable
 
     def _arguments(self, question: ClipQuestion) -> dict[str, Any]:
         return generation_arguments(question.generation, self.tokenizer, self._use_cache)
 
-    def _answer_together(self, clip: EncodedClip, texts: Mapping[ClipQuestion, ShownText]) -> Iterator[Answer]:
-        """Answers from a shared prefix, in batches that are generated alike; none where that cannot be."""
-        shareable = self._shareable(list(texts))
-        if self._mode is not SharingMode.FAST or len(shareable) < 2:
-            return
-        prefix = self._sharer.read_prefix(clip)
-        if prefix is None:
-            self._note("Prompts are read whole where they differ before the clip, or the model's cache is another.")
-            return
-        alike: dict[str, list[ClipQuestion]] = {}
-        for question in shareable:
-            alike.setdefault(repr(self._arguments(question)), []).append(question)
-        for questions in alike.values():
-            for first in range(0, len(questions), self.batch_size):
-                batch = questions[first : first + self.batch_size]
-                batch_texts = [texts[question] for question in batch]
-                tokens = self._sharer.generate_together(clip, prefix, batch_texts, self._arguments(batch[0]))
-                answered = tokens[:, max(len(text.ids) for text in batch_texts) :]
-                yield from ((question, self._read_tokens(row)) for question, row in zip(batch, answered, strict=True))
+    def _answer(self, clips: Sequence[ReadClip]) -> Iterator[list[Answer]]:
+        """Answers to the questions of each of some clips, in batches that are generated alike."""
+        alike: dict[str, list[Asked]] = {}
+        for clip in clips:
+            for question, row in clip.rows():
+                alike.setdefault(repr(self._arguments(question)), []).append((question, row))
+        answers: dict[ClipQuestion, GenerationResult] = {}
+        for rows in alike.values():
+            arguments = self._arguments(rows[0][0])
+            for part in self._batching.parts(rows, arguments):
+                answers |= self._answer_together(part, arguments)
+        for clip in clips:
+            yield [
+                (question, answers[question])
+                if question in answers
+                else self._answer_alone(clip.encoded, question, text)
+                for question, text in clip.texts.items()
+            ]
+
+    def _answer_together(
+        self, rows: Sequence[Asked], arguments: Mapping[str, Any]
+    ) -> dict[ClipQuestion, GenerationResult]:
+        """Answers to questions at once; out of memory, to each half of them; none where that does not help."""
+        asked = [row for _, row in rows]
+        try:
+            answered = self._sharer.generate_together(asked, arguments)[:, width_of(asked) :]
+            return {question: self._read_tokens(row) for (question, _), row in zip(rows, answered, strict=True)}
+        except Exception as error:
+            ran_out, described = is_out_of_memory(error), describe_error(error)
+        free_memory()
+        if not ran_out or len(rows) == 1:  # alone they take less memory
+            self._note(ALONE.format(described))
+            return {}
+        self._batching.halve(len(rows))
+        self._note("Memory ran out: fewer questions are answered at once from here on.")
+        middle = (len(rows) + 1) // 2
+        return self._answer_together(rows[:middle], arguments) | self._answer_together(rows[middle:], arguments)
 
     def _answer_alone(self, clip: EncodedClip, question: ClipQuestion, text: ShownText) -> Answer:
         try:
@@ -269,13 +318,7 @@ class SharedPrefix(OwnModel):
             return self._leave_out(question, error)
 
     def _read_tokens(self, tokens: torch.Tensor) -> GenerationResult:
-        """The text of an answer; a batch fills up the shorter ones after their end."""
-        fillers = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
-        count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
-        text = self.tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
-        if self._inputs.settings.enable_thinking:
-            text = text.partition("</think>")[2].strip()
-        return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
+        return read_answer(tokens, self.tokenizer, bool(self._inputs.settings.enable_thinking))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         """No answer to a question, and why."""
@@ -284,7 +327,7 @@ class SharedPrefix(OwnModel):
             free_memory()
         else:
             reason = UnscoredReason.UNREADABLE_CLIP if isinstance(error, UnreadableClip) else UnscoredReason.FAILED
-        self.unanswered[question.task, question.item] = (reason, _describe(error))
+        self.unanswered[question.task, question.item] = (reason, describe_error(error))
         return question, None
 
     def _note(self, text: str) -> None:
@@ -292,11 +335,6 @@ class SharedPrefix(OwnModel):
         if text not in self._notes:
             self._notes.add(text)
             logger.warning("{}", text)
-
-
-def _describe(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _choose(kind: type[Kind], name: str, argument: str) -> Kind:

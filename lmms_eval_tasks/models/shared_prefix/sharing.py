@@ -8,20 +8,21 @@ question, with explicit positions: the model itself only remembers those of its 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from itertools import takewhile
-from time import perf_counter
+from itertools import groupby, takewhile
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from lmms_eval_tasks.host.throughput import PROMPT, REUSED
 from lmms_eval_tasks.models.shared_prefix.inputs import ProcessedClip, ShownText, to_device, without_pixels
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions
+from lmms_eval_tasks.models.work import Work
 
 ENCODED = "mm_encoder_outputs"
 """The argument by which models of transformers take what their vision encoder has given."""
@@ -32,34 +33,6 @@ class SharingMode(str, Enum):
 
     SAFE = "safe"
     FAST = "fast"
-
-
-@dataclass
-class Work:
-    """What was done.
-
-    Attributes:
-        seconds: Stage to the seconds that it took.
-        encoded: How often something shown was encoded.
-        prompt_tokens: Tokens of all prompts.
-        reused_tokens: Those of them that had been read for another question.
-    """
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    encoded: int = 0
-    prompt_tokens: int = 0
-    reused_tokens: int = 0
-
-    @contextmanager
-    def measure(self, stage: str, device: torch.device | None = None) -> Iterator[None]:
-        """Add the time until it ends to a stage; work that a device still has to do counts."""
-        begun = perf_counter()
-        try:
-            yield
-        finally:
-            if device is not None and device.type == "cuda":
-                torch.cuda.synchronize(device)
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - begun
 
 
 @dataclass(frozen=True)
@@ -85,7 +58,7 @@ class EncodedClip:
 
 
 class PrefixSharer:
-    """Generates answers to the questions of one clip after the other.
+    """Generates answers to the questions of clips.
 
     Args:
         model: A model of transformers that generates.
@@ -110,7 +83,7 @@ class PrefixSharer:
             known = without_pixels(media)
             if len(known) == len(media):
                 return EncodedClip(known, {}, clip.texts)
-            self.work.encoded += 1
+            self.work.count("times encoded")
             if not self.model._supports_mm_encoder_outputs():
                 pixels = {name: value for name, value in media.items() if name not in known}
                 return EncodedClip(known, pixels, clip.texts)
@@ -123,21 +96,25 @@ class PrefixSharer:
         Returns:
             What `generate` returns: tokens (1, prompt and answer), or its output where `generation` asks for that.
         """
-        self.work.prompt_tokens += len(text.ids)
+        self.work.count(PROMPT, len(text.ids))
         with self.work.measure("generating", self.device):
             inputs = {**clip.known, **to_device(text.text, self.device)}
             if self.positions is Positions.REFERENCE:
                 inputs["position_ids"] = find_positions(self.model, inputs, self.positions)
             return self.model.generate(**inputs, **clip.renew_shown(), **generation)
 
-    def read_prefix(self, clip: EncodedClip) -> Prefix | None:
+    def read_prefix(self, clip: EncodedClip, less: int = 0) -> Prefix | None:
         """Read the tokens with which all questions of a clip begin.
+
+        Args:
+            clip: The clip.
+            less: How many of the last of these tokens are left out.
 
         Returns:
             None where that is not possible: they differ before the last of what is shown, or the model's cache is not
             one that can be copied.
         """
-        length = common_length([text.ids for text in clip.texts])
+        length = common_length([text.ids for text in clip.texts]) - less
         first = clip.texts[0]
         cache = DynamicCache(config=self.model.config.get_text_config(decoder=True))
         if not clip.shown or length < 1 or self._shows_after(first, length) or not _can_copy(cache):
@@ -159,43 +136,47 @@ class PrefixSharer:
         tokens = {getattr(self.model.config, name, None) for name in ("image_token_id", "video_token_id")} - {None}
         return not tokens or not tokens.isdisjoint(text.ids[length:])
 
-    def generate_together(
-        self, clip: EncodedClip, prefix: Prefix, texts: Sequence[ShownText], generation: Mapping[str, Any]
-    ) -> Any:
-        """Generate for several questions at once, each from a copy of what was read.
+    def generate_together(self, rows: Sequence[SharedQuestion], generation: Mapping[str, Any]) -> Any:
+        """Generate for several questions at once, each from a copy of what was read of its clip.
+
+        Args:
+            rows: The questions; those of a clip stand next to each other.
+            generation: Arguments of `generate`.
 
         Returns:
-            As `generate_alone`, (questions, prompt and answer); shorter prompts are filled up after the prefix.
+            As `generate_alone`, (questions, `width_of(rows)` and answer); a shorter prefix is filled up before it, and
+            a shorter rest of a prompt before that.
         """
-        self.work.prompt_tokens += sum(len(text.ids) for text in texts)
-        self.work.reused_tokens += prefix.length * len(texts)
+        for row in rows:
+            self.work.count(PROMPT, len(row.text.ids))
+            if len(row.clip.texts) > 1:
+                self.work.count(REUSED, row.prefix.length)
         with self.work.measure("generating", self.device):
-            longest = max(len(text.ids) for text in texts)
-            rows = [self._fill(clip, prefix, text, longest) for text in texts]
-            ids, masks, positions = zip(*rows, strict=True)
+            longest = max(row.prefix.length for row in rows)
+            filled = [self._fill(row, longest, width_of(rows)) for row in rows]
+            ids, masks, positions = zip(*filled, strict=True)
             return self.model.generate(
                 input_ids=torch.cat(ids),
                 attention_mask=torch.cat(masks),
                 position_ids=torch.cat(positions, dim=-2),
-                past_key_values=prefix.copy(len(texts)),
+                past_key_values=join([row.prefix for row in rows]),
                 **generation,
             )
 
-    def _fill(self, clip: EncodedClip, prefix: Prefix, text: ShownText, longest: int) -> tuple[torch.Tensor, ...]:
-        """Tokens, mask and positions of a question, filled up after the prefix."""
-        inputs = {**clip.known, **to_device(text.text, self.device)}
+    def _fill(self, row: SharedQuestion, longest: int, width: int) -> tuple[torch.Tensor, ...]:
+        """Tokens, mask and positions of a question, filled up before and after its prefix."""
+        inputs = {**row.clip.known, **to_device(row.text.text, self.device)}
         ids = inputs["input_ids"]
         positions = find_positions(self.model, inputs, self.positions)
-        missing = longest - ids.shape[1]
-        mask = torch.ones_like(ids)
-        return (
-            _insert(ids, prefix.length, missing, self.pad),
-            _insert(mask, prefix.length, missing, 0),
-            _insert(positions, prefix.length, missing, 0),
+        before = longest - row.prefix.length
+        after = width - before - ids.shape[1]
+        return tuple(
+            _insert(_insert(values, row.prefix.length, after, filler), 0, before, filler)
+            for values, filler in ((ids, self.pad), (torch.ones_like(ids), 0), (positions, 0))
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prefix:
     """What was read of a clip's questions.
 
@@ -207,13 +188,50 @@ class Prefix:
     cache: DynamicCache
     length: int
 
-    def copy(self, times: int) -> DynamicCache:
-        """The cache for some questions at once; a layer replaces its tensors where it grows, so they are shared."""
-        copied = copy.copy(self.cache)
-        copied.layers = [copy.copy(layer) for layer in self.cache.layers]
-        if times > 1:
-            copied.batch_repeat_interleave(times)
-        return copied
+    @property
+    def token_bytes(self) -> float:
+        """Bytes of a token in the cache."""
+        whole: int = sum(layer.keys.nbytes + layer.values.nbytes for layer in self.cache.layers)
+        return whole / self.length
+
+
+@dataclass(frozen=True)
+class SharedQuestion:
+    """A question that is answered from what was read of its clip.
+
+    Attributes:
+        clip: The clip.
+        prefix: What was read of it.
+        text: The question.
+    """
+
+    clip: EncodedClip
+    prefix: Prefix
+    text: ShownText
+
+
+def width_of(rows: Sequence[SharedQuestion]) -> int:
+    """Tokens of prompts that are answered together, with those that fill them up."""
+    return max(row.prefix.length for row in rows) + max(len(row.text.ids) - row.prefix.length for row in rows)
+
+
+def join(prefixes: Sequence[Prefix]) -> DynamicCache:
+    """One cache of what was read for each of some questions; shorter ones are filled up at their beginning."""
+    # A layer replaces its tensors where it grows, so that those of a single question are shared.
+    runs = [(prefix, len(list(run))) for prefix, run in groupby(prefixes, key=lambda one: one)]
+    longest = max(prefix.length for prefix in prefixes)
+    joined = copy.copy(prefixes[0].cache)
+    joined.layers = [copy.copy(layer) for layer in joined.layers]
+    for place, layer in enumerate(joined.layers if len(prefixes) > 1 else ()):
+        for name in ("keys", "values"):
+            parts = [
+                pad(getattr(prefix.cache.layers[place], name), (0, 0, longest - prefix.length, 0)).expand(
+                    times, -1, -1, -1
+                )
+                for prefix, times in runs
+            ]
+            setattr(layer, name, torch.cat(parts))
+    return joined
 
 
 def common_length(prompts: Sequence[Sequence[int]]) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice, pairwise
 from typing import Any, NoReturn
 
 import torch.distributed as dist
@@ -16,10 +16,10 @@ from PIL import Image
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.models.decoding import ClipRoom, ReadAhead, Reading
 from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_clip
 from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
-from lmms_eval_tasks.utils.data.frame_cache import FrameCache
-from lmms_eval_tasks.utils.data.frame_orders import source_of
+from lmms_eval_tasks.models.work import Work
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -28,10 +28,6 @@ LEAST = (0, 32)
 REMEDY = "Remedy: pip install 'vllm>=0.32'"
 NO_VLLM = f"shared_vllm answers by vLLM, which is not installed. {REMEDY}"
 OLD_VLLM = f"Expected vLLM 0.32 or later for shared_vllm, but got {{}}, in which it was not run. {REMEDY}"
-KEPT_BYTES = 2_000_000_000
-"""Of decoded frames, beside those of the batch that is being answered."""
-DECODERS = 4
-"""Clips that are decoded at once; each is decoded by several threads of its own."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +38,8 @@ class _Request:
     videos: tuple[ShownVideo, ...]
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Requests that are sent together, and their clips as they were decoded: the error of one that cannot be."""
-
-    requests: Sequence[_Request]
-    videos: Mapping[ShownVideo, SampledVideo | UnreadableClip]
+Videos = Mapping[ShownVideo, Reading[SampledVideo]]
+"""Clips that are being decoded."""
 
 
 class SharedVLLM(host.VLLM):  # type: ignore[misc]
@@ -55,8 +47,9 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
     The questions of a clip follow one another, across the tasks of a run, so that vLLM finds in its caches what it has
     computed of the clip; the id says which clip it is, so that frames need not be hashed for each question. The next
-    clips are decoded while vLLM works. Arguments are those of lmms-eval's model; code that lies beside weights is run
-    only where `trust_remote_code` is true, which is not the default here.
+    clips are decoded while vLLM works. Arguments are those of lmms-eval's model, and `decode_workers`, how many clips
+    are decoded at once (by default as many as this rank has cores); code that lies beside weights is run only where
+    `trust_remote_code` is true, which is not the default here.
 
     Raises:
         SystemExit, InputError: as `stop_if_any`, where vLLM is not installed, or too old.
@@ -67,10 +60,15 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     reads_orders = True
 
     def __init__(
-        self, model: str = "Qwen/Qwen2.5-VL-3B-Instruct", trust_remote_code: bool = False, **arguments: Any
+        self,
+        model: str = "Qwen/Qwen2.5-VL-3B-Instruct",
+        trust_remote_code: bool = False,
+        decode_workers: int | None = None,
+        **arguments: Any,
     ) -> None:
         from transformers import AutoProcessor
 
+        self._ahead, self._work = ReadAhead(decode_workers), Work()
         stop_if_any(_problem_of_vllm())
         super().__init__(model, trust_remote_code=trust_remote_code, **arguments)
         revision = arguments.get("revision")
@@ -85,16 +83,13 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
             max_frame_num=int(self.max_frame_num),
             max_pixels=int(self.max_pixels),
         )
-        self._frames = FrameCache(KEPT_BYTES)
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
         """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
 
     @property
     def work(self) -> dict[str, Any]:
-        """For a run card: seconds of decoding, and how often a clip was decoded and found."""
-        done = self._frames.statistics
-        counts = {"times decoded": done.misses, "times found decoded": done.hits}
-        return {"seconds": {"decoding": done.seconds}, "counts": counts}
+        """For a run card: seconds of decoding and of waiting for it, and how often a clip was decoded."""
+        return self._work.as_facts()
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Answer lmms-eval's requests; the answers are in their order."""
@@ -110,17 +105,11 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         # Ranks that share a model send together, so that one with fewer requests has to send as often.
         parts += [[]] * (self._count_rounds(len(parts)) - len(parts))
         bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
-        with ThreadPoolExecutor(DECODERS) as decoders, ThreadPoolExecutor(1) as ahead, bar:
-            batch = self._decode(parts[0], decoders) if parts else _Batch([], {})
-            for number in range(len(parts)):
-                following: Future[_Batch] | None = None
-                if number + 1 < len(parts):
-                    following = ahead.submit(self._decode, parts[number + 1], decoders)
-                for request, text in zip(batch.requests, self._send(batch), strict=True):
+        with bar:
+            for part, videos in self._decode(parts):
+                for request, text in zip(part, self._send(part, videos), strict=True):
                     yield request.question.place, GenerationResult(text=text)
-                bar.update(len(batch.requests))
-                if following is not None:
-                    batch = following.result()
+                bar.update(len(part))
 
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
         """Not offered: one request, one response."""
@@ -134,30 +123,32 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         dist.all_gather_object(counts, own, group=self._tp_group_cpu)
         return max(counts)
 
-    def _decode(self, requests: Sequence[_Request], decoders: ThreadPoolExecutor) -> _Batch:
-        """Decode the clips of requests, each once; those of the batch before are still kept."""
-        wanted = list(dict.fromkeys(video for request in requests for video in request.videos))
-        return _Batch(requests, dict(zip(wanted, decoders.map(self._read, wanted), strict=True)))
+    def _decode(self, parts: Sequence[Sequence[_Request]]) -> Iterator[tuple[Sequence[_Request], Videos]]:
+        """Parts with their clips; one that is shown in a part and in the next is decoded once."""
+        shown = [list(dict.fromkeys(video for request in part for video in request.videos)) for part in parts]
+        new = [[video for video in these if video not in last] for last, these in pairwise([[], *shown])]
+        kept: dict[ShownVideo, Reading[SampledVideo]] = {}
+        with closing(self._ahead.read([video for these in new for video in these], self._read, self._work)) as readings:
+            for part, these, coming in zip(parts, new, [*shown, []][1:], strict=True):
+                kept |= dict(islice(readings, len(these)))
+                yield part, kept
+                for video in kept.keys() - set(coming):
+                    kept.pop(video).release()
 
-    def _read(self, video: ShownVideo) -> SampledVideo | UnreadableClip:
-        file, order = source_of(video.path)
-        decode = partial(read_video, video.path, self.sampling, video.start, video.end)
-        try:
-            with self._frames.use(file, (self.sampling, video.start, video.end, order), decode) as sampled:
-                return sampled
-        except UnreadableClip as error:
-            return error
+    def _read(self, video: ShownVideo, room: ClipRoom) -> SampledVideo:
+        self._work.count("times decoded")
+        return read_video(video.path, self.sampling, video.start, video.end, room)
 
-    def _send(self, batch: _Batch) -> list[str]:
+    def _send(self, requests: Sequence[_Request], decoded: Videos) -> list[str]:
         """Answers to a batch; vLLM is not asked about a clip that cannot be decoded."""
         prompts: list[tuple[dict[str, Any], dict[str, Any]]] = []
         places = []
-        answers = [""] * len(batch.requests)
-        for place, request in enumerate(batch.requests):
-            shown = [batch.videos[video] for video in request.videos]
-            videos = [video for video in shown if isinstance(video, SampledVideo)]
-            if errors := [video for video in shown if isinstance(video, UnreadableClip)]:
-                self._note_unreadable(request, errors[0])
+        answers = [""] * len(requests)
+        for place, request in enumerate(requests):
+            try:
+                videos = [decoded[video].result() for video in request.videos]
+            except UnreadableClip as error:
+                self._note_unreadable(request, error)
                 continue
             places.append(place)
             prompts.append(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.frame_orders import source_of
-from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -85,7 +85,11 @@ class SampledVideo:
 
 
 def read_video(
-    clip: str | Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
+    path: str | Path,
+    sampling: VideoSampling,
+    start: float | None = None,
+    end: float | None = None,
+    room: ClipRoom | None = None,
 ) -> SampledVideo:
     """Decode a clip.
 
@@ -94,12 +98,13 @@ def read_video(
         sampling: Which frames, of what size.
         start: The first second that is shown; by default the beginning.
         end: The last; by default the end.
+        room: Its room among those that are decoded; None where it is decoded alone.
 
     Raises:
         UnreadableClip: where it cannot be decoded, or states no rate.
     """
-    file, order = source_of(clip)
-    reader = PyavFrames(clip)
+    file, order = source_of(path)
+    reader = OpenClip(path, room)
     if reader.fps <= 0:
         raise UnreadableClip(f"Expected {file} to state how many frames a second it has, but it does not.")
     first = min(int((start or 0) * reader.fps), reader.count - 1)
@@ -107,6 +112,8 @@ def read_video(
     count = last - first + 1
     positions = sampling.positions(first, count, reader.fps)
     frames = _shrink(reader.read(positions), sampling.max_pixels)
+    if room is not None:
+        room.settle(frames.nbytes)
     metadata = {
         "fps": reader.fps,
         "duration": count / reader.fps,

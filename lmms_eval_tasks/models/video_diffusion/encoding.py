@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 
+from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import (
     Window,
@@ -34,6 +34,10 @@ UNEQUAL_PART = 0.05
 class ClipFile:
     """An open clip.
 
+    Args:
+        path: The file.
+        room: Its room among those that are decoded; None where it is decoded alone.
+
     Attributes:
         path: The file.
         frames: Number of its frames.
@@ -42,11 +46,11 @@ class ClipFile:
         width: Of its frames, in pixels.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, room: ClipRoom | None = None) -> None:
         self.path = path
         if not path.is_file():
             raise UnreadableClip(f"Expected a clip at {path}, but there is no such file.")
-        self._reader = PyavFrames(path)
+        self._reader = OpenClip(path, room)
         self.frames, self.fps = self._reader.count, self._reader.fps
         self.height, self.width = (int(size) for size in self._reader.read([0]).shape[1:3])
         if self.fps <= 0:
@@ -94,6 +98,23 @@ def to_pixels(frames: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 class UnequalClips(ValueError):
     """The losses of files cannot be compared: two are not one clip and its reversal, or their shapes differ."""
+
+
+@dataclass(frozen=True)
+class DecodedClips:
+    """Clips as they are encoded, all cut alike.
+
+    Attributes:
+        windows: How the frames are cut.
+        pictures: For each clip, uint8 of shape (frames, 3, height, width).
+        files: How many frames each file has.
+        file_fps: Frame rate of the first file.
+    """
+
+    windows: Sequence[Window]
+    pictures: Sequence[torch.Tensor]
+    files: list[int]
+    file_fps: float
 
 
 @dataclass(frozen=True)
@@ -146,10 +167,16 @@ def check_same_shape(files: Sequence[ClipFile]) -> None:
         raise UnequalClips(f"Expected clips of the same frames, size and rate, but {found}.")
 
 
-def encode_clips(
-    files: Sequence[ClipFile], adapter: Adapter, settings: DenoisingSettings, placement: Placement
-) -> EncodedClips:
-    """Decode files and encode their windows.
+def decode_clips(
+    files: Sequence[ClipFile], settings: DenoisingSettings, compression: int, room: ClipRoom | None = None
+) -> DecodedClips:
+    """Decode the frames of files that are used.
+
+    Args:
+        files: The files.
+        settings: The run's choices.
+        compression: Frames per latent frame after the first.
+        room: Their room among those that are decoded; None where they are decoded alone.
 
     Raises:
         ShortClip: they have too few frames for the model.
@@ -165,27 +192,33 @@ def encode_clips(
         available_frames(file.frames, step) if centred else len(lead)
         for file, step, lead in zip(files, steps, leading, strict=True)
     )
-    windows = plan_windows(available, settings.frames, adapter.temporal_compression, settings.protocol.windows)
+    windows = plan_windows(available, settings.frames, compression, settings.protocol.windows)
     used = windows[-1].stop
-    latents = []
+    pictures = []
     for file, step, lead in zip(files, steps, leading, strict=True):
         positions = centred_positions(file.frames, step, used) if centred else lead
-        pictures = file.read(positions[:used], height, width)
-        placement.bring(adapter.pipe.vae)
-        latents.append(
-            [
-                adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
-                for window in windows
-            ]
-        )
+        pictures.append(file.read(positions[:used], height, width))
+    if room is not None:
+        room.settle(sum(one.nbytes for one in pictures))
+    return DecodedClips(windows, pictures, [file.frames for file in files], files[0].fps)
+
+
+def encode_clips(clips: DecodedClips, adapter: Adapter, placement: Placement) -> EncodedClips:
+    """Encode the windows of clips."""
+    placement.bring(adapter.pipe.vae)
+    windows = clips.windows
+    latents = [
+        [adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device)) for window in windows]
+        for pictures in clips.pictures
+    ]
     # All have the same windows, and a model encodes windows of one length to one number of latent frames.
     skipped = [_skipped(window, part, adapter) for window, part in zip(windows, latents[0], strict=True)]
     records = [
         WindowRecord(**asdict(window), latents=part.shape[2] - left_out)
         for window, part, left_out in zip(windows, latents[0], skipped, strict=True)
     ]
-    counts = [file.frames for file in files]
-    return EncodedClips(records, latents, skipped, counts, files[0].fps, used, (height, width))
+    height, width = clips.pictures[0].shape[2:]
+    return EncodedClips(records, latents, skipped, clips.files, clips.file_fps, windows[-1].stop, (height, width))
 
 
 def _skipped(window: Window, latents: torch.Tensor, adapter: Adapter) -> int:

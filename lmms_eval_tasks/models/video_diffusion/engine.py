@@ -9,7 +9,7 @@ the last bit and exchanging two files exchanges their losses.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,19 +17,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.models.decoding import ClipRoom
 from lmms_eval_tasks.models.failures import cause_of, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.encoding import (
     ClipFile,
+    DecodedClips,
     EncodedClips,
     UnequalClips,
     check_reversal,
     check_same_shape,
+    decode_clips,
     encode_clips,
 )
+from lmms_eval_tasks.models.video_diffusion.noising import draw_noise
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.models.video_diffusion.store import Answer, AskedClips
+from lmms_eval_tasks.models.work import Work
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
@@ -75,6 +80,9 @@ class Engine:
         placement: Where its parts are.
         batch: Noisy clips at once; None finds the largest that fits, halving whenever memory runs out.
         versions: What is written into each answer.
+
+    Attributes:
+        work: What its work consisted of.
     """
 
     def __init__(
@@ -107,6 +115,7 @@ class Engine:
         # A model that is given another name keeps its answers.
         self.digests = {form: settings_digest(known) for form, known in by_form.items()}
         self.settings_of = {form: {**known, "model": settings.name} for form, known in by_form.items()}
+        self.work = Work()
         self._texts: dict[str, dict[str, torch.Tensor]] = {}
         self._traced: set[str] = set()
 
@@ -114,7 +123,7 @@ class Engine:
         """The text that the model reads for a caption: itself, or nothing under ``prompt=null``."""
         return "" if self.settings.prompt == "null" else caption
 
-    def _lacks_caption(self, asked: AskedClips) -> bool:
+    def lacks_caption(self, asked: AskedClips) -> bool:
         """Whether a pair cannot be asked, for its caption is to be read and it has none."""
         return asked.form is AnswerForm.LOSSES and self.settings.prompt == "forward" and not asked.caption
 
@@ -123,7 +132,7 @@ class Engine:
 
         Encoded captions are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
         """
-        wanted = {self.shown_caption(asked.caption) for asked in items if not self._lacks_caption(asked)}
+        wanted = {self.shown_caption(asked.caption) for asked in items if not self.lacks_caption(asked)}
         new = wanted - self._texts.keys()
         if not new:
             return
@@ -134,14 +143,34 @@ class Engine:
                 self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
-    def measure(self, asked: AskedClips) -> Answer:
-        """The losses of an item's clips, or why there are none; never raises because of an item."""
-        if self._lacks_caption(asked):
+    def read_clips(self, asked: AskedClips, room: ClipRoom | None = None) -> DecodedClips:
+        """The frames of an item's clips; for several threads at once.
+
+        Args:
+            asked: The item.
+            room: The room of its clips among those that are decoded; None where they are decoded alone.
+
+        Raises:
+            UnreadableClip, UnequalClips, ShortClip: what is wrong with them.
+        """
+        files = [ClipFile(clip, room) for clip in asked.clips]
+        check = check_same_shape if asked.form is AnswerForm.CLIP_LOSSES else check_reversal
+        check(files)
+        return decode_clips(files, self.settings, self.adapter.temporal_compression, room)
+
+    def measure(self, asked: AskedClips, decoded: Callable[[], DecodedClips] | None = None) -> Answer:
+        """The losses of an item's clips, or why there are none; never raises because of an item.
+
+        Args:
+            asked: The item.
+            decoded: Gives what `read_clips` does, and raises what that raises; by default that is called.
+        """
+        if self.lacks_caption(asked):
             message = f"Expected a caption for {asked.item_id}, but got none; or run prompt=null."
             return self.refuse(asked, "no_caption", message)
         try:
             with torch.no_grad():
-                return self._measure(asked)
+                return self._measure(asked, decoded or (lambda: self.read_clips(asked)))
         except tuple(ERROR_KINDS) as error:
             return self.refuse(asked, ERROR_KINDS.get(type(error), "failed"), str(error))
         except Exception as error:
@@ -172,21 +201,21 @@ class Engine:
             return f"Memory ran out at batch={self.batch}; give a smaller number, or batch=auto."
         return "Memory ran out at batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
 
-    def _measure(self, asked: AskedClips) -> Answer:
+    def _measure(self, asked: AskedClips, decoded: Callable[[], DecodedClips]) -> Answer:
         self.encode_captions([asked])
-        files = [ClipFile(clip) for clip in asked.clips]
-        check = check_same_shape if asked.form is AnswerForm.CLIP_LOSSES else check_reversal
-        check(files)
-        encoded = encode_clips(files, self.adapter, self.settings, self.placement)
+        clips = decoded()
+        with self.work.measure("encoding", self.placement.device):
+            encoded = encode_clips(clips, self.adapter, self.placement)
         caption = self._texts[self.shown_caption(asked.caption)]
         text = {name: tensor.to(self.placement.device) for name, tensor in caption.items()}
         shape = (len(encoded.windows), len(self.timesteps), self.settings.protocol.draws)
         seeds = np.zeros(shape, dtype=np.int64)
         for unit in np.ndindex(shape):
             seeds[unit] = self._seed(asked.noise, Unit(*unit))
+        with self.work.measure("denoising", self.placement.device):
+            losses = self._denoise_within_memory(encoded, text, seeds)
         tables = [
-            [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()]
-            for unit_losses in self._denoise_within_memory(encoded, text, seeds)
+            [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()] for unit_losses in losses
         ]
         answer = self._clip_losses if asked.form is AnswerForm.CLIP_LOSSES else self._pair_losses
         return answer(asked, encoded, tables, seeds.tolist())
@@ -274,11 +303,14 @@ class Engine:
         """Losses of all units of each clip, of the shape of `seeds`: windows, timesteps, draws."""
         noising = self.adapter.noising
         losses = [np.zeros(seeds.shape) for _ in clips.latents]
+        measured: list[tuple[int, Unit]] = []
+        # They stay where they are computed, so that nothing waits for the device before the end.
+        on_device: list[torch.Tensor] = []
         first = clips.latents[0]
         units = [Unit(*unit) for unit in np.ndindex(seeds.shape)]
         for expert, batch in self._batches(first, units):
             self.placement.bring(self.adapter.denoisers[expert])
-            noise = torch.cat([seeded_noise(int(seeds[unit]), first[unit.window]) for unit in batch])
+            noise = draw_noise([int(seeds[unit]) for unit in batch], first[batch[0].window])
             timesteps = torch.tensor(
                 [self.timesteps[unit.timestep] for unit in batch], dtype=torch.float32, device=noise.device
             )
@@ -292,11 +324,8 @@ class Engine:
                     error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
                     counted = error[row, :, clips.skipped[unit.window] :]
-                    losses[clip][unit] = float(counted.double().square().mean())
+                    on_device.append(counted.double().square().mean())
+                    measured.append((clip, unit))
+        for (clip, unit), loss in zip(measured, torch.stack(on_device).tolist(), strict=True):
+            losses[clip][unit] = loss
         return losses
-
-
-def seeded_noise(seed: int, like: torch.Tensor) -> torch.Tensor:
-    """Gaussian noise of a tensor's shape; made in main memory in float32, so that every device gets the same."""
-    generator = torch.Generator("cpu").manual_seed(seed)
-    return torch.randn(like.shape, generator=generator, dtype=torch.float32).to(like.device)

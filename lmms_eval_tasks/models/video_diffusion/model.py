@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from lmms_eval_tasks.host.answer_files import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.models.decoding import ReadAhead
 from lmms_eval_tasks.models.failures import RepeatedFailures
 from lmms_eval_tasks.models.video_diffusion.settings import (
     CHOICES,
@@ -26,7 +29,9 @@ from lmms_eval_tasks.utils.core.problems import InputError
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
+    from lmms_eval_tasks.models.decoding import ClipRoom, Reading
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
+    from lmms_eval_tasks.models.video_diffusion.encoding import DecodedClips
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
 
 PACKAGES = ("torch", "diffusers", "transformers")
@@ -48,6 +53,7 @@ class VideoDiffusion(RequestModel):
         batch: How many noisy clips at once: a number, or ``auto``.
         offload: ``false``; ``true`` keeps only the part in use on the device; ``layers`` only the layer.
         compile: Whether the networks are compiled by torch.
+        decode_workers: How many clips are decoded at once; by default as many as this rank has cores.
         cache: Folder of the answers, where they are not to lie with those of other models; ``none`` keeps none.
         batch_size: Passed by lmms-eval, without meaning here.
         device: Passed by lmms-eval, without meaning here.
@@ -64,6 +70,7 @@ class VideoDiffusion(RequestModel):
         batch: int | str = "auto",
         offload: bool | str = False,
         compile: bool = False,
+        decode_workers: int | None = None,
         cache: str | None = None,
         batch_size: int | str = 1,
         device: str | None = None,
@@ -77,6 +84,7 @@ class VideoDiffusion(RequestModel):
         except InputError as error:
             message = str(error)
         stop_if_any(message)
+        self._ahead = ReadAhead(decode_workers)
         self._cache = None if cache is None else str(cache)
         self._failures = RepeatedFailures("pairs")
         self.answers_kept: int | None = None
@@ -139,6 +147,11 @@ class VideoDiffusion(RequestModel):
             # Each item tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
 
+    @property
+    def work(self) -> dict[str, Any]:
+        """For a run card: seconds of each stage, on this rank."""
+        return self.engine.work.as_facts()
+
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Answer lmms-eval's requests in order."""
         try:
@@ -148,12 +161,36 @@ class VideoDiffusion(RequestModel):
 
     def answer(self, request: Request) -> str:
         """Losses of an item's clips, or why there are none."""
-        asked = self._read_asked(request)
+        return self._answer(request, self._read_asked(request), None)
+
+    def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
+        """As `answer`, in order; the clips of the next items are decoded while the model works on one."""
+        asked = [self._read_asked(request) for request in requests]
+
+        def decode(place: int, room: ClipRoom) -> DecodedClips:
+            return self.engine.read_clips(asked[place], room)
+
+        places = (place for place, request in enumerate(requests) if self._looks_at_clips(request, asked[place]))
+        with closing(self._ahead.read(places, decode, self.engine.work)) as readings:
+            coming = next(readings, None)
+            for place, request in enumerate(requests):
+                if coming is None or coming[0] != place:
+                    yield self._answer(request, asked[place], None)
+                    continue
+                yield self._answer(request, asked[place], coming[1])
+                coming[1].release()
+                coming = next(readings, None)
+
+    def _looks_at_clips(self, request: Request, asked: AskedClips) -> bool:
+        """Whether an item is to be measured."""
+        return request.doc.get("asked", True) and not self.engine.lacks_caption(asked) and self.store.get(asked) is None
+
+    def _answer(self, request: Request, asked: AskedClips, reading: Reading[DecodedClips] | None) -> str:
         if not request.doc.get("asked", True):
             return self.engine.refuse(asked, "no_clip", "The prepared data has no clip for it.").to_json()
         if stored := self.store.get(asked):
             return stored.named(self.engine.settings.name).to_json()
-        answer = self.engine.measure(asked)
+        answer = self.engine.measure(asked, reading.result if reading else None)
         if answer.error is None:
             self.store.put(asked, answer)
         self._stop_where_all_fail(asked, answer)

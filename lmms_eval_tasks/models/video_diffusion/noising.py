@@ -6,6 +6,7 @@ Timesteps are on a scale of 0 (clean) to 1000 (noise), one per clip of the batch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -92,3 +93,18 @@ def scheduler_noising(scheduler: Any) -> Ddpm:
     """The DDPM process of a diffusers scheduler."""
     predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
     return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]
+
+
+def draw_noise(seeds: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Gaussian noise for a batch, the noise of each seed by itself, in float32.
+
+    It is made in main memory, so that every device gets the same, and goes to the device at once.
+
+    Args:
+        seeds: One for each clip of the batch.
+        like: A clip of the batch, of shape (1, …) and on its device.
+    """
+    noise = torch.empty((len(seeds), *like.shape[1:]), dtype=torch.float32, pin_memory=like.device.type == "cuda")
+    for row, seed in enumerate(seeds):
+        torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed), out=noise[row : row + 1])
+    return noise.to(like.device, non_blocking=True)

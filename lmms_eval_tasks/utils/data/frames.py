@@ -125,6 +125,12 @@ class PyavFrames:
             raise self._undecodable()
         return frame
 
+    @property
+    def _frame_bytes(self) -> int:
+        """Bytes of a frame as `read` returns it; 0 where the file does not state its size."""
+        width, height = self._size or (0, 0)
+        return 3 * width * height
+
     def number_at(self, second: float) -> int:
         """The frame of the file that is shown at a second: the first before the clip begins, the last after it ends."""
         if self._has_times:

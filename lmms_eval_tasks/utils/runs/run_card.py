@@ -60,6 +60,8 @@ _WEIGHTS = {
     ("frames", "reader"): Weight.ENVIRONMENT,
     ("sharing", "mode"): Weight.ENVIRONMENT,
     ("sharing", "why"): Weight.NEVER,
+    ("sharing", "attention"): Weight.ENVIRONMENT,
+    ("sharing", "questions at once"): Weight.ENVIRONMENT,
     ("throughput", ""): Weight.NEVER,
     ("rescored", ""): Weight.NEVER,
     ("merged", ""): Weight.NEVER,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
+import av
 import pytest
 import torch
 from clip_questions import ask, chat_of
@@ -16,7 +16,7 @@ from lmms_eval.models.chat.qwen3_vl import Qwen3_VL
 from lmms_eval.protocol import ChatMessages
 from tiny_vlms import FAMILIES
 
-from lmms_eval_tasks.models.shared_prefix import SharedPrefix, inputs, sharing
+from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments
 from lmms_eval_tasks.models.shared_prefix.positions import Positions
 
@@ -60,12 +60,12 @@ def test_answers_are_those_of_plain_generation(load: Load, clips: list[Path], fa
     requests, documents = ask(clips, questions, tasks=("one", "two"))
     plain = answer_plainly(load(family), requests, documents)
     assert len(set(plain)) > len(plain) // 2
-    for mode, batch_size in (("safe", 1), ("fast", 1), ("fast", 4)):
+    for mode, batch_size in (("safe", "1"), ("fast", "1"), ("fast", 4), ("fast", "auto")):
         model = load(family, mode=mode, batch_size=batch_size)
         encodes = count_encodes(model)
         assert answer(model, requests, documents) == plain, (mode, batch_size)
         assert len(encodes) == len(clips)
-        assert bool(model.work["counts"]["prompt tokens reused"]) is (mode == "fast" and questions > 1)
+        assert ("prompt tokens reused" in model.work["counts"]) is (mode == "fast" and questions > 1)
 
 
 @pytest.mark.slow
@@ -96,13 +96,11 @@ def test_frames_per_second_are_those_of_the_adapter(
     assert answer(load(family, mode="fast", **settings), requests, documents) == answer(host, requests, documents)
 
 
-@pytest.mark.parametrize("family", HOSTS)
-def test_a_clip_is_opened_once_to_count_its_frames(
-    load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "llava_onevision"])
+def test_a_clip_is_opened_once(load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
-    open_clip = inputs.PyavFrames
-    monkeypatch.setattr(inputs, "PyavFrames", lambda path: (opened.append(path), open_clip(path))[1])
+    open_file = av.open
+    monkeypatch.setattr(av, "open", lambda path, *rest: (opened.append(Path(path)), open_file(path, *rest))[1])
     requests, documents = ask(clips, 3)
     assert all(answer(load(family, mode="fast"), requests, documents))
     assert sorted(opened) == sorted(clips)
@@ -159,9 +157,10 @@ def test_where_fast_mode_answers_otherwise_the_run_goes_on_in_safe_mode(
     model = load("qwen2_5_vl")
     original = sharing.PrefixSharer.generate_together
 
-    def spoil(self: Any, clip: Any, prefix: Any, texts: Any, generation: Any) -> Any:
-        prefix.cache.layers[0].keys = prefix.cache.layers[0].keys.flip(-1)
-        return original(self, clip, prefix, texts, generation)
+    def spoil(self: Any, rows: Any, generation: Any) -> Any:
+        layer = rows[0].prefix.cache.layers[0]
+        layer.keys = layer.keys.flip(-1)
+        return original(self, rows, generation)
 
     monkeypatch.setattr(sharing.PrefixSharer, "generate_together", spoil)
     assert answer(model, requests, documents) == plain
@@ -187,7 +186,7 @@ def test_a_sampled_answer_reads_its_prompt_whole(load: Load, clips: list[Path]) 
     requests, documents = ask(clips, 2, temperature=0.7)
     model = load("qwen2_5_vl", mode="fast")
     assert all(answer(model, requests, documents))
-    assert model.work["counts"]["prompt tokens reused"] == 0
+    assert "prompt tokens reused" not in model.work["counts"]
 
 
 class OtherLayer:
@@ -203,35 +202,9 @@ def test_a_cache_that_cannot_be_copied_is_not_shared(
     monkeypatch.setattr(sharing, "DynamicLayer", OtherLayer)
     model = load("qwen2_5_vl", mode="fast")
     assert answer(model, requests, documents) == plain
-    assert model.work["counts"]["prompt tokens reused"] == 0
+    assert "prompt tokens reused" not in model.work["counts"]
     auto = load("qwen2_5_vl")
     assert answer(auto, requests, documents) == plain and auto.facts["mode"] == "safe"
-
-
-def test_the_next_clip_is_read_while_the_model_works_on_one(
-    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = load("qwen2_5_vl", mode="safe")
-    begun = {number: Event() for number in range(len(clips))}
-    process, generate = model._inputs.process, model._sharer.generate_alone
-    read, answered = [], []
-
-    def note(questions: Any) -> Any:
-        begun[len(read)].set()
-        read.append(len(answered))
-        return process(questions)
-
-    def generate_after_the_next_begins(*arguments: Any) -> Any:
-        following = begun.get(len(answered) + 1)
-        assert following is None or following.wait(30), "the next clip is being read"
-        answered.append(1)
-        return generate(*arguments)
-
-    monkeypatch.setattr(model._inputs, "process", note)
-    monkeypatch.setattr(model._sharer, "generate_alone", generate_after_the_next_begins)
-    requests, documents = ask(clips, 1)
-    assert all(answer(model, requests, documents))
-    assert all(after >= number - 1 for number, after in enumerate(read)), "no more than one clip ahead"
 
 
 def test_questions_without_a_clip_are_answered(load: Load, clips: list[Path]) -> None:

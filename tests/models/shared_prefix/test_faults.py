@@ -71,14 +71,26 @@ def test_a_clip_beside_which_memory_runs_out_is_left_out(
     encoded: list[Any] = []
 
     def is_second(clip: Any) -> bool:
-        encoded.append(clip)
-        return len(encoded) == 2
+        encoded.extend([clip] if all(clip is not one for one in encoded) else [])
+        return clip is encoded[1:2][-1] if len(encoded) > 1 else False
 
     spoil(monkeypatch, "encode", is_second, OUT_OF_MEMORY)
     model = load("qwen2_5_vl", mode=mode)
     answers = answers_by_item(model, clips)
     assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.OUT_OF_MEMORY)
     assert answers == {**right, "1.0": "", "1.1": ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["encode", "read_prefix"])
+def test_a_clip_for_which_there_is_memory_once_others_are_answered_is_answered(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    calls: list[int] = []
+    spoil(monkeypatch, method, lambda *_: calls.append(1) or len(calls) == 3, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answers_by_item(model, clips) == right
+    assert len(calls) == 4 and not model.unanswered
 
 
 def test_questions_that_do_not_fit_together_are_answered_alone(
@@ -88,6 +100,17 @@ def test_questions_that_do_not_fit_together_are_answered_alone(
     model = load("qwen2_5_vl", mode="fast", batch_size=2)
     assert answers_by_item(model, clips) == right
     assert not model.unanswered
+
+
+def test_out_of_memory_halves_how_many_are_answered_at_once(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    spoil(monkeypatch, "generate_together", lambda rows, _: sizes.append(len(rows)) or len(rows) > 2, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answers_by_item(model, clips) == right
+    assert sizes == [6, 3, 2, 1, 3, 2, 1]
+    assert model.facts["questions at once"] == "up to 2" and not model.unanswered
 
 
 def test_one_question_that_fails_costs_its_own_answer(

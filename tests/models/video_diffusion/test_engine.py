@@ -12,6 +12,7 @@ from tiny_runs import tiny_engine
 from lmms_eval_tasks.models.video_diffusion import engine as engine_module
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
 from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
+from lmms_eval_tasks.models.video_diffusion.noising import draw_noise
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
@@ -74,6 +75,13 @@ def test_noise_is_the_pairs_own(clips: Clips, checkpoints: Path, wan: Engine) ->
     assert len(set(seeds)) == len(seeds)
     assert loss(first) != loss(second)
     assert loss(first) != loss(tiny_engine(checkpoints, "wan2.1-1.3b", seed=1).measure(pair(clips, item_id="a")))
+
+
+def test_a_batch_of_noise_is_that_of_each_seed() -> None:
+    like = torch.zeros(1, 4, 3, 5, 7)
+    seeds = [3, 0, 2**62, 3]
+    alone = [torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed)) for seed in seeds]
+    assert torch.equal(draw_noise(seeds, like), torch.cat(alone))
 
 
 def test_all_timesteps_share_their_noise_in_the_official_example(checkpoints: Path, clips: Clips) -> None:

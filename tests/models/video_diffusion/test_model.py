@@ -97,11 +97,11 @@ def test_a_killed_run_goes_on_and_repeats_nothing(make: Make, clips: Clips, monk
     measured: list[str] = []
     measure = Engine.measure
 
-    def watched(self: Engine, pair: Any) -> Any:
+    def watched(self: Engine, pair: Any, *more: Any) -> Any:
         measured.append(pair.item_id)
         if len(measured) == 3:
             raise KeyboardInterrupt
-        return measure(self, pair)
+        return measure(self, pair, *more)
 
     monkeypatch.setattr(Engine, "measure", watched)
     with pytest.raises(KeyboardInterrupt):
@@ -181,11 +181,11 @@ def test_a_fault_of_the_set_up_ends_the_run(
     model, measured = make(), []
     measure_pair = Engine._measure
 
-    def broken(self: Engine, pair: Any) -> Any:
+    def broken(self: Engine, pair: Any, *more: Any) -> Any:
         measured.append(pair.item_id)
         if len(measured) in (2, 4, 5, 6):
             raise RuntimeError(f"Expected 16 channels for {pair.item_id}, but got {len(measured)}.")
-        return measure_pair(self, pair)
+        return measure_pair(self, pair, *more)
 
     monkeypatch.setattr(Engine, "_measure", broken)
     with pytest.raises(SystemExit) as stopped:
@@ -196,7 +196,7 @@ def test_a_fault_of_the_set_up_ends_the_run(
     assert "RuntimeError: Expected 16 channels" in told and str(model.engine.settings.pretrained) in told
     assert sum(record.exc_info is not None for record in caplog.records) == 1
     measured.clear()
-    monkeypatch.setattr(Engine, "_measure", lambda self, pair: measured.append(pair) or measure_pair(self, pair))
+    monkeypatch.setattr(Engine, "_measure", lambda *asked: measured.append(asked[1]) or measure_pair(*asked))
     assert all(read_denoising(text).error is None for text in ask(make(), table))
     assert len(measured) == 4
 
@@ -207,7 +207,7 @@ def test_faults_that_differ_or_are_the_clips_end_nothing(
     unreadable = [{**row, "clip": str(tmp_path / "gone.mp4")} for row in rows(clips)] * 2
     assert {read_denoising(text).error.kind for text in ask(make(), unreadable)} == {"unreadable_clip"}
     faults = iter("abcabcabc")
-    monkeypatch.setattr(Engine, "_measure", lambda self, pair: int(next(faults)))
+    monkeypatch.setattr(Engine, "_measure", lambda self, *asked: int(next(faults)))
     assert {read_denoising(text).error.kind for text in ask(make(), rows(clips) * 3)} == {"failed"}
 
 

@@ -1,0 +1,255 @@
+"""Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed.
+
+Workers are threads, for FFmpeg and PyAV release Python's lock. Two of them read 1.86 times as many clips of 480 lines
+as one, and 1.80 times as many of 1,080 lines (1.96 and 1.92 at best), on two cores, waiting for a core taken off
+(`benchmarks/decoding.py`); they waited for each other in 1 to 3% of their time. Two processes were no faster. Each
+worker decodes by one thread of FFmpeg.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from threading import Condition, main_thread
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+DECODING, WAITING = "decoding", "waiting for clips"
+"""Stages of a model's work: of the workers, and of the model."""
+WORKER_BYTES = 1_000_000_000
+"""Of clips in memory, for each worker; at least twice as many."""
+AHEAD = 4
+"""Most clips that are read ahead, for each worker."""
+POLL = 0.2
+"""Seconds after which a worker that waits for room looks whether the run is over."""
+
+Thing = TypeVar("Thing")
+Clip = TypeVar("Clip")
+
+
+class Stopped(Exception):
+    """Nobody waits for a clip any longer."""
+
+
+class ReadAhead:
+    """How clips are read ahead.
+
+    Args:
+        workers: How many at once; None takes the cores that this process may use, shared among the ranks of this
+            machine.
+        limit: Bytes of clips in memory; None takes `WORKER_BYTES` for each worker.
+
+    Attributes:
+        workers: How many at once.
+        limit: Bytes of clips that were read or are being read, and are not yet released. A clip that the model waits
+            for is read whatever its size.
+
+    Raises:
+        SystemExit, InputError: as `stop_if_any`, where `workers` is no number from 1 on.
+    """
+
+    def __init__(self, workers: int | None = None, limit: int | None = None) -> None:
+        is_number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
+        is_right = workers is None or is_number
+        stop_if_any(
+            None if is_right else f"Expected decode_workers to be a whole number from 1 on, but got {workers!r}."
+        )
+        self.workers = workers or own_cores()
+        self.limit = limit or WORKER_BYTES * max(2, self.workers)
+
+    def read(
+        self, things: Iterable[Thing], read: Callable[[Thing, ClipRoom], Clip], work: Work
+    ) -> Generator[tuple[Thing, Reading[Clip]]]:
+        """Things with what is read of them, in order.
+
+        Where the generator is closed before its end, or the run is interrupted, workers stop at the next frame.
+
+        Args:
+            things: What is read, such as clips with their questions.
+            read: Reads one, in a worker.
+            work: Learns the seconds of `DECODING` and `WAITING`.
+        """
+        memory = _Memory(self.limit)
+
+        def begin(place: int, thing: Thing) -> tuple[Thing, Reading[Clip]]:
+            room = ClipRoom(memory, place)
+
+            def measured() -> Clip:
+                room.check()
+                with work.measure(DECODING):
+                    return read(thing, room)
+
+            return thing, Reading(pool.submit(measured), room, work)
+
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="clips")
+        try:
+            coming = (begin(place, thing) for place, thing in enumerate(things))
+            ahead = deque(islice(coming, self.workers * AHEAD))
+            while ahead:
+                thing, reading = ahead.popleft()
+                memory.wait_for(reading.room.place)
+                yield thing, reading
+                ahead.extend(islice(coming, 1))
+        except BaseException:  # also where it is closed
+            memory.close()
+            raise
+        finally:
+            pool.shutdown(wait=False)
+
+
+class Reading(Generic[Clip]):
+    """A clip that is being read.
+
+    Attributes:
+        room: Its room.
+    """
+
+    def __init__(self, future: Future[Clip], room: ClipRoom, work: Work) -> None:
+        self._future, self.room, self._work = future, room, work
+
+    def result(self) -> Clip:
+        """What was read; waits for it.
+
+        Raises:
+            Exception: what reading it raised.
+        """
+        with self._work.measure(WAITING):
+            return self._future.result()
+
+    def release(self) -> None:
+        """Let go of what was read, so that others have its room."""
+        self._future = Future()
+        self.room.release()
+
+
+class ClipRoom:
+    """The room of one clip among those that are read ahead.
+
+    Attributes:
+        place: Its number, in the order in which they are read.
+    """
+
+    def __init__(self, memory: _Memory, place: int) -> None:
+        self._memory, self.place = memory, place
+
+    def check(self) -> None:
+        """Raise `Stopped` where nobody waits for it any longer."""
+        if self._memory.is_over:
+            raise Stopped
+
+    def reserve(self, size: int) -> None:
+        """Wait until some more bytes fit.
+
+        Raises:
+            Stopped: nobody waits for it any longer.
+        """
+        self._memory.reserve(self.place, size)
+
+    def settle(self, size: int) -> None:
+        """Say how many bytes it has taken in the end, instead of what was reserved."""
+        self._memory.settle(self.place, size)
+
+    def release(self) -> None:
+        """Give its room to others."""
+        self._memory.settle(self.place, 0)
+
+
+class OpenClip(PyavFrames):
+    """A clip that is opened once, and whose frames are decoded as soon as there is room for them.
+
+    Args:
+        path: The file, or a clip whose frames are to be read in another order.
+        room: Its room; None where it is read alone.
+        growth: What a model makes of a byte of a frame, in bytes, and the frame itself.
+
+    Raises:
+        UnreadableClip: as `PyavFrames`.
+    """
+
+    def __init__(self, path: str | Path, room: ClipRoom | None = None, growth: float = 2.0) -> None:
+        self._room, self._growth = room, growth
+        super().__init__(path, threads=1)
+
+    def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
+        """See `PyavFrames.read`.
+
+        Raises:
+            Stopped: nobody waits for it any longer.
+        """
+        if self._room is not None:
+            self._room.reserve(int(len(positions) * self._frame_bytes * self._growth))
+        return super().read(positions)
+
+    def frame(self, position: int) -> object:
+        """See `PyavFrames.frame`.
+
+        Raises:
+            Stopped: nobody waits for it any longer.
+        """
+        if self._room is not None:
+            self._room.check()
+        return super().frame(position)
+
+
+class _Memory:
+    """Bytes that clips share."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._changed = Condition()
+        self._sizes: dict[int, int] = {}
+        self._wanted = 0
+        self._is_closed = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody reads any longer: also where the interpreter ends, after an interrupt."""
+        return self._is_closed or not main_thread().is_alive()
+
+    def wait_for(self, place: int) -> None:
+        """Let a clip be read whatever its size, because it is waited for."""
+        with self._changed:
+            self._wanted = place
+            self._changed.notify_all()
+
+    def reserve(self, place: int, size: int) -> None:
+        with self._changed:
+            while not self._fits(place, size):
+                if self.is_over:
+                    raise Stopped
+                self._changed.wait(POLL)
+            self._sizes[place] = self._sizes.get(place, 0) + size
+
+    def _fits(self, place: int, size: int) -> bool:
+        return place <= self._wanted or sum(self._sizes.values()) + size <= self._limit
+
+    def settle(self, place: int, size: int) -> None:
+        with self._changed:
+            self._sizes[place] = size
+            if not size:
+                del self._sizes[place]
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+def own_cores() -> int:
+    """Cores that this process may use, shared among the ranks of this machine; at least one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
