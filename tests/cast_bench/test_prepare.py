@@ -49,6 +49,7 @@ def test_a_release_with_its_clips(tmp_path: Path) -> None:
         "answer": "B",
         "clip": "test/sav_000001.mp4",
         "clip_present": True,
+        "clip_seconds": 1.0,
         "question_type": "Why (Causal Reasons)",
         "category": "causal_explanation",
         "subtype": "why",

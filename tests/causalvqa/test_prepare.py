@@ -42,6 +42,7 @@ def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, shape: str)
             "answer": answer,
             "clip": "debug/a.mp4",
             "clip_present": True,
+            "clip_seconds": 1.0,
             "version": version,
             "type": kind,
             "difficulty": difficulty,

@@ -84,6 +84,7 @@ def test_a_release_with_three_splits(tmp_path: Path) -> None:
         "answer": "A",
         "clip": f"main/{named(7, '1_Possible', 1)}.mp4",
         "clip_present": True,
+        "clip_seconds": 0.25,
         "pair": "1",
         "coding": "1",
         "condition": "immutability",

@@ -52,6 +52,7 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
         "answer": "B",
         "clip": "mini/pt/s_1_2.mp4",
         "clip_present": True,
+        "clip_seconds": 1.0,
         "subset": HOI,
         "source": "pt",
     }

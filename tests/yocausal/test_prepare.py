@@ -186,8 +186,9 @@ def test_each_clip_of_a_release_is_decoded_once(release: Path, monkeypatch: pyte
     monkeypatch.setattr(av, "open", count_reading)
     prepare(str(release))
     clips = set(release.rglob("*.mp4"))
-    # A clip that cannot be measured is looked at again: it may be one that only has no frame rate.
-    assert Counter(opened) == Counter(clips) + Counter([damaged])
+    # A clip that cannot be measured is looked at again: it may be one that only has no frame rate. Of the others the
+    # header is read for their lengths.
+    assert Counter(opened) == Counter([*clips, *clips]) and damaged in clips
 
 
 @pytest.mark.slow
