@@ -52,13 +52,13 @@ def queue(environment: dict[str, str]) -> list[str]:
 @pytest.mark.slow
 def test_parts_are_jobs_of_an_array_and_a_failed_one_is_tried_again(slurm: dict[str, str], tmp_path: Path) -> None:
     launcher = start(slurm, tmp_path / "out", "--fail", "2", "--items", str(ITEMS), "--pause", "0.1")
-    output, _ = launcher.communicate(timeout=240)
+    output, _ = launcher.communicate(timeout=400)
     assert launcher.returncode == 1, output
     assert "Part 2-of-3 failed (exit status 3), try 2 of 2." in output
     assert "Something is wrong with this part." in output
     (tmp_path / "out" / "mended").touch()
     launcher = start(slurm, tmp_path / "out", "--fail", "2", "--items", str(ITEMS), "--pause", "0.1")
-    output, _ = launcher.communicate(timeout=240)
+    output, _ = launcher.communicate(timeout=400)
     assert launcher.returncode == 0 and "2 of 3 parts are done already." in output
     assert answered(tmp_path / "out") == Counter(range(1, ITEMS + 1))
 
@@ -68,18 +68,23 @@ def test_a_new_launch_takes_over_what_is_queued_and_runs_again_what_was_killed(
     slurm: dict[str, str], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ("--items", str(2 * ITEMS), "--pause", "0.5")
+    options = ("--items", str(2 * ITEMS), "--wait")
     first = start(slurm, out, *options, parts=5)
-    wait_for(lambda: len(commands(out)) == 2)
+    wait_for(lambda: answered(out).total() == 2)
     first.kill()
     assert len(queue(slurm)) == 5
-    second = start(slurm, out, *options, parts=5)
     commands(out)[0].kill()
-    output, _ = second.communicate(timeout=240)
+    second = start(slurm, out, *options, parts=5)
+    assert second.stdout is not None
+    while "is worked on by a job of an earlier launch" not in second.stdout.readline():
+        assert second.poll() is None
+    (out / "go").touch()
+    output, _ = second.communicate(timeout=400)
     assert second.returncode == 0, output
-    assert output.count("is worked on by a job of an earlier launch") >= 4, output
     assert answered(out) == Counter(range(1, 2 * ITEMS + 1))
+    # One job for each part, and one more for that which was killed.
     assert sum(path.read_text(encoding="utf-8").count("===") for path in (out / "parts").glob("*.log")) == 6
+    assert len(list((out / "parts").rglob("*_submitted.pkl"))) == 6
 
 
 @pytest.mark.slow

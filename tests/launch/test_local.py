@@ -40,6 +40,17 @@ def commands(out: Path) -> list[psutil.Process]:
     return processes_of(out / "parts")["command"]
 
 
+def read_until(launcher: subprocess.Popen[str], text: str) -> str:
+    """What a launch prints until a line with a text."""
+    read = ""
+    assert launcher.stdout is not None
+    while text not in read:
+        line = launcher.stdout.readline()
+        assert line, read
+        read += line
+    return read
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 120
     while not condition():
@@ -69,13 +80,15 @@ def test_a_part_that_fails_is_tried_again_and_named_while_others_go_on(tmp_path:
 
 def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its_gpus_away(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    options = ("--items", str(ITEMS), "--pause", "1")
+    options = ("--items", str(ITEMS), "--wait")
     first = start(out, *options, gpus="0,1")
-    wait_for(lambda: len(commands(out)) == 2)
+    wait_for(lambda: answered(out).total() == 2)
     first.kill()
     first.wait()  # its jobs still have its output open
     second = start(out, *options, gpus="0,1")
-    output, _ = second.communicate(timeout=240)
+    output = read_until(second, "Part 2-of-3 is worked on")
+    (out / "go").touch()
+    output += second.communicate(timeout=240)[0]
     assert second.returncode == 0, output
     assert output.count("is worked on by a job of an earlier launch, and is waited for.") == 2
     assert "Parts: 0 done, 2 running, 1 waiting, 0 failed" in output
@@ -86,16 +99,16 @@ def test_a_new_launch_waits_for_what_a_killed_one_has_left_and_gives_none_of_its
 
 def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    launcher = start(out, "--items", str(ITEMS), "--pause", "0.5", "--child")
-    wait_for(lambda: len(commands(out)) == 4 and answered(out).total() >= 2)
+    launcher = start(out, "--items", str(ITEMS), "--wait", "--child")
+    wait_for(lambda: answered(out).total() == 2)
+    assert len(commands(out)) == 4
     launcher.send_signal(signal.SIGINT)
     output, _ = launcher.communicate(timeout=120)
     assert launcher.returncode == 1
     assert output.endswith("Interrupted: 0 of 3 parts are done. The same command goes on.\n"), output
     assert not any(processes_of(out / "parts").values())
-    before = answered(out)
-    assert 0 < before.total() < ITEMS
-    output, _ = start(out, "--items", str(ITEMS), "--pause", "0.5", "--child").communicate(timeout=240)
+    (out / "go").touch()
+    output, _ = start(out, "--items", str(ITEMS), "--wait", "--child").communicate(timeout=240)
     assert answered(out) == Counter(range(1, ITEMS + 1)), output
     results = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("*_results.json")]
     assert sorted(item for result in results for item in result["items"]) == list(range(1, ITEMS + 1))

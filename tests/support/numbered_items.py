@@ -1,6 +1,6 @@
 """A command as lmms-eval is one to a launch: answers the items of its part, keeps each answer at once, writes results.
 
-    numbered_items.py --output_path DIR [--items N] [--pause SECONDS] [--fail PART] [--silent PART] [--child]
+    numbered_items.py --output_path DIR [--items N] [--pause SECONDS] [--fail PART] [--silent PART] [--wait] [--child]
 
 Each answer is a line of one file, so that an item that was answered twice is there twice.
 """
@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--fail", type=int, default=0, help="the part that fails as long as a file `mended` is missing")
     parser.add_argument("--silent", type=int, default=0, help="one that fails with status 0, as lmms-eval may")
+    parser.add_argument("--wait", action="store_true", help="wait after the first answer until there is a file `go`")
     parser.add_argument("--child", action="store_true", help="the work is done in a session of its own, as torchrun's")
     options = parser.parse_args()
     if options.child:
@@ -41,6 +42,8 @@ def main() -> int:
         if str(item) not in answered:
             time.sleep(options.pause)
             os.write(file, f"{item}\n".encode())
+            while options.wait and not (out.parents[1] / "go").exists():
+                time.sleep(0.05)
     time.sleep(options.pause)
     results = {"part": number, "items": sorted(map(int, kept.read_text(encoding="utf-8").split()))}
     (out / f"{time.strftime('%Y%m%d_%H%M%S')}_results.json").write_text(json.dumps(results), encoding="utf-8")
