@@ -2,8 +2,9 @@
 
 Workers are threads, for FFmpeg and PyAV release Python's lock. Two of them read 1.86 times as many clips of 480 lines
 as one, and 1.80 times as many of 1,080 lines (1.96 and 1.92 at best), on two cores, waiting for a core taken off
-(`benchmarks/decoding.py`); they waited for each other in 1 to 3% of their time. Two processes were no faster. Each
-worker decodes by one thread of FFmpeg.
+(`benchmarks/decoding.py`); they waited for each other in at most 3% of their time. By the clock, the best of 12 on a
+busy machine, two processes read 1.57 times as many clips of 1,080 lines as one thread, and two threads 1.75 times; of
+480 lines that was too noisy to tell. Each worker decodes by one thread of FFmpeg.
 """
 
 from __future__ import annotations
