@@ -30,9 +30,7 @@ def print_shown(console: Console, model: str, shown: ShownTask) -> None:
             soft_wrap=True,
         )
     if any(item.clips for item in shown.items):
-        table = text_table(
-            None, "clip", "frames", "asked for", "shown", "size", "tokens", "a frame", "a second", "decoded by"
-        )
+        table = text_table(None, "clip", "frames", "asked for", "shown", "size", "tokens", "a frame", "a second")
         for clip in (clip for item in shown.items for clip in item.clips):
             table.add_row(clip.name, *_describe_clip(clip))
         console.print(table)
@@ -76,14 +74,14 @@ def _describe_clip(clip: ShownClip) -> tuple[str, ...]:
         str(clip.tokens),
         f"{clip.tokens / len(clip.indices):g}",
         "-" if clip.stated is None else f"{clip.stated:.2f}",
-        clip.library,
     )
 
 
 def _print_item(console: Console, item: ShownItem) -> None:
     console.print(f"\n{item.item_id}: {item.tokens} tokens", style="bold")
     for clip in item.clips:
-        console.print(f"Frames of {clip.name}: {', '.join(_labels(clip))}")
+        console.print(f"Frames of {clip.name}, decoded by {clip.library}: {', '.join(map(str, clip.indices))}")
+        console.print(f"At seconds: {', '.join(f'{time:.2f}' for time in clip.times)}")
         for fault in clip.faults:
             console.print(f"warning: {clip.name}: {fault}.", style="yellow", soft_wrap=True)
     if item.first_text is not None:

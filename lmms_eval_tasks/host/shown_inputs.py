@@ -16,6 +16,7 @@ from typing import Any
 
 from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line, suggest
@@ -101,6 +102,9 @@ def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask
     Raises:
         InputError: the task is none of ours, its data is not prepared, or it has no such item.
     """
+    if registry().find_task(task) is None:
+        known = (*registry().tasks, *registry().groups)
+        raise InputError(f"Expected --task to be a task of lmms-eval-tasks, but got {task!r}.{suggest(task, known)}")
     outputs = task_outputs(load_tasks([task], model, asks=True))
     name, output = next(iter(outputs.items()))
     docs = output.task.eval_docs
