@@ -288,7 +288,7 @@ def _without_weights() -> Iterator[None]:
     import torch
     from transformers import AutoConfig, PreTrainedModel
 
-    def build(cls: Any, name: str, *_: Any, config: Any = None, revision: str | None = None, **__: Any) -> Any:
+    def build(cls: type[Any], /, name: str, *_: Any, config: Any = None, revision: str | None = None, **__: Any) -> Any:
         found = config or AutoConfig.from_pretrained(name, **({"revision": revision} if revision else {}))
         with torch.device("meta"):
             return cls._from_config(found)
