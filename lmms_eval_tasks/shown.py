@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.shown_inputs import (
-    Adapter,
     ProcessedBatch,
     ProcessedItem,
+    WeightlessModel,
     build_adapter,
     default_checkpoint,
     find_items,
@@ -191,7 +191,7 @@ def _sampling(video: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {video[name]:g}" for name in SAMPLING if name in video) or "all frames"
 
 
-def _read_item(adapter: Adapter, item: ProcessedItem, alone: ProcessedItem | None) -> ShownItem:
+def _read_item(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedItem | None) -> ShownItem:
     inputs, network = item.inputs, adapter.network
     ids = inputs["input_ids"][0].tolist()
     pads = {network.config.image_token_id, network.config.video_token_id}
@@ -218,11 +218,11 @@ def _render(tokenizer: Any, ids: Sequence[int], pads: set[int]) -> str:
     parts = []
     for pad, run in groupby(ids, key=lambda token: token if token in pads else None):
         tokens = list(run)
-        parts.append(tokenizer.decode(tokens if pad is None else [pad]) + (f"*{len(tokens)}" if pad else ""))
+        parts.append(tokenizer.batch_decode([tokens if pad is None else [pad]])[0] + (f"*{len(tokens)}" if pad else ""))
     return "".join(parts)
 
 
-def _read_clips(adapter: Adapter, item: ProcessedItem, alone: ProcessedItem | None) -> list[ShownClip]:
+def _read_clips(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedItem | None) -> list[ShownClip]:
     processor, start, clips = adapter.processor.video_processor, 0, []
     for number, (video, known) in enumerate(zip(item.videos, item.metadata, strict=True)):
         grid = item.inputs["video_grid_thw"][number].tolist()

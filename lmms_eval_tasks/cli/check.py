@@ -76,7 +76,7 @@ def check(
 
     Examples:
         lmms-eval-tasks check causalvqa --decode
-        lmms-eval-tasks check --model qwen2_5_vl --model_args max_num_frames=32 --task mvp_mini --png shown.png
+        lmms-eval-tasks check --model qwen2_5_vl --task mvp_mini --png shown.png
     """
     if model is None and (task or item or png or batch_size > 1):
         raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")

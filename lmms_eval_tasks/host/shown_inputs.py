@@ -130,7 +130,7 @@ def _clips_of(task: Any, doc: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass
-class Adapter:
+class WeightlessModel:
     """A model of lmms-eval without weights.
 
     Attributes:
@@ -230,7 +230,7 @@ class Adapter:
                 at = {kind: place.stop for kind, place in places.items()}
 
 
-def build_adapter(model: str, arguments: str, batch_size: int) -> Adapter:
+def build_adapter(model: str, arguments: str, batch_size: int) -> WeightlessModel:
     """Build a model of lmms-eval from its checkpoint's configuration, on the CPU and without weights.
 
     Raises:
@@ -249,10 +249,10 @@ def build_adapter(model: str, arguments: str, batch_size: int) -> Adapter:
     except (Exception, SystemExit) as error:
         message = str(error) if isinstance(error, (InputError, SystemExit)) else first_line(error)
         raise InputError(f"The model {model} cannot be built ({type(error).__name__}): {message}") from error
-    return Adapter(built)
+    return WeightlessModel(built)
 
 
-def prepare_to_show(adapter: Adapter, asked: AskedTask) -> None:
+def prepare_to_show(adapter: WeightlessModel, asked: AskedTask) -> None:
     """Let a task's view know which model is asked, because some models read a clip's frames in another order."""
     if state := state_of(asked.task):
         state.evaluation.model = adapter.model
