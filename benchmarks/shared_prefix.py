@@ -130,7 +130,7 @@ def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
 
     sharer, answers = model._sharer, [""] * len(requests)
     for group in group_by_clip(requests, model.task_dict):
-        clip = sharer.encode(model._inputs.process([question.read() for question in group.questions]))
+        clip = sharer.encode(model.inputs.process([question.read() for question in group.questions]))
         prefix = sharer.read_prefix(clip)
         rows = [SharedQuestion(clip, prefix, text) for text in clip.texts]
         filled = [sharer._fill(row, prefix.length, width_of(rows)) for row in rows]

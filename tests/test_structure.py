@@ -37,7 +37,7 @@ ABOVE = (
     ("api",),
     (*OWN, "models", "report"),
     ("thorough",),
-    ("check", "submit", "rescore", "dataframes", "export", "board"),
+    ("check", "shown", "submit", "rescore", "dataframes", "export", "board"),
     ("leaderboard", "launch", "merge"),
     ("cli",),
     ("build", "train"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
+from lmms_eval_tasks.cli.shown import print_shown, write_sheet
 from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.thorough.declared import check_runnable
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -42,6 +44,23 @@ def check(
     model_args: Annotated[
         str, typer.Option("--model_args", help="The model's arguments, as for a run.", show_default=False)
     ] = "",
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="The task of which is shown what the model gets; the first of what is prepared if none is named.",
+            show_default=False,
+        ),
+    ] = None,
+    item: Annotated[
+        str | None, typer.Option(help="The item of it; its first if none is named.", show_default=False)
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch_size", min=1, max=64, help="How many items with clips of their own go together.")
+    ] = 1,
+    png: Annotated[
+        Path | None,
+        typer.Option("--png", help="Also write the frames that the model gets as a picture.", show_default=False),
+    ] = None,
     thorough: Annotated[
         bool,
         typer.Option(
@@ -57,8 +76,10 @@ def check(
 
     Examples:
         lmms-eval-tasks check causalvqa --decode
-        lmms-eval-tasks check --model qwen2_5_vl --model_args max_num_frames=32
+        lmms-eval-tasks check --model qwen2_5_vl --task mvp_mini --png shown.png
     """
+    if model is None and (task or item or png or batch_size > 1):
+        raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")
     if keep and not (thorough and benchmark):
         raise InputError("Expected --keep with --thorough and the names of benchmarks, but got it without them.")
     skip_missing()
@@ -86,7 +107,10 @@ def check(
             stops.append(str(error))
     stops += _check_installation(console)
     if model:
-        stops += _check_model(console, model, model_args, named or prepared)
+        wrong = _check_model(console, model, model_args, named or prepared)
+        stops += wrong
+        if not wrong and (task := task or _first_task(named or prepared)):
+            stops += _show_model(console, model, model_args, task, batch_size, item, png)
     for reason in stops:
         typer.echo(f"\n{reason}", err=True)
     if stops:
@@ -152,6 +176,42 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
     for hazard in checked.hazards:
         print_hazard(Output("check"), hazard)
     return []
+
+
+def _first_task(benchmarks: Sequence[str]) -> str | None:
+    """The first task of a split that is prepared; None where there is none."""
+    for name in benchmarks:
+        splits = read_manifest(read_card(name)).splits if benchmark_dir(name).is_dir() else {}
+        if found := next((task for task, own in registry().tasks_of(name).items() if own.split in splits), None):
+            return found
+    return None
+
+
+def _show_model(
+    console: Console, model: str, arguments: str, task: str, batch_size: int, item: str | None, png: Path | None
+) -> list[str]:
+    """Print what a model would be shown of a task, and return what would stop it."""
+    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.host.shown_inputs import SHOWABLE, is_showable
+
+    if not is_showable(model):
+        known = ", ".join(SHOWABLE)
+        console.print(
+            f"Which frames, tokens and prompt {model} would be shown is not known here: it is for {known} alone.",
+            soft_wrap=True,
+        )
+        return []
+    from lmms_eval_tasks.shown import show_task
+
+    try:
+        with quiet_host():
+            shown = show_task(model, arguments, task, batch_size, item)
+    except InputError as error:
+        return [str(error)]
+    print_shown(console, model, shown)
+    if png and write_sheet(png, shown):
+        console.print(f"\nWrote {png}", soft_wrap=True)
+    return [f"{model} cannot be shown {shown.task} with these arguments: {fault}" for fault in shown.faults]
 
 
 def _check_installation(console: Console) -> list[str]:

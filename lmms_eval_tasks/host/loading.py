@@ -45,8 +45,13 @@ def aggregate(loaded: dict[Any, Any], outputs: Mapping[str, Any], draws: int) ->
     return scores
 
 
-def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
+def load_tasks(names: list[str], model: str, asks: bool = False) -> dict[Any, Any]:
     """Tasks and groups over the prepared data as the host loads them: groups with their tasks, and single tasks.
+
+    Args:
+        names: Of tasks and groups.
+        model: The model's name.
+        asks: Whether items are put to a model that takes chat messages; else saved responses are scored again.
 
     Raises:
         InputError: where data is not prepared.
@@ -58,12 +63,13 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     add_views(manager, names)
     evaluation = evaluation_of(manager)
-    evaluation.clips_needed = evaluation.judge_needed = evaluation.splits = False
+    evaluation.judge_needed = evaluation.splits = False
+    evaluation.clips_needed = asks
     pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]
     if message := evaluation.problems(pointers):
         reason = "Questions, options and keys are not in a sample log, but in the prepared data."
-        raise InputError(f"{message}\n\n{reason}")
-    loaded: dict[Any, Any] = get_task_dict(names, manager, "simple")
+        raise InputError(message if asks else f"{message}\n\n{reason}")
+    loaded: dict[Any, Any] = get_task_dict(names, manager, "chat" if asks else "simple")
     return loaded
 
 

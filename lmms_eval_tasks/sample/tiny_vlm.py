@@ -1,4 +1,4 @@
-"""A Qwen2.5-VL of a few hundred thousand random weights: the whole real path of a run, without a download or a GPU."""
+"""A Qwen-VL of a few hundred thousand random weights: the whole real path of a run, without a download or a GPU."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def write_tiny_vlm(
     vision: Mapping[str, Any] | None = None,
     dtype: str = "float32",
     released_ids: bool = False,
+    family: str = "qwen2_5_vl",
 ) -> Path:
-    """Write a Qwen2.5-VL checkpoint with two layers and random weights, under 2 MB, that lmms-eval's adapter loads.
+    """Write a checkpoint of a Qwen-VL with two layers and random weights, under 2 MB, that lmms-eval's adapter loads.
 
     It answers nonsense: it stands in for a real model where a run's whole path is to be seen working.
 
@@ -52,20 +53,14 @@ def write_tiny_vlm(
         dtype: Type of the weights.
         released_ids: Give the special tokens the ids that they have in the released tokenizer, by which ms-swift knows
             them, and begin as the released chat template does; embeddings of as many words make it 40 MB.
+        family: ``qwen2_5_vl`` or ``qwen3_vl``.
 
     Returns:
         The folder.
     """
     import torch
+    import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import (
-        PreTrainedTokenizerFast,
-        Qwen2_5_VLConfig,
-        Qwen2_5_VLForConditionalGeneration,
-        Qwen2_5_VLProcessor,
-        Qwen2VLImageProcessor,
-        Qwen2VLVideoProcessor,
-    )
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -84,7 +79,7 @@ def write_tiny_vlm(
     if released_ids:
         tokenizer.model = models.BPE(**_filled(json.loads(tokenizer.to_str())["model"]))
         tokenizer.add_special_tokens(list(RELEASED))
-    fast = PreTrainedTokenizerFast(
+    fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
@@ -92,7 +87,13 @@ def write_tiny_vlm(
         extra_special_tokens={"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"},
     )
     ids = {token: fast.convert_tokens_to_ids(token) for token in SPECIAL}
-    config = Qwen2_5_VLConfig(
+    is_third = family == "qwen3_vl"
+    name = "Qwen3VL" if is_third else "Qwen2_5_VL"
+    of_text = {"head_dim": HIDDEN // 4} if is_third else {}
+    of_vision: dict[str, Any] = {"fullatt_block_indexes": [1]}
+    if is_third:
+        of_vision = {"patch_size": 16, "deepstack_visual_indexes": [0, 1], "num_position_embeddings": 64}
+    config = getattr(transformers, f"{name}Config")(
         text_config={
             "vocab_size": len(fast),
             "hidden_size": HIDDEN,
@@ -101,10 +102,16 @@ def write_tiny_vlm(
             "num_attention_heads": 4,
             "num_key_value_heads": 2,
             "max_position_embeddings": 8192,
-            "rope_parameters": {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0},
+            "rope_parameters": {
+                "rope_type": "default",
+                "mrope_section": [1, 1, 2],
+                "rope_theta": 10000.0,
+                **({"mrope_interleaved": True} if is_third else {}),
+            },
             "bos_token_id": ids["<|endoftext|>"],
             "eos_token_id": ids["<|im_end|>"],
             "pad_token_id": ids["<|endoftext|>"],
+            **of_text,
             **(language or {}),
         },
         vision_config={
@@ -113,7 +120,7 @@ def write_tiny_vlm(
             "intermediate_size": 2 * HIDDEN,
             "num_heads": 4,
             "out_hidden_size": HIDDEN,
-            "fullatt_block_indexes": [1],
+            **of_vision,
             **(vision or {}),
         },
         image_token_id=ids["<|image_pad|>"],
@@ -122,10 +129,12 @@ def write_tiny_vlm(
         vision_end_token_id=ids["<|vision_end|>"],
     )
     torch.manual_seed(seed)
-    Qwen2_5_VLForConditionalGeneration._from_config(config, dtype=getattr(torch, dtype)).save_pretrained(out)
-    Qwen2_5_VLProcessor(
-        image_processor=Qwen2VLImageProcessor(),
-        video_processor=Qwen2VLVideoProcessor(),
+    network = getattr(transformers, f"{name}ForConditionalGeneration")
+    network._from_config(config, dtype=getattr(torch, dtype)).save_pretrained(out)
+    videos = transformers.Qwen3VLVideoProcessor if is_third else transformers.Qwen2VLVideoProcessor
+    getattr(transformers, f"{name}Processor")(
+        image_processor=transformers.Qwen2VLImageProcessor(patch_size=config.vision_config.patch_size),
+        video_processor=videos(),
         tokenizer=fast,
         chat_template=DEFAULT_SYSTEM + CHAT_TEMPLATE if released_ids else CHAT_TEMPLATE,
     ).save_pretrained(out)

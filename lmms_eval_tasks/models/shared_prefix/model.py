@@ -23,12 +23,7 @@ from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, read_answer, why_alone
 from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, QwenInputs, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
-from lmms_eval_tasks.models.shared_prefix.sharing import (
-    EncodedClip,
-    PrefixSharer,
-    SharingMode,
-    width_of,
-)
+from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, PrefixSharer, SharingMode, width_of
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -67,6 +62,7 @@ class SharedPrefix(OwnModel):
         max_batch_size: Passed by lmms-eval, without meaning here.
 
     Attributes:
+        inputs: What makes the model's inputs of messages.
         unanswered: Task and item to why there is no answer.
     """
 
@@ -111,7 +107,7 @@ class SharedPrefix(OwnModel):
             most = read_batch_size(batch_size)
             spread = device_map if self._world_size == 1 and device_map else {"": self.device}
             loaded = load_checkpoint(pretrained, revision, dtype, spread, attn_implementation, frames)
-            self._model, self.tokenizer, self._inputs = loaded.model, loaded.tokenizer, loaded.inputs
+            self._model, self.tokenizer, self.inputs = loaded.model, loaded.tokenizer, loaded.inputs
             check_positions(self._model.config.model_type, self._positions)
         except InputError as error:
             message = str(error)
@@ -119,7 +115,7 @@ class SharedPrefix(OwnModel):
         # The weights are gone when a run card is written.
         self._attention = getattr(self._model.config, "_attn_implementation", None) or "not known"
         # Only qwen-vl-utils keeps to them, so that nobody takes the frames of other families to be of such sizes.
-        has_limits = isinstance(self._inputs, QwenInputs)
+        has_limits = isinstance(self.inputs, QwenInputs)
         self.min_pixels = min_pixels if has_limits else None
         self.max_pixels = max_pixels if has_limits else None
         pad = self.tokenizer.pad_token_id
@@ -185,7 +181,7 @@ class SharedPrefix(OwnModel):
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
     def _process(self, group: ClipGroup, room: ClipRoom) -> ProcessedClip:
-        return self._inputs.process([question.read() for question in group.questions], room)
+        return self.inputs.process([question.read() for question in group.questions], room)
 
     def _answer_groups(self, groups: Sequence[ClipGroup]) -> Iterator[list[Answer]]:
         """Answers to the questions of each group; where a group fails, none, and why."""
@@ -318,7 +314,7 @@ class SharedPrefix(OwnModel):
             return self._leave_out(question, error)
 
     def _read_tokens(self, tokens: torch.Tensor) -> GenerationResult:
-        return read_answer(tokens, self.tokenizer, bool(self._inputs.settings.enable_thinking))
+        return read_answer(tokens, self.tokenizer, bool(self.inputs.settings.enable_thinking))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         """No answer to a question, and why."""

@@ -35,7 +35,7 @@ def answer_plainly(model: SharedPrefix, requests: Sequence[Any], documents: dict
     answers = []
     for request in requests:
         messages = ChatMessages(messages=chat_of(documents[request.task_name]["test"][request.doc_id]))
-        clip = model._inputs.process([messages])
+        clip = model.inputs.process([messages])
         text = clip.texts[0].text
         arguments = generation_arguments(request.args[2], model.tokenizer, True)
         tokens = model.model.generate(**clip.media, **text, **arguments)
@@ -116,7 +116,7 @@ def test_a_short_clip_is_shown_whole_beside_a_longer_one(load: Load, clips: list
 def test_safe_logits_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None:
     model = load("qwen2_5_vl", mode="safe")
     _, documents = ask(clips[:1], 2)
-    clip = model._inputs.process([ChatMessages(messages=chat_of(doc)) for doc in documents["one"]["test"]])
+    clip = model.inputs.process([ChatMessages(messages=chat_of(doc)) for doc in documents["one"]["test"]])
     wanted = {"return_dict_in_generate": True, "output_logits": True}
     arguments = {**generation_arguments({"max_new_tokens": 6}, model.tokenizer, True), **wanted}
     encoded = model._sharer.encode(clip)

@@ -31,7 +31,7 @@ def question(video: str) -> ChatMessages:
 def test_a_model_gets_what_it_would_get_of_the_made_clip(
     load: Load, clips: list[Path], family: str, sampling: dict[str, int], tmp_path: Path
 ) -> None:
-    inputs = load(family, **sampling)._inputs
+    inputs = load(family, **sampling).inputs
     made = show_shuffled(clips[1], ClipStore(tmp_path, 1 << 30)).path
     ours, theirs, whole = (
         inputs.process([question(video)])
@@ -65,6 +65,6 @@ def test_questions_are_grouped_by_clip_and_order(load: Load, clips: list[Path]) 
 def test_a_clip_that_cannot_be_read_in_order_is_unreadable(load: Load, tmp_path: Path) -> None:
     (tmp_path / "text.mp4").write_text("no video")
     for fps in (None, 2):  # with a rate, frames are not counted first
-        inputs = load("qwen2_5_vl", fps=fps)._inputs
+        inputs = load("qwen2_5_vl", fps=fps).inputs
         with pytest.raises(UnreadableClip, match=r"text\.mp4"):
             inputs.process([question(ReorderedClip(tmp_path / "text.mp4", FrameOrder.REVERSED))])

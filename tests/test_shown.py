@@ -1,0 +1,148 @@
+"""What `check` says that a model would be shown: taken from lmms-eval's own adapters, without weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.shown import ShownTask, show_task
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.contact_sheet import SheetClip, write_contact_sheet
+
+TASK = "mvp_mini_human_object_interactions"
+SHORT, LONG = "ssv2_3064_1", "pt_4623_1"
+"""Items whose clips have 38 and 41 frames."""
+SMALL = "min_pixels=3136,max_pixels=12544"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the sample of one benchmark."""
+    folder = tmp_path_factory.mktemp("shown")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(folder / "home"))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        result = CliRunner().invoke(app, ["sample", "mvp", "--out", str(folder / "sample"), "--prepare"])
+        assert result.exit_code == 0, result.output
+        yield folder
+
+
+def show(model: str, arguments: str, task: str = TASK, batch_size: int = 1, item: str | None = None) -> ShownTask:
+    return show_task(model, f"{SMALL},{arguments}", task, batch_size, item)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "grid"), [("qwen2_5_vl", 28), ("qwen3_vl", 32), ("shared_prefix", 28)])
+def test_frames_sizes_and_tokens_are_those_of_the_model_s_own_code(prepared: Path, model: str, grid: int) -> None:
+    shown = show(model, "max_num_frames=8")
+    item, clip = shown.items[0], shown.items[0].clips[0]
+    assert shown.stands_in and not shown.faults and item.item_id == SHORT
+    assert (clip.count, clip.asked, list(clip.indices)) == (38, "nframes 8", [0, 5, 11, 16, 21, 26, 32, 37])
+    assert clip.times[-1] == pytest.approx(37 / clip.rate) and not clip.faults
+    width, height = clip.size
+    assert width % grid == height % grid == 0 and 3136 <= width * height <= 12544
+    assert clip.tokens == 4 * (width // grid) * (height // grid)
+    assert item.prompt.count(f"<|video_pad|>*{clip.tokens}") == (0 if model == "qwen3_vl" else 1)
+    assert ("<1.1 seconds>" in item.prompt) is (model == "qwen3_vl") and "the hand push the red ball?" in item.prompt
+
+
+@pytest.mark.slow
+def test_pictures_are_the_clip_s_own_frames(prepared: Path) -> None:
+    """What is drawn from the processor's patches is the clip as another library scales it."""
+    from lmms_eval_tasks.utils.data.frames import PyavFrames
+
+    clip = show("shared_prefix", "max_num_frames=4").items[0].clips[0]
+    path = next(prepared.glob(f"home/mvp/videos/**/{clip.name}"))
+    for picture, frame in zip(clip.pictures, PyavFrames(path).read(list(clip.indices)), strict=True):
+        expected = np.asarray(Image.fromarray(frame).resize(clip.size, Image.Resampling.BICUBIC), dtype=float)
+        assert np.abs(picture - expected).mean() < 2
+
+
+@pytest.mark.slow
+def test_the_first_text_token_is_compared_with_the_reference(prepared: Path) -> None:
+    """Two grids of more than a second each: 4.57 counts the seconds, and 5.3 does not."""
+    item = show("qwen2_5_vl", "max_num_frames=4").items[0]
+    columns = max(item.clips[0].size) // 28
+    assert item.first_text is not None and item.reference is not None
+    begin = item.first_text - columns
+    seconds = 2 * 38 / 4 / item.clips[0].rate
+    assert 1 < seconds < 2 and item.reference == begin + max(columns, 4 * int(seconds) + 1)
+    assert show("qwen3_vl", "max_num_frames=4").items[0].reference is None
+
+
+@pytest.mark.slow
+def test_a_batch_that_does_not_go_together(prepared: Path) -> None:
+    """lmms-eval's adapter takes the number of frames of the first clip for all clips of a batch."""
+    fewer = show("qwen2_5_vl", "max_num_frames=64", batch_size=4)
+    assert fewer.together == 4 and not fewer.faults
+    (fault,) = fewer.items[2].clips[0].faults
+    assert fewer.items[2].item_id == LONG and fault == "alone it would be shown 40 frames, nframes 40"
+    failed = show("qwen2_5_vl", "max_num_frames=64", batch_size=2, item=LONG)
+    assert failed.together == 1 and [len(item.clips[0].indices) for item in failed.items] == [40, 38]
+    (message,) = failed.faults
+    assert "ssv2_3064_1.mp4: nframes 40 is asked for, and it has 38" in message and "cannot go together" in message
+    assert not show("shared_prefix", "max_num_frames=64", batch_size=2, item=LONG).faults
+
+
+@pytest.mark.slow
+def test_a_clip_that_is_too_short_alone_and_a_rate_that_is_not_kept(prepared: Path) -> None:
+    short = show("qwen3_vl", "max_num_frames=64")
+    assert not short.items and "nframes 64 is asked for, and it has 38" in short.faults[0]
+    clip = show("qwen2_5_vl", "fps=4").items[0].clips[0]
+    assert clip.asked == "fps 4" and clip.faults == ["4 frames a second are asked for, and 3.79 are shown"]
+
+
+@pytest.mark.slow
+def test_views_and_refusals(prepared: Path) -> None:
+    reversed_clip = show("shared_prefix", "max_num_frames=4", f"{TASK}_reversed").items[0].clips[0]
+    plain = show("shared_prefix", "max_num_frames=4").items[0].clips[0]
+    assert np.abs(reversed_clip.pictures[0].astype(float) - plain.pictures[-1]).mean() < 2
+    blind = show("qwen2_5_vl", "max_num_frames=4", f"{TASK}_blind").items[0]
+    assert not blind.clips and blind.first_text is None and "pad|>*" not in blind.prompt
+    with pytest.raises(InputError, match=r"Expected --task to be a task of lmms-eval-tasks, but got 'mvp_min'"):
+        show("qwen2_5_vl", "", "mvp_min")
+    with pytest.raises(InputError, match=r"Expected --item to be an item of .*, but got 'none'"):
+        show("qwen2_5_vl", "", item="none")
+    with pytest.raises(InputError, match=r"The model qwen2_5_vl cannot be built \(AssertionError\): Unexpected kwargs"):
+        show("qwen2_5_vl", "frames=4")
+
+
+@pytest.mark.slow
+def test_the_command_prints_tables_and_writes_the_sheet(prepared: Path, hundred_columns: None) -> None:
+    sheet = prepared / "shown.png"
+    words = ["check", "mvp", "--model", "shared_prefix", "--model_args", f"{SMALL},max_num_frames=4"]
+    result = CliRunner().invoke(app, [*words, "--task", TASK, "--png", str(sheet)])
+    assert result.exit_code == 0, result.output
+    text = result.output[result.output.index("shared_prefix on ") :]
+    assert "Frames of ssv2_3064_1.mp4, decoded by pyav: 0, 12, 25, 37\n" in text and "At seconds: 0.00, " in text
+    table = [line for line in text.splitlines() if ".mp4 " in line or "asked for" in line]
+    assert len(table) >= 2 and max(map(len, table)) <= 100
+    with Image.open(sheet) as picture:
+        assert picture.format == "PNG" and picture.width > picture.height
+    unknown = CliRunner().invoke(app, ["check", "mvp", "--model", "random_answer", "--task", TASK])
+    assert unknown.exit_code == 0
+    assert "prompt random_answer would be shown is not known here" in " ".join(unknown.output.split())
+
+
+def test_options_that_need_a_model(home: Path) -> None:
+    result = CliRunner().invoke(app, ["check", "--png", "shown.png"])
+    assert result.exit_code == 1 and "with --model" in " ".join(result.output.split())
+
+
+def test_a_contact_sheet_shows_every_frame(tmp_path: Path) -> None:
+    frames = np.zeros((10, 20, 30, 3), np.uint8) + np.arange(10, dtype=np.uint8)[:, None, None, None] * 10 + 5
+    clips = [SheetClip("a clip \N{SNOWMAN}", frames, [str(number) for number in range(10)])]
+    for name in ("one.png", "two.png"):
+        write_contact_sheet(tmp_path / name, clips)
+    content = (tmp_path / "one.png").read_bytes()
+    assert content == (tmp_path / "two.png").read_bytes()
+    with Image.open(BytesIO(content)) as picture:
+        colours = {tuple(colour) for _, colour in picture.getcolors(100_000) or ()}
+    assert {(10 * number + 5,) * 3 for number in range(10)} <= colours
