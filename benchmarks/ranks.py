@@ -122,8 +122,9 @@ def measure(size: int, clips: int, processes: bool) -> list[Cost]:
         store = HashStore()
         with ThreadPoolExecutor(size) as pool:
             return list(pool.map(lambda rank: take_part(store, rank, size, clips), range(size)))
-    server = TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
-    with multiprocessing.get_context("spawn").Pool(size) as pool:
+    # The store's thread does not outlive a fork, so the processes come before it.
+    with multiprocessing.get_context("fork").Pool(size) as pool:
+        server = TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
         return pool.starmap(in_process, [(server.port, rank, size, clips) for rank in range(size)], chunksize=1)
 
 

@@ -21,6 +21,7 @@ from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.view_media import open_store
 from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.processors import own_cores
 from lmms_eval_tasks.utils.data.clip_makers import ClipMakers
 from lmms_eval_tasks.utils.data.made_clips import MadeClip, Making
 
@@ -41,7 +42,7 @@ def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
     if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
         yield
         return
-    ahead = evaluation.ahead = ViewsAhead(model, evaluation, count_workers())
+    ahead = evaluation.ahead = ViewsAhead(model, evaluation, own_cores())
     name = EACH if hasattr(model, EACH) else "generate_until"
     method = getattr(model, name)
 
@@ -56,12 +57,6 @@ def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
     finally:
         evaluation.ahead = None
         ahead.close()
-
-
-def count_workers() -> int:
-    """How many processes this rank may keep busy: the cores that it may use, shared with the other ranks beside it."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE") or 1))
 
 
 class ViewsAhead:

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.console import make_console
 class Show(Protocol):
     """Shows a launch."""
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Show an event."""
 
     def update(self, done: int, running: int, waiting: int, failed: int) -> None:
@@ -33,7 +33,7 @@ class _Lines:
         )  # fmt: skip
         self._task = self.bar.add_task("", total=count)
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
 
     def update(self, done: int, running: int, waiting: int, failed: int) -> None:

@@ -53,9 +53,9 @@ def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[Laun
 
     update()
     if done:
-        show.tell(f"{len(done)} of {len(plan.parts)} parts are done already.")
+        show.note(f"{len(done)} of {len(plan.parts)} parts are done already.")
     for part in running:
-        show.tell(f"Part {part.name} is worked on by a job of an earlier launch, and is waited for.")
+        show.note(f"Part {part.name} is worked on by a job of an earlier launch, and is waited for.")
     try:
         with _terminated_as_interrupted():
             while True:
@@ -64,7 +64,7 @@ def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[Laun
                     outcome = None if holder else jobs.outcome(part)
                     if part.is_done:
                         done.add(part)
-                        show.tell(f"Part {part.name} is done.")
+                        show.note(f"Part {part.name} is done.")
                     elif outcome is None:
                         continue
                     elif outcome in (DONE, HELD, ""):
@@ -72,7 +72,7 @@ def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[Laun
                     else:
                         jobs.clean(part)
                         tried[part] += 1
-                        show.tell(f"Part {part.name} failed ({outcome}), try {tried[part]} of {tries}. Log: {part.log}")
+                        show.note(f"Part {part.name} failed ({outcome}), try {tried[part]} of {tries}. Log: {part.log}")
                         if tried[part] < tries:
                             waiting.append(part)
                         else:
@@ -86,7 +86,7 @@ def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[Laun
                     return failed
                 time.sleep(jobs.pause)
     except KeyboardInterrupt:
-        show.tell("Ending the parts that are worked on.")
+        show.note("Ending the parts that are worked on.")
         _end(running, jobs)
         raise InputError(
             f"Interrupted: {len(done)} of {len(plan.parts)} parts are done. The same command goes on."

@@ -9,7 +9,6 @@ busy machine, two processes read 1.57 times as many clips of 1,080 lines as one 
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.utils.core.processors import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 if TYPE_CHECKING:
@@ -248,9 +248,3 @@ class _Memory:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-
-
-def own_cores() -> int:
-    """Cores that this process may use, shared among the ranks of this machine; at least one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from docs import ROOT, blocks
 from host_run import SCRIPTS, SampleWorld, environment
-from killed_launches import processes_of
+from killed_launches import heed_ctrl_c, processes_of
 from one_node_slurm import free_port, missing_for_slurm, one_node_slurm
 
 from lmms_eval_tasks.installed.runs import read_run
@@ -37,8 +37,9 @@ def start(environment: dict[str, str], out: Path, *options: str, parts: int = 3)
     command = [sys.executable, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options]
     launcher = [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), "2", "time=5 cpus_per_task=1"]
     return subprocess.Popen(
-        [*launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+        [*launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=heed_ctrl_c,
+    )  # fmt: skip
 
 
 def answered(out: Path) -> Counter[int]:

@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.task_view import ItemKey
 from lmms_eval_tasks.host.view_media import FOLDER
-from lmms_eval_tasks.host.views_ahead import count_workers, make_ahead
+from lmms_eval_tasks.host.views_ahead import make_ahead
 from lmms_eval_tasks.utils.data.made_clips import Making
 
 GREEDY = {"max_new_tokens": 4, "temperature": 0}
@@ -117,7 +117,7 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
-    monkeypatch.setattr(views_ahead, "count_workers", lambda: 1)
+    monkeypatch.setattr(views_ahead, "own_cores", lambda: 1)
     return World(tmp_path)
 
 
@@ -177,12 +177,3 @@ def test_a_fork_waits_for_no_thread_that_it_lacks(world: World) -> None:
             return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(requests)
 
     assert set(world.run(Forking(world), keeps=False)) == {"0"} and len(makers(world.home)) == 6
-
-
-def test_cores_are_shared_by_the_ranks_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    cores = len(os.sched_getaffinity(0))
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert count_workers() == cores
-    for ranks in (1, 2, 1000):
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(ranks))
-        assert count_workers() == max(1, cores // ranks)

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from docs import ROOT
-from killed_launches import processes_of
+from killed_launches import heed_ctrl_c, processes_of
 
 SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12
@@ -29,6 +29,7 @@ def start(out: Path, *options: str, parts: int = 3, jobs: int = 2, gpus: str = "
     return subprocess.Popen(
         [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), str(jobs), "", *command],
         env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        preexec_fn=heed_ctrl_c,
     )  # fmt: skip
 
 

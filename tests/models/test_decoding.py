@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_clips import write_numbered
 
-from lmms_eval_tasks.models.decoding import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped, own_cores
+from lmms_eval_tasks.models.decoding import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped
 from lmms_eval_tasks.models.work import Work
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.processors import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -13,6 +14,11 @@ from pathlib import Path
 import psutil
 
 MARK = "LAUNCHED_PART"
+
+
+def heed_ctrl_c() -> None:
+    """In a process before its program starts: Ctrl-C ends it also where the tests run in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def processes_of(parts: Path) -> dict[str, list[psutil.Process]]:
