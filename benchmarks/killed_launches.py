@@ -1,7 +1,5 @@
 """Launches of which anything is killed at random: every byte must be as without that, and nothing answered twice.
 
-    python benchmarks/killed_launches.py [--kills 40] [--command sample_solver] [--parts 3] [--jobs 2]
-
 Kills by SIGKILL the launcher (also while it merges), jobs of parts, submitit's processes and the parts' own commands,
 until there were so many kills; a launch that has ended is followed by one into another folder. `sample_solver` is
 lmms-eval's own command on the sample data and the merge; `numbered_items` is a command of no cost, and no merge.
@@ -9,7 +7,6 @@ lmms-eval's own command on the sample data and the merge; `numbered_items` is a 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,10 +19,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from measuring import SUPPORT, Options, print_ratio
+
 from lmms_eval_tasks.utils.runs.results_file import results_files
 
-ROOT = Path(__file__).parents[1]
-SUPPORT = ROOT / "tests" / "support"
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 ITEMS = 24
 TASKS = "causalvqa_debug_paired,mvp_mini"
@@ -68,13 +65,15 @@ def outcome(out: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=40)
-    parser.add_argument("--command", choices=LONGEST, default="sample_solver")
-    parser.add_argument("--parts", type=int, default=3)
+    parser = Options(__doc__)
+    parser.add_size("--kills", 40, 2)
+    parser.add_size("--command", "sample_solver", "numbered_items", f"any of {', '.join(LONGEST)}")
+    parser.add_size("--parts", 3, 2)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.command not in LONGEST:
+        parser.error(f"Expected a command, any of {', '.join(LONGEST)}, but got {options.command}.")
     sys.path.insert(0, str(SUPPORT))
     from killed_launches import kill_at_random
 
@@ -110,10 +109,11 @@ def main() -> None:
         found = launch(f"killed_{launches}", options.kills - killed.total())
         assert found == expected, f"{folder}/killed_{launches} differs from {folder}/whole"
     sorts = ", ".join(f"{number} {sort}" for sort, number in killed.items())
-    print(
-        f"{options.command}: {killed.total()} kills ({sorts}) "
-        f"in {launches} launches of {options.parts} parts: every byte as without them, no answer kept twice "
-        f"({time.monotonic() - start:.0f} s)"
+    ended = f"every byte as without them ({time.monotonic() - start:.0f} s)"
+    print_ratio(
+        0,
+        f"answers kept twice of {options.command}, {killed.total()} kills ({sorts}) in {launches} launches of "
+        f"{options.parts} parts; {ended}",
     )
     shutil.rmtree(folder)
 

@@ -25,6 +25,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from measuring import Options, print_ratio
+
 GROUP = "mvp_mini"
 PLAIN = "plain_mvp_mini"
 HOOKS = """
@@ -201,10 +203,9 @@ def measure(plugin: bool, arguments: list[str], folder: Path, profile: str | Non
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=int, default=13_704)
-    parser.add_argument("--rounds", type=int, default=3, help="how often each run is made, in turn")
-    parser.add_argument("--tiny", action="store_true", help="96 items, one round: the least that shows that this runs")
+    parser = Options(__doc__)
+    parser.add_size("--items", 13_704, 96)
+    parser.add_size("--rounds", 3, 1, "how often each run is made, in turn")
     parser.add_argument("--profile", help="profile one run of ours into this file, and measure nothing")
     parser.add_argument("--measured", help=argparse.SUPPRESS)
     parser.add_argument("--plugin", action="store_true", help=argparse.SUPPRESS)
@@ -213,9 +214,8 @@ def main() -> None:
     if options.measured:
         run(options.plugin, options.arguments, Path(options.measured), options.profile)
         return
-    items, rounds = (96, 1) if options.tiny else (options.items, options.rounds)
     with tempfile.TemporaryDirectory(prefix="run_cost") as name:
-        compare(Path(name), items, rounds, options.profile)
+        compare(Path(name), options.items, options.rounds, options.profile)
 
 
 def compare(folder: Path, items: int, rounds: int, profile: str | None) -> None:
@@ -244,14 +244,15 @@ def compare(folder: Path, items: int, rounds: int, profile: str | None) -> None:
         statistics.median(ours[part] / plain[part] for ours, plain in zip(spent["ours"], spent["plain"], strict=True))
         for part in (1, 0)
     )
-    print(
-        f"ratio {start_ratio:.3g}: start (import, index), {start['ours']:.1f} s of CPU time; "
-        f"the host without the plugin {start['plain']:.1f} s"
+    print_ratio(
+        start_ratio,
+        f"start (import, index), {start['ours']:.1f} s of CPU time; the host without the plugin {start['plain']:.1f} s",
     )
-    print(
-        f"ratio {ratio:.3g}: a run of {items:,} items, {whole['ours']:.1f} s of CPU time; the host without the plugin "
+    print_ratio(
+        ratio,
+        f"a run of {items:,} items, {whole['ours']:.1f} s of CPU time; the host without the plugin "
         f"{whole['plain']:.1f} s; {1000 * (whole['ours'] - whole['plain']) / items:.2f} ms an item more "
-        f"(median of {rounds} rounds)"
+        f"(median of {rounds} rounds)",
     )
 
 

@@ -6,13 +6,14 @@ once while all others are in use, so that none may be deleted, and once where al
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from measuring import Options, print_ratio
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 
@@ -64,20 +65,19 @@ def seconds_to_look(store: ClipStore) -> float:
 
 def main() -> None:
     """Print what a new file costs in the larger store, in parts of the smaller one and of a look at all files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--few", type=int, default=2_000, help="files of the smaller store (%(default)s; tiny 100)")
-    parser.add_argument("--many", type=int, default=100_000, help="of the larger one (%(default)s; tiny 400)")
-    parser.add_argument("--tiny", action="store_true", help="the least that shows that this runs, as tests run it")
+    parser = Options(__doc__)
+    parser.add_size("--few", 2_000, 100, "files of the smaller store")
+    parser.add_size("--many", 100_000, 400, "of the larger one")
     options = parser.parse_args()
-    few, many = (100, 400) if options.tiny else (options.few, options.many)
+    few, many = options.few, options.many
     for state, age in (("all in use", 0.0), ("all old", OLD)):
         with tempfile.TemporaryDirectory() as folder:
             small, large = (fill(Path(folder, str(files), "views"), files, age) for files in (few, many))
             at_few, at_many = seconds_to_make((small, large), (few // 10, many // 10))
             look = seconds_to_look(large)
         beside = f"a file beside {many:,} ({1e3 * at_many:.2f} ms)"
-        print(f"ratio {at_many / at_few:.3g}: {state}, {beside} to one beside {few:,}")
-        print(f"ratio {at_many / look:.3g}: {state}, {beside} to a look at all ({1e3 * look:.0f} ms)", flush=True)
+        print_ratio(at_many / at_few, f"{state}, {beside} to one beside {few:,}")
+        print_ratio(at_many / look, f"{state}, {beside} to a look at all ({1e3 * look:.0f} ms)")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -119,6 +120,10 @@ class ManagesOurTasks:
                 self._load_configs(name)
             if on_command_line():
                 end_where_lmms_eval_goes_on()
+                if not gc.get_freeze_count():
+                    # What is imported lives as long as the process: half a million objects that no collection frees.
+                    # Only before the first model, since no model may be kept.
+                    gc.freeze()
         return names
 
     def _load_configs(self: Any, name: str) -> None:

@@ -92,11 +92,12 @@ def _part_scores(run: Run, name: str, tasks: Sequence[str], part: Part, scores: 
 def _entries(part: Part, counted: dict[tuple[str, str], Units]) -> Iterator[ScoreEntry]:
     """The scores that count any item of a task or group; `counted` keeps what counts in each, by task and score."""
     for metric in _listed(next(iter(part))):
-        if any(metric.applies(record) for records in part.values() for record in records):
-            for task, records in part.items():
-                if (task, metric.name) not in counted:
-                    counted[task, metric.name] = metric.units(records)
-            yield _entry(metric, [counted[task, metric.name] for task in part])
+        for task, records in part.items():
+            if (task, metric.name) not in counted:
+                counted[task, metric.name] = metric.units(records)
+        units = [counted[task, metric.name] for task in part]
+        if any(units):
+            yield _entry(metric, units)
 
 
 def _listed(task: str) -> Iterator[Metric]:

@@ -12,6 +12,8 @@ from typing import Any
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
+RECENT_TEXTS = 64
+"""How many texts are kept as they were read: most answers to questions with options are one of a few letters."""
 
 _THINK_TAG = re.compile(
     r"[<◁\[]\s{0,2}(?P<close>/?)\s{0,2}(?:think|thinking|thought|thoughts|reasoning|scratchpad)\s{0,2}[>▷\]]",
@@ -116,6 +118,7 @@ def _plain(char: str) -> str:
     return "".join(part for part in folded if unicodedata.category(part) != "Mn")
 
 
+@lru_cache(maxsize=RECENT_TEXTS)
 def plain_text(text: str) -> str:
     """A text in plain letters, without markup, in which a reader can look for words.
 
@@ -205,6 +208,7 @@ class OpenedResponse:
         return without_objects(self.rest)
 
 
+@lru_cache(maxsize=RECENT_TEXTS)
 def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedResponse:
     """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose.
 

@@ -78,16 +78,16 @@ class ChoiceForm:
             InputError: where `values` gives other fields than a line has.
         """
         letters = {entry.record.item_id: entry.record.answered for entry in entries}
-        lines = []
+        lines, fields = [], self.row_type.model_fields
         for row in table.rows:
             if row["item_id"] in letters:
                 letter = letters[row["item_id"]]
                 answer = (self.answers(row) or ())[ascii_uppercase.index(letter)] if letter else ""
                 values = {**self.values(row, table.split), self.answer_field: answer}
-                if values.keys() != self.row_type.model_fields.keys():
-                    wanted, got = ", ".join(self.row_type.model_fields), ", ".join(values)
+                if values.keys() != fields.keys():
+                    wanted, got = ", ".join(fields), ", ".join(values)
                     raise InputError(f"Expected the fields {wanted} of {self.row_type.__name__}, but got {got}.")
-                lines.append({name: values[name] for name in self.row_type.model_fields})
+                lines.append({name: values[name] for name in fields})
         empty = sum(not line[self.answer_field] for line in lines)
         return Built(as_lines(lines), len(lines), empty, self.notes)
 
