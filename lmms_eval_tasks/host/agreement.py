@@ -12,7 +12,7 @@ from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.home import media_path, read_manifest
 
 Facts = Mapping[str, str]
 """What a rank would ask, in words: what it is about to what this rank has."""
@@ -53,7 +53,8 @@ def _task_facts(state: TaskState) -> dict[str, str]:
     }
     if state.evaluation.clips_needed and True in asked:
         # The first rank has looked for all clips; a rank that does not see its folder lacks them all.
-        clips = state.shown.clips(table[asked.index(True)])
+        row, card = table[asked.index(True)], state.benchmark.card
+        clips = [media_path(card.name, row, column) for column in card.clip_columns]
         facts["first clip"] = "found" if all(clip.is_file() for clip in clips) else "not found"
     with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
         facts["prompt"] = state.settings.signature or "none"

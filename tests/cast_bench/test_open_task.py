@@ -187,9 +187,8 @@ def test_the_plugin_tells_of_data_and_judge_at_once(monkeypatch: pytest.MonkeyPa
 
     from lmms_eval_tasks.host import index
 
-    told: list[str | None] = []
-    monkeypatch.setattr(index, "stop_if_any", told.append)
+    reasons: list[str | None] = []
+    monkeypatch.setattr(index, "stop_if_any", reasons.append)
     assert TaskManager().match_tasks([TASK]) == [TASK]
-    (message,) = told
-    assert message is not None
+    (message,) = filter(None, reasons)
     assert "CaST-Bench is not prepared" in message and "free answers need a judge" in message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import os
 from functools import cache
@@ -38,8 +38,6 @@ def unit_oracles() -> dict[str, Any]:
 @cache
 def measurement(name: str) -> ModuleType:
     """A module of the folder `benchmarks`, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.syspath_prepend(ROOT / "benchmarks")
+        return importlib.import_module(name)
