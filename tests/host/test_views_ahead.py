@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,34 +161,3 @@ def test_an_order_of_the_models_own_makes_nothing_twice(world: World) -> None:
     answers = world.run(model, keeps=False)
     assert model.asked == list(range(11, -1, -1)) and len(answers) == 12
     assert len(makers(world.home)) == 6 and len(set(answers)) <= 2
-
-
-class IdleMakers:
-    """Processes that never come to anything."""
-
-    def __init__(self, *_: Any) -> None:
-        self.submitted = 0
-
-    def submit(self, making: Making) -> Future[None]:
-        self.submitted += 1
-        return Future()
-
-    def close(self) -> None:
-        assert self.submitted
-
-
-def test_a_fork_waits_for_no_thread_that_it_lacks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Forking(Model):
-        """Reads each clip in a process of its own, as loaders of batches do."""
-
-        def generate_until(self, requests: list[Instance]) -> list[str]:
-            self.world.show(0)
-            child = os.fork()
-            if not child:
-                signal.alarm(60)
-                os._exit(int(not all(self.world.show(request.args[-3]) for request in requests)))
-            return [str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))] * len(requests)
-
-    # No thread runs while the process is forked, which could hold a lock that the fork would wait for.
-    monkeypatch.setattr(views_ahead, "ClipMakers", IdleMakers)
-    assert set(world.run(Forking(world), keeps=False)) == {"0"} and len(makers(world.home)) == 6
