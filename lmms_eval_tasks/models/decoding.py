@@ -1,10 +1,9 @@
 """Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed.
 
-Workers are threads, for FFmpeg and PyAV release Python's lock. Two of them read 1.86 times as many clips of 480 lines
-as one, and 1.80 times as many of 1,080 lines (1.96 and 1.92 at best), on two cores, waiting for a core taken off
-(`benchmarks/decoding.py`); they waited for each other in at most 3% of their time. By the clock, the best of 12 on a
-busy machine, two processes read 1.57 times as many clips of 1,080 lines as one thread, and two threads 1.75 times; of
-480 lines that was too noisy to tell. Each worker decodes by one thread of FFmpeg.
+Workers are threads, for FFmpeg and PyAV release Python's lock. On two idle cores two of them read 1.84 times as many
+clips of 480 lines as one, and 2.15 times as many of 1,080 lines (`benchmarks/decoding.py`). On a busy machine, the best
+of 12, two processes read 1.57 times as many clips of 1,080 lines as one thread, and two threads 1.75 times. Each worker
+decodes by one thread of FFmpeg.
 """
 
 from __future__ import annotations
