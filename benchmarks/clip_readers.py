@@ -6,14 +6,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-import av
 import decord
 import numpy as np
-from measuring import Options, print_ratio
+from measuring import Options, film, print_ratio
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -22,20 +20,6 @@ Frames = NDArray[np.uint8]
 WIDTHS = {64: 96, 480: 640, 1080: 1920}
 THREADS = (1, 0)
 """One, and as many as each reader takes by itself."""
-
-
-def film(path: Path, size: tuple[int, int], frames: int) -> Path:
-    """An H.264 clip, 30 frames a second, whose coarse pattern moves by eight pixels a frame."""
-    width, height = size
-    pattern = np.random.default_rng(0).integers(0, 255, (height // 8, width // 8 + frames, 3), dtype=np.uint8)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=Fraction(30))
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for number in range(frames):
-            shown = pattern[:, number : number + width // 8].repeat(8, axis=0).repeat(8, axis=1)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(shown), format="rgb24")))
-        container.mux(stream.encode())
-    return path
 
 
 def ours(path: Path, numbers: list[int], threads: int) -> Frames:

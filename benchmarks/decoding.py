@@ -20,13 +20,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
-from measuring import Options, print_ratio
+from measuring import Options, film, print_ratio
 
 from lmms_eval_tasks.models.decoding import WAITING, ClipRoom, OpenClip, ReadAhead
 from lmms_eval_tasks.models.work import Work
@@ -52,20 +50,6 @@ class Measured:
     seconds: float
     clips: list[float]
     most: int
-
-
-def film(path: Path, size: tuple[int, int], frames: int) -> Path:
-    """An H.264 clip, 30 frames a second, whose coarse pattern moves by eight pixels a frame."""
-    width, height = size
-    pattern = np.random.default_rng(0).integers(0, 255, (height // 8, width // 8 + frames, 3), dtype=np.uint8)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=Fraction(30))
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-        for number in range(frames):
-            shown = pattern[:, number : number + width // 8].repeat(8, axis=0).repeat(8, axis=1)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(shown), format="rgb24")))
-        container.mux(stream.encode())
-    return path
 
 
 def own_seconds() -> float:

@@ -1,4 +1,4 @@
-"""What the measurements share: sizes, the line with a ratio, processes of their own, and an end without a result."""
+"""What measurements share: sizes, a film, the line with a ratio, processes of their own, an end without a result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,3 +55,20 @@ def in_own_process(work: Callable[..., Any], *arguments: Any, cuda: bool = False
     """
     with ProcessPoolExecutor(1, get_context("spawn" if cuda else "fork")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def film(path: Path, size: tuple[int, int], frames: int) -> Path:
+    """An H.264 clip, 30 frames a second, whose coarse pattern moves by eight pixels a frame."""
+    import av
+    import numpy as np
+
+    width, height = size
+    pattern = np.random.default_rng(0).integers(0, 255, (height // 8, width // 8 + frames, 3), dtype=np.uint8)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(30))
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for number in range(frames):
+            shown = pattern[:, number : number + width // 8].repeat(8, axis=0).repeat(8, axis=1)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(shown), format="rgb24")))
+        container.mux(stream.encode())
+    return path

@@ -28,8 +28,8 @@ PATIENCE = 10.0
 """Seconds after which a job gives up a part that another works on; who only looks has it locked for less than one."""
 
 DONE, HELD, STOPPED = "done", "held", "stopped"
-"""How a job ends, beside a text that says why it failed: the part has its results; another job works on it; it was told
-to stop."""
+"""How a job ends, beside a text that says why it failed: the part has its results; another job works on it; it was
+asked to stop."""
 
 
 class _Stop(BaseException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,3 +161,35 @@ def test_an_order_of_the_models_own_makes_nothing_twice(world: World) -> None:
     answers = world.run(model, keeps=False)
     assert model.asked == list(range(11, -1, -1)) and len(answers) == 12
     assert len(makers(world.home)) == 6 and len(set(answers)) <= 2
+
+
+class IdleMakers:
+    """Processes that never come to anything."""
+
+    def __init__(self, *_: Any) -> None:
+        self.submitted: list[Making] = []
+
+    def submit(self, making: Making) -> Future[None]:
+        self.submitted.append(making)
+        return Future()
+
+    def close(self) -> None:
+        assert self.submitted
+
+
+def test_another_process_waits_for_no_thread_of_this_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a fork does that an adapter starts to load batches."""
+
+    class Forking(Model):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            ahead = self.world.evaluation.ahead
+            assert ahead is not None
+            self.world.show(0)
+            coming = dict(ahead._coming)
+            monkeypatch.setattr(views_ahead, "os", SimpleNamespace(getpid=lambda: -1))
+            shown = [self.world.show(request.args[-3]) for request in requests]
+            assert coming and ahead._coming == coming
+            return shown
+
+    monkeypatch.setattr(views_ahead, "ClipMakers", IdleMakers)
+    assert all(world.run(Forking(world), keeps=False)) and len(makers(world.home)) == 6
