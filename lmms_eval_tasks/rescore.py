@@ -1,7 +1,7 @@
 """Scores of a finished run, computed again from its saved responses with today's scorer: no model, no clip, no judge.
 
-Items are read and graded by the tasks' own hooks and aggregated by lmms-eval's own arithmetic, on the saved responses
-in the order in which they were saved, so that a scorer that has not changed gives every number again to the last digit.
+Items are read and graded by the tasks' own hooks and aggregated as lmms-eval does, on the saved responses in the order
+in which they were saved, so that a scorer that has not changed gives every number again to the last digit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.loading import aggregate
-from lmms_eval_tasks.host.regrading import FILTER, regrade
+from lmms_eval_tasks.host.regrading import find_groups, regrade
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.runs import assemble_run, read_run
 from lmms_eval_tasks.installed.scores import scores_of
@@ -27,6 +26,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.extractors import extractor_of
+from lmms_eval_tasks.utils.runs.result_entries import FILTER, make_entries
 from lmms_eval_tasks.utils.runs.results_file import (
     PER_TASK,
     SUBMISSIONS,
@@ -109,15 +109,13 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
     names, tasks = _choose(run, notes)
     if lacking := [name for name in dict.fromkeys((*names, *tasks)) if name not in form.results]:
         raise InputError(f"{run.path} cannot be scored again: Expected results of {', '.join(lacking)}.")
-    regraded = regrade(run, names, tasks, folder)
-    logs = {task: [_rewrite(*line) for line in lines] for task, lines in regraded.lines.items()}
-    items = {
-        task: sum(
-            _differs(item.values["record"], line["record"]) for (item, _), line in zip(lines, logs[task], strict=True)
-        )
-        for task, lines in regraded.lines.items()
-    }
-    computed = aggregate(regraded.loaded, regraded.outputs, form.config.bootstrap_iters or 0)
+    regraded = regrade(run, tasks, folder)
+    logs, items = {}, {}
+    for task, logged in regraded.logs.items():
+        pairs = list(zip(logged, regraded.tasks[task].items, strict=True))
+        logs[task] = [_rewrite(item, brought) for item, brought in pairs]
+        items[task] = sum(_differs(item.values["record"], line["record"]) for item, line in zip(logged, logs[task]))
+    computed = make_entries(regraded.tasks, find_groups(names))
     results = _updated(old, computed, [*names, *tasks])
     scores, changes = _compare(old, results)
     if run.only_predicted:  # there were no scores before
@@ -205,11 +203,11 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
     return [*groups, *(task for task in tasks if task not in grouped)], tasks
 
 
-def _rewrite(item: LoggedItem, contributions: Mapping[str, Any]) -> dict[str, Any]:
+def _rewrite(item: LoggedItem, brought: Mapping[str, Any]) -> dict[str, Any]:
     """A logged line with what the item brings to each score now."""
     host = {name: value for name, value in item.values.items() if name in HOST_FIELDS}
     last = {"input": item.values["input"]} if "input" in item.values else {}
-    return {**host, **json.loads(json.dumps(contributions)), **last}
+    return {**host, **json.loads(json.dumps(brought)), **last}
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -235,9 +233,9 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
     }
     for section in ("results", "groups"):
         for name, before in new.get(section, {}).items():
-            scores = computed[section].get(name, before)
-            ordered = [key for key in before if key in scores] + [key for key in scores if key not in before]
-            new[section][name] = {key: before[key] if key == "alias" else scores[key] for key in ordered}
+            if (scores := computed[section].get(name)) is not None:
+                kept = [key for key in before if key == "alias" or key in scores]
+                new[section][name] = {key: scores.get(key, before.get(key)) for key in dict.fromkeys((*kept, *scores))}
     versions = new.get("versions", {})
     new["versions"] = {name: computed["versions"].get(name, version) for name, version in versions.items()}
     return new

@@ -1,9 +1,8 @@
-"""Our tasks as lmms-eval loads them, and its own arithmetic over what their items contribute."""
+"""Our tasks as lmms-eval loads them, and its messages and progress bars muted."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,61 +15,28 @@ from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
 
-def task_outputs(loaded: dict[Any, Any]) -> dict[str, Any]:
-    """Task name to the host's holder of the task, its items and its scores."""
-    from lmms_eval.evaluator_utils import get_task_list
-
-    return {output.task_name: output for output in get_task_list(loaded)}
-
-
-def aggregate(loaded: dict[Any, Any], outputs: Mapping[str, Any], draws: int) -> dict[str, dict[str, dict[str, Any]]]:
-    """The host's ``results``, ``groups`` and ``versions``, as JSON values.
+def load_tasks(name: str, model: str) -> dict[str, Any]:
+    """A task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes messages.
 
     Args:
-        loaded: From `load_tasks`.
-        outputs: From `task_outputs`, with what each item contributes to each score.
-        draws: Of the host's own bootstrap.
-    """
-    from lmms_eval.evaluator_utils import consolidate_group_results, consolidate_results, prepare_print_tasks
-    from lmms_eval.utils import handle_non_serializable
-
-    for output in outputs.values():
-        output.calculate_aggregate_metric(bootstrap_iters=draws)
-        output.calculate_clt_aggregate_metric()
-    results, _, _, versions, *_ = consolidate_results(list(outputs.values()))
-    results, versions, *_ = consolidate_group_results(results, versions, loaded)
-    tasks, groups = prepare_print_tasks(loaded, results)
-    text = json.dumps({"results": tasks, "groups": groups, "versions": versions}, default=handle_non_serializable)
-    scores: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
-    return scores
-
-
-def load_tasks(names: list[str], model: str, asks: bool = False) -> dict[Any, Any]:
-    """Tasks and groups over the prepared data as the host loads them: groups with their tasks, and single tasks.
-
-    Args:
-        names: Of tasks and groups.
+        name: Of the task or group; it may end in a view.
         model: The model's name.
-        asks: Whether items are put to a model that takes chat messages; else saved responses are scored again.
 
     Raises:
         InputError: where data is not prepared.
     """
+    from lmms_eval.evaluator_utils import get_task_list
     from lmms_eval.tasks import TaskManager, get_task_dict
 
     replace(INDEX)
     folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
-    add_views(manager, names)
+    add_views(manager, [name])
     evaluation = evaluation_of(manager)
     evaluation.judge_needed = evaluation.splits = False
-    evaluation.clips_needed = asks
-    pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]
-    if message := evaluation.problems(pointers):
-        reason = "Questions, options and keys are not in a sample log, but in the prepared data."
-        raise InputError(message if asks else f"{message}\n\n{reason}")
-    loaded: dict[Any, Any] = get_task_dict(names, manager, "chat" if asks else "simple")
-    return loaded
+    if message := evaluation.problems(list(find_pointers(manager.task_index, name))):
+        raise InputError(message)
+    return {output.task_name: output.task for output in get_task_list(get_task_dict([name], manager, "chat"))}
 
 
 @contextmanager

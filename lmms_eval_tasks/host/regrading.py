@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lmms_eval_tasks.host.hooks import state_of
-from lmms_eval_tasks.host.loading import load_tasks, task_outputs
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hooks import bind_hooks
+from lmms_eval_tasks.host.ranks import ordinary_errors
+from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.benchmark.task_files import file_of, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.runs.result_entries import ScoredGroup, ScoredTask
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, read_results
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem
 
-FILTER = "none"
-"""The host's name for responses that no filter has changed, as none does in our tasks."""
+GENERATED = ("generate_until", "generate_visual_cot")
+"""A task's ``output_type`` by which lmms-eval strips responses of white space; the first where none is named."""
 OTHER_DATA = f"Prepare the data that the run was made with, or name its home in {HOME}."
 
 
@@ -35,52 +39,72 @@ class RegradedRun:
     """A run's answers, graded again.
 
     Attributes:
-        loaded: Tasks and groups, as the host loads them.
-        outputs: Task to the host's holder of what its items bring to each score.
-        lines: Task to its logged lines, in their order, with what items bring to each score beside their values.
+        logs: Task to its logged items.
+        tasks: Task to what these bring to each score now, in their order.
         notes: What else is to be known, as sentences.
     """
 
-    loaded: dict[Any, Any]
-    outputs: Mapping[str, Any]
-    lines: Mapping[str, Sequence[tuple[LoggedItem, Mapping[str, Any]]]]
-    notes: list[str] = field(default_factory=list)
+    logs: Mapping[str, Sequence[LoggedItem]]
+    tasks: Mapping[str, ScoredTask]
+    notes: Sequence[str]
 
 
-def regrade(run: Run, names: Sequence[str], tasks: Sequence[str], folder: Path) -> RegradedRun:
+@dataclass(frozen=True, eq=False)
+class _OpenTask:
+    """A task over its prepared data: its state, its configuration with its hooks bound, and its rows."""
+
+    state: TaskState
+    config: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+
+
+def regrade(run: Run, tasks: Sequence[str], folder: Path) -> RegradedRun:
     """Grade the answers in a run's sample logs again.
 
     Args:
         run: The run.
-        names: Its groups and single tasks, as the host is to load them.
-        tasks: All tasks of these.
+        tasks: Those of its tasks that are of this installation's benchmarks.
         folder: Where files for leaderboards go, should their scores be aggregated; a part of a run has none.
 
     Raises:
         InputError: where a log holds no answers, or the run's data is not prepared here; every reason is listed.
     """
-    logs = _read_logs(run, tasks)
-    loaded = load_tasks(list(names), read_results(run.path).config.model)
-    regraded = RegradedRun(loaded, task_outputs(loaded), {})
-    docs = _find_docs(run, regraded.outputs, logs, regraded.notes)
-    lines = {}
-    for task in tasks:
-        output = regraded.outputs[task]
-        output.task.args = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
-        state = state_of(output.task)
-        if state and state.kind.restore:
-            state.kind.restore(state, docs[task], [item.values for item in logs[task]])
-        lines[task] = [(item, _grade(output, doc, item)) for doc, item in zip(docs[task], logs[task], strict=True)]
-    return RegradedRun(loaded, regraded.outputs, lines, regraded.notes)
+    logs, notes = _read_logs(run, tasks), list[str]()
+    opened = _open_tasks(tasks, read_results(run.path).config.model)
+    docs = _find_docs(run, opened, logs, notes)
+    arguments = SimpleNamespace(output_path=None if run.shard else str(folder), model=run.name)
+    scored = {}
+    for name, task in opened.items():
+        if task.state.kind.restore:
+            task.state.kind.restore(task.state, docs[name], [item.values for item in logs[name]])
+        items = [_grade(task.config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
+        scored[name] = ScoredTask(task.config, items, arguments)
+    return RegradedRun(logs, scored, notes)
+
+
+def find_groups(names: Sequence[str]) -> dict[str, ScoredGroup]:
+    """Groups of this installation's benchmarks, with the scores that they list; names of single tasks are left out."""
+    groups = {}
+    for name in names:
+        parent, tasks = registry().find_parent(name), registry().find_members(name)
+        if parent not in registry().groups:
+            continue
+        config = task_configs(tasks[0].benchmark.folder)[parent]
+        listed = config.get("aggregate_metric_list")
+        metrics = None
+        if listed is not None:
+            metrics = find_metrics(f"The group {name}", tasks[0].pointer, [entry["metric"] for entry in listed])
+        groups[name] = ScoredGroup(config["metadata"]["version"], [task.name for task in tasks], metrics)
+    return groups
 
 
 def graded_items(run: Run, tasks: Sequence[str], folder: Path) -> list[GradedItem]:
     """The items of some tasks of a run, graded again; arguments and errors as for `regrade`."""
-    regraded = regrade(run, tasks, tasks, folder)
+    regraded = regrade(run, tasks, folder)
     return [
-        GradedItem.from_json(json.loads(json.dumps(contributions[SUBMISSION_ROWS])))
+        GradedItem.from_json(json.loads(json.dumps(item[SUBMISSION_ROWS])))
         for task in tasks
-        for _, contributions in regraded.lines[task]
+        for item in regraded.tasks[task].items
     ]
 
 
@@ -95,14 +119,50 @@ def _read_logs(run: Run, tasks: Sequence[str]) -> dict[str, tuple[LoggedItem, ..
     return logs
 
 
+def _open_tasks(names: Sequence[str], model: str) -> dict[str, _OpenTask]:
+    """Tasks over their prepared data, their settings those that lmms-eval reads for a model.
+
+    Raises:
+        InputError: where data is not prepared, or a task's YAML names a function or setting that cannot be used.
+    """
+    evaluation = Evaluation(clips_needed=False, judge_needed=False, splits=False)
+    tasks = {name: registry().find_task(name) for name in names}
+    known = {name: task for name, task in tasks.items() if task}
+    assert known == tasks, f"{', '.join(names)} are not all of benchmarks"
+    if message := evaluation.problems([task.pointer for task in known.values()]):
+        raise InputError(f"{message}\n\nQuestions, options and keys are not in a sample log, but in the prepared data.")
+    with ordinary_errors():
+        return {name: _open_task(task, evaluation, model) for name, task in known.items()}
+
+
+def _open_task(task: Task, evaluation: Evaluation, model: str) -> _OpenTask:
+    import datasets
+
+    folder, parent = task.benchmark.folder, registry().find_parent(task.name)
+    state = TaskState(task.name, task.pointer, task.metrics, evaluation)
+    try:
+        config = bind_hooks(task_configs(folder)[parent], state)
+    except (ImportError, AttributeError) as error:
+        file = file_of(folder, parent)
+        raise InputError(f"{folder / file} names a function that cannot be loaded: {error}.") from None
+    rows = list(config["process_docs"](datasets.Dataset.from_list([dict(task.pointer)])))
+    # A task reads its settings when it is first asked for a prompt, as lmms-eval does of every task that it loads.
+    given = config.get("lmms_eval_specific_kwargs")
+    if given is not None:
+        given = given[model] if model in given else {**given, **given.get("default", given.get("dataset", {}))}
+    if rows and callable(config["doc_to_text"]):
+        config["doc_to_text"](*(rows[0], given) if given is not None else (rows[0],))
+    return _OpenTask(state, config, rows)
+
+
 def _find_docs(
-    run: Run, outputs: Mapping[str, Any], logs: Mapping[str, Sequence[LoggedItem]], notes: list[str]
+    run: Run, opened: Mapping[str, _OpenTask], logs: Mapping[str, Sequence[LoggedItem]], notes: list[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """The prepared row of each logged item, in the log's order, asked where the model was."""
     problems = Problems()
     docs: dict[str, list[dict[str, Any]]] = {}
     for task, items in logs.items():
-        rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
+        rows = {row["item_id"]: row for row in opened[task].rows}
         missing = [item.record.item_id for item in items if item.record.item_id not in rows]
         asked, here = run.set_of(task), {DataSet.model_validate_json(row[DATA_SET]) for row in rows.values()}
         if items and not all(map(asked.may_share, here)):
@@ -131,15 +191,15 @@ def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
     return {**row, "asked": record.asked, UNANSWERED: why}
 
 
-def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
-    """Grade an item into the host's holder; what it brings to each score."""
-    contributions: dict[str, Any] = output.task.process_results(doc, item.responses)
-    fields, logged = contributions["record"]["fields"], item.record.fields
+def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
+    """What an item brings to each score."""
+    is_text = config.get("output_type", GENERATED[0]) in GENERATED
+    responses = [response.strip() for response in item.responses] if is_text else item.responses
+    brought: dict[str, Any] = config["process_results"](doc, responses)
+    fields, logged = brought["record"]["fields"], item.record.fields
     # Only the run knows with which prompt it asked.
     if "prompt" in fields:
         fields["prompt"] = logged.get("prompt")
     if FRAME in logged:
         fields[FRAME] = logged[FRAME]
-    for metric, value in contributions.items():
-        output.sample_metrics[metric, FILTER].append(value)
-    return contributions
+    return brought

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from lmms_eval_tasks.host.hooks import state_of
-from lmms_eval_tasks.host.loading import load_tasks, task_outputs
+from lmms_eval_tasks.host.loading import load_tasks
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -105,9 +105,8 @@ def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask
     if registry().find_task(task) is None:
         known = (*registry().tasks, *registry().groups)
         raise InputError(f"Expected --task to be a task of lmms-eval-tasks, but got {task!r}.{suggest(task, known)}")
-    outputs = task_outputs(load_tasks([task], model, asks=True))
-    name, output = next(iter(outputs.items()))
-    docs = output.task.eval_docs
+    name, loaded = next(iter(load_tasks(task, model).items()))
+    docs = loaded.eval_docs
     ids = list(docs["item_id"])
     if item is not None and item not in ids:
         raise InputError(f"Expected --item to be an item of {name}, but got {item!r}.{suggest(item, ids)}")
@@ -116,12 +115,12 @@ def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask
     for row in (*first, *range(len(ids))):
         doc = docs[row]
         if doc["asked"] or row in first:
-            rows.setdefault(str(_clips_of(output.task, doc)), row)
+            rows.setdefault(str(_clips_of(loaded, doc)), row)
         if len(rows) == count:
             break
     if not rows:
         raise InputError(f"None of the items of {name} can be shown, because their clips are missing.")
-    return AskedTask(output.task, name, tuple(rows.values()))
+    return AskedTask(loaded, name, tuple(rows.values()))
 
 
 def _clips_of(task: Any, doc: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,184 @@
+"""lmms-eval 0.7.3's result entries for tasks whose scores all have aggregations that are not lmms-eval's own.
+
+Beside each score it has three standard errors. ``stderr`` there is only where the aggregation is one of its own, so
+that it is never known here. ``stderr_clt`` takes items as independent, and ``stderr_clustered`` takes only clusters so:
+Equation 4 of Miller, "Adding Error Bars to Evals", 2024 (arXiv 2411.00640).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.scoring.metrics import Metric, aggregate_tasks
+
+FILTER = "none"
+"""lmms-eval's name for responses that no filter has changed, as none does in our tasks."""
+UNKNOWN = "N/A"
+"""Where a standard error is not known."""
+HOST = "lmms_eval"
+BOOTSTRAPPED = ("amber_", "coco_cap_chair")
+"""lmms-eval computes a ``stderr`` for whatever function has one of these in its name, too."""
+
+Entries = dict[str, dict[str, Any]]
+"""Task or group to its entries by key, a score's name with `FILTER`; JSON values."""
+
+
+@dataclass(frozen=True)
+class ScoredTask:
+    """A task whose items are graded.
+
+    Attributes:
+        config: Its configuration, with aggregations that can be called.
+        items: What each item brings to each score.
+        arguments: What an aggregation with a parameter ``args`` is given: lmms-eval's command line.
+    """
+
+    config: Mapping[str, Any]
+    items: Sequence[Mapping[str, Any]]
+    arguments: object = None
+
+
+@dataclass(frozen=True)
+class ScoredGroup:
+    """A group of tasks.
+
+    Attributes:
+        version: As its configuration has it.
+        tasks: Names of its tasks.
+        metrics: The scores that it lists; None where it has none of its own.
+    """
+
+    version: Any
+    tasks: Sequence[str]
+    metrics: Sequence[Metric] | None
+
+
+def make_entries(tasks: Mapping[str, ScoredTask], groups: Mapping[str, ScoredGroup]) -> dict[str, Entries]:
+    """The sections ``results``, ``groups`` and ``versions`` as lmms-eval has them, but for the names' aliases.
+
+    Raises:
+        InputError: where a task's aggregation is lmms-eval's own, whose standard errors only lmms-eval computes; each
+            is named, and none has been called.
+    """
+    _refuse_aggregations_of_host(tasks)
+    results = {name: _task_entries(task) for name, task in tasks.items()}
+    own = {name: _group_entries(group, results) for name, group in groups.items()}
+    versions = {name: task.config["metadata"]["version"] for name, task in tasks.items()}
+    for name, group in groups.items():
+        if group.metrics is not None and any(map(results.get, group.tasks)):
+            versions[name] = group.version
+    shown = {name: entries for name, entries in own.items() if groups[name].metrics is not None}
+    text = json.dumps({"results": results | own, "groups": shown, "versions": versions}, default=_as_json)
+    made: dict[str, Entries] = json.loads(text)
+    return made
+
+
+def _refuse_aggregations_of_host(tasks: Mapping[str, ScoredTask]) -> None:
+    problems = Problems()
+    for name, task in tasks.items():
+        for metric, aggregation in _aggregations(task).items():
+            module, function = (str(getattr(aggregation, part, "")) for part in ("__module__", "__name__"))
+            if not callable(aggregation) or f"{module}.".startswith(f"{HOST}."):
+                got = function or repr(aggregation)
+                what = f"Expected an aggregation that is not lmms-eval's own, but got {got}, of which it computes"
+            elif any(part in function for part in BOOTSTRAPPED):
+                what = f"Expected another name of the aggregation {function}, for with this one lmms-eval computes"
+            else:
+                continue
+            remedy = "Name `aggregate` or a function of yours in its YAML, and run the task again."
+            problems.add(f"{name}, {metric}", f"{what} standard errors that only a run has.", remedy)
+    problems.raise_if_any("These scores cannot be computed without lmms-eval")
+
+
+def _aggregations(task: ScoredTask) -> dict[str, Any]:
+    return {entry["metric"]: entry["aggregation"] for entry in task.config["metric_list"]}
+
+
+def _task_entries(task: ScoredTask) -> dict[str, Any]:
+    """Entries of each score that an item brings something to, in the order in which the first does."""
+    gathered: dict[str, list[Any]] = {}
+    for item in task.items:
+        for name, value in item.items():
+            gathered.setdefault(name, []).append(value)
+    aggregations = _aggregations(task)
+    entries: dict[str, Any] = {}
+    for name, values in gathered.items():
+        if (aggregate := aggregations.get(name)) is None:  # lmms-eval leaves a mark of what has no aggregation
+            entries |= {_key(name): [], _key(name, "stderr"): []}
+            continue
+        takes_arguments = "args" in inspect.signature(aggregate).parameters
+        entries[_key(name)] = aggregate(values, args=task.arguments) if takes_arguments else aggregate(values)
+        independent, clustered = _standard_errors(
+            values, task.config.get("score_key") or "score", task.config.get("cluster_key")
+        )
+        entries |= {_key(name, "stderr"): UNKNOWN, _key(name, "stderr_clt"): independent}
+        entries[_key(name, "stderr_clustered")] = clustered
+    return entries
+
+
+def _group_entries(group: ScoredGroup, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Entries of the scores that a group lists; lmms-eval takes a listed name for a part of other scores' names."""
+    if group.metrics is None:
+        return {" ": " "}
+    members = [results.get(task, {}) for task in group.tasks]
+    entries: dict[str, Any] = {}
+    for key in dict.fromkeys(key for member in members for key in member if "_stderr" not in key):
+        matching: list[Metric] = [metric for metric in group.metrics if metric.name in key]
+        if matching:
+            entries[key] = aggregate_tasks(matching[-1], [member[key] for member in members if key in member])
+            entries[_key(key.removesuffix(f",{FILTER}"), "stderr")] = UNKNOWN
+    return entries
+
+
+def _standard_errors(
+    values: Sequence[Any], score_key: str, cluster_key: str | None
+) -> tuple[float | str, float | str]:
+    """Standard errors of the mean of the items' values: of independent items, and of independent clusters of items.
+
+    Args:
+        values: What items bring: numbers, or mappings in which a value may be found. Others have none.
+        score_key: Where a mapping has its value.
+        cluster_key: Where it names its cluster.
+    """
+    scores, names = [], []
+    for value in values:
+        if isinstance(value, (int, float)):
+            scores.append(value)
+            names.append(None)
+        elif isinstance(value, dict) and score_key in value:
+            scores.append(value[score_key])
+            names.append(value.get(cluster_key) if cluster_key else None)
+    number = len(scores)
+    if number < 2:
+        return UNKNOWN, UNKNOWN
+    independent = float(np.std(scores, ddof=1) / np.sqrt(number))
+    if len(set(names) - {None}) < 2:
+        return independent, UNKNOWN
+    # numpy sums in another order than lmms-eval, which shows in the last digit.
+    mean = sum(scores) / number
+    variance = sum((score - mean) ** 2 for score in scores) / (number - 1)
+    clusters: dict[Any, list[float]] = {}
+    for name, score in zip(names, scores, strict=True):
+        clusters.setdefault(name, []).append(score - mean)
+    between = 0.0
+    for deviations in clusters.values():
+        between += sum(deviations) * sum(deviations) - sum(deviation * deviation for deviation in deviations)
+    return independent, math.sqrt(variance / number + between / (number * number))
+
+
+def _key(score: str, error: str = "") -> str:
+    return f"{score}_{error},{FILTER}" if error else f"{score},{FILTER}"
+
+
+def _as_json(value: object) -> Any:
+    return int(value) if isinstance(value, np.integer) else str(value)
+
+
