@@ -112,9 +112,8 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
     regraded = regrade(run, tasks, folder)
     logs, items = {}, {}
     for task, logged in regraded.logs.items():
-        pairs = list(zip(logged, regraded.tasks[task].items, strict=True))
-        logs[task] = [_rewrite(item, brought) for item, brought in pairs]
-        items[task] = sum(_differs(item.values["record"], line["record"]) for item, line in zip(logged, logs[task]))
+        logs[task] = list(map(_rewrite, logged, regraded.tasks[task].items))
+        items[task] = sum(map(_is_otherwise, logged, logs[task]))
     computed = make_entries(regraded.tasks, find_groups(names))
     results = _updated(old, computed, [*names, *tasks])
     scores, changes = _compare(old, results)
@@ -210,9 +209,9 @@ def _rewrite(item: LoggedItem, brought: Mapping[str, Any]) -> dict[str, Any]:
     return {**host, **json.loads(json.dumps(brought)), **last}
 
 
-def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two records disagree; a field or stratum that only one of them has does not count."""
-    before, after = Record.from_json(old), Record.from_json(new)
+def _is_otherwise(item: LoggedItem, line: Mapping[str, Any]) -> bool:
+    """Whether an item's record has changed; a field or stratum that only one of both has does not count."""
+    before, after = item.record, Record.from_json(line["record"])
     return _shared(before, after) != _shared(after, before)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command_alone, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
@@ -32,7 +30,6 @@ from lmms_eval_tasks.utils.stats.estimates import estimate
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 EVERY = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,mvp,cast_bench,cast_bench_open,yocausal_vlm"
 TASKS = 4 + 4 + 5
 
@@ -78,10 +75,7 @@ def log_of(folder: Path, task: str) -> Path:
 def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(floor: HostRun, tmp_path: Path) -> None:
     before = files(floor.out)
     again = tmp_path / "again"
-    made = subprocess.run(
-        [str(COMMAND), "rescore", str(floor.out), "--out", str(again)],
-        env=environment(home()), capture_output=True, text=True,
-    )  # fmt: skip
+    made = own_command_alone(home(), "rescore", floor.out, "--out", again)
     assert made.returncode == 0, made.stderr
     numbers = [
         value

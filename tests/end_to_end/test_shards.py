@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, run_host
+from host_run import HostRun, SampleWorld, own_command_alone, run_host
 from merged_runs import difference, merge_parts, run_parts
 
 from lmms_eval_tasks.host.shards import deal_rows
@@ -50,7 +50,7 @@ def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_several_tasks_and_a_view(
     whole: HostRun, parts: list[HostRun], sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    merged = merge_parts(parts, sample_world.home, tmp_path / "merged")
+    merged = merge_parts(parts, sample_world.home, tmp_path / "merged", command=own_command_alone)
     assert difference(whole, merged) == ["hardware.device", "run.ranks"], "as one part ran on two ranks"
     items = sum(len(records) for records in read_run(whole.out).records.values())
     assert f"3 parts: {items} items of 9 tasks" in merged.output.splitlines()

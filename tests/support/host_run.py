@@ -167,6 +167,18 @@ def own_command(
     return run_command(warm_host(env), SCRIPTS, words, home.parent, environment(home, env))
 
 
+def own_command_alone(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run `lmms-eval-tasks` in a process of its own, and fail where it has imported lmms-eval or what that imports."""
+    script = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}; from lmms_eval_tasks.cli.app import app; app()", *map(str, arguments)],
+        cwd=home.parent, env=environment(home), capture_output=True, text=True,
+    )  # fmt: skip
+    imported = set(done.stderr.splitlines()[-1].split())
+    assert "lmms_eval_tasks" in imported and not {"lmms_eval", "torch", "transformers"} & imported, done.stderr
+    return done
+
+
 def warm_host(env: Mapping[str, str] | None = None) -> WarmHost:
     """The process of this worker whose forks are the runs with these variables."""
     return _warm_host(frozenset(item for item in (env or {}).items() if item[0].startswith(IMPORT_TIME)))

@@ -1,7 +1,7 @@
 """lmms-eval 0.7.3's result entries for tasks whose scores all have aggregations that are not lmms-eval's own.
 
-Beside each score it has three standard errors. ``stderr`` there is only where the aggregation is one of its own, so
-that it is never known here. ``stderr_clt`` takes items as independent, and ``stderr_clustered`` takes only clusters so:
+Beside each score it has three standard errors. ``stderr`` is only known where the aggregation is one of its own, and so
+never here. ``stderr_clt`` takes items as independent, and ``stderr_clustered`` takes only clusters so:
 Equation 4 of Miller, "Adding Error Bars to Evals", 2024 (arXiv 2411.00640).
 """
 
@@ -25,7 +25,7 @@ UNKNOWN = "N/A"
 """Where a standard error is not known."""
 HOST = "lmms_eval"
 BOOTSTRAPPED = ("amber_", "coco_cap_chair")
-"""lmms-eval computes a ``stderr`` for whatever function has one of these in its name, too."""
+"""lmms-eval computes a ``stderr`` for functions with these in their names, too."""
 
 Entries = dict[str, dict[str, Any]]
 """Task or group to its entries by key, a score's name with `FILTER`; JSON values."""
@@ -65,8 +65,8 @@ def make_entries(tasks: Mapping[str, ScoredTask], groups: Mapping[str, ScoredGro
     """The sections ``results``, ``groups`` and ``versions`` as lmms-eval has them, but for the names' aliases.
 
     Raises:
-        InputError: where a task's aggregation is lmms-eval's own, whose standard errors only lmms-eval computes; each
-            is named, and none has been called.
+        InputError: where a score would have a ``stderr``, for its aggregation is lmms-eval's own; each is named, and
+            none has been called.
     """
     _refuse_aggregations_of_host(tasks)
     results = {name: _task_entries(task) for name, task in tasks.items()}
@@ -86,16 +86,12 @@ def _refuse_aggregations_of_host(tasks: Mapping[str, ScoredTask]) -> None:
     for name, task in tasks.items():
         for metric, aggregation in _aggregations(task).items():
             module, function = (str(getattr(aggregation, part, "")) for part in ("__module__", "__name__"))
-            if not callable(aggregation) or f"{module}.".startswith(f"{HOST}."):
-                got = function or repr(aggregation)
-                what = f"Expected an aggregation that is not lmms-eval's own, but got {got}, of which it computes"
-            elif any(part in function for part in BOOTSTRAPPED):
-                what = f"Expected another name of the aggregation {function}, for with this one lmms-eval computes"
-            else:
-                continue
-            remedy = "Name `aggregate` or a function of yours in its YAML, and run the task again."
-            problems.add(f"{name}, {metric}", f"{what} standard errors that only a run has.", remedy)
-    problems.raise_if_any("These scores cannot be computed without lmms-eval")
+            is_own = not callable(aggregation) or f"{module}.".startswith(f"{HOST}.")
+            if is_own or any(part in function for part in BOOTSTRAPPED):
+                got = function or aggregation
+                what = f"Expected an aggregation of which lmms-eval computes no stderr, but got {got}."
+                problems.add(f"{name}, {metric}", what, "Name `aggregate`, or a function of yours, in the task's YAML.")
+    problems.raise_if_any("Standard errors cannot be computed again without lmms-eval")
 
 
 def _aggregations(task: ScoredTask) -> dict[str, Any]:
@@ -138,17 +134,16 @@ def _group_entries(group: ScoredGroup, results: Mapping[str, Mapping[str, Any]])
     return entries
 
 
-def _standard_errors(
-    values: Sequence[Any], score_key: str, cluster_key: str | None
-) -> tuple[float | str, float | str]:
+def _standard_errors(values: Sequence[Any], score_key: str, cluster_key: str | None) -> tuple[float | str, float | str]:
     """Standard errors of the mean of the items' values: of independent items, and of independent clusters of items.
 
     Args:
         values: What items bring: numbers, or mappings in which a value may be found. Others have none.
         score_key: Where a mapping has its value.
-        cluster_key: Where it names its cluster.
+        cluster_key: Where it names its cluster; items that name none are a cluster together.
     """
-    scores, names = [], []
+    scores: list[float] = []
+    names: list[Any] = []
     for value in values:
         if isinstance(value, (int, float)):
             scores.append(value)
@@ -168,10 +163,10 @@ def _standard_errors(
     clusters: dict[Any, list[float]] = {}
     for name, score in zip(names, scores, strict=True):
         clusters.setdefault(name, []).append(score - mean)
-    between = 0.0
+    within = 0.0
     for deviations in clusters.values():
-        between += sum(deviations) * sum(deviations) - sum(deviation * deviation for deviation in deviations)
-    return independent, math.sqrt(variance / number + between / (number * number))
+        within += sum(deviations) * sum(deviations) - sum(deviation * deviation for deviation in deviations)
+    return independent, math.sqrt(variance / number + within / (number * number))
 
 
 def _key(score: str, error: str = "") -> str:
@@ -180,5 +175,3 @@ def _key(score: str, error: str = "") -> str:
 
 def _as_json(value: object) -> Any:
     return int(value) if isinstance(value, np.integer) else str(value)
-
-

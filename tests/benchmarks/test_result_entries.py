@@ -1,0 +1,98 @@
+"""What `rescore` and `merge` write beside every score of every task, group and view is what lmms-eval has there.
+
+An lmms-eval that computes its results otherwise is noticed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from graded_records import records_of
+from task_states import new_state
+
+from lmms_eval_tasks.host.regrading import find_groups
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.view_entries import add_views
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.runs.result_entries import ScoredTask, make_entries
+
+pytestmark = pytest.mark.slow  # lmms-eval is imported
+
+GROUPED = {task for members, _ in registry().groups.values() for task in members}
+WHOLE = [*registry().groups, *(task for task in registry().tasks if task not in GROUPED)]
+OF_KINDS = {id(task.kind): (name, task.kind) for name in WHOLE if (task := registry().find_task(name))}
+VIEWS = [f"{name}_{view}" for name, kind in OF_KINDS.values() for view in kind.views]
+"""Those of one task or group of each kind."""
+
+
+@pytest.fixture(scope="module")
+def manager() -> Any:
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks import plugin
+
+    plugin.register()
+    folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
+    manager = TaskManager(include_path=folders, include_defaults=False)
+    add_views(manager, VIEWS)
+    return manager
+
+
+def brought(state: TaskState, place: int) -> list[dict[str, Any]]:
+    """What some items bring to the scores of a task; to those of the next tasks of a group others do."""
+    kinds = state.benchmark.kinds
+    kind = next(name for name in kinds if kinds[name] is state.kind)
+    records = records_of(state.benchmark.name, kind)[place::11]
+    return [{"record": record.to_json(), **state.gather(record, sample=True)} for record in records]
+
+
+def results_of_host(manager: Any, name: str, items: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """lmms-eval's own results of a task, or of a group and its tasks, without their aliases."""
+    from lmms_eval.api.group import ConfigurableGroup
+    from lmms_eval.api.task import ConfigurableTask, TaskConfig
+    from lmms_eval.evaluator_utils import (
+        TaskOutput,
+        consolidate_group_results,
+        consolidate_results,
+        prepare_print_tasks,
+    )
+    from lmms_eval.utils import handle_non_serializable
+
+    class WithoutData(ConfigurableTask):  # type: ignore[misc]
+        def __init__(self, config: Any) -> None:
+            self._config = TaskConfig(**config)
+            self.VERSION = self.config.metadata["version"]
+            self._prepare_metric_and_aggregation()
+
+    tasks: dict[Any, Any] = {task: WithoutData(manager._get_config(task)) for task in items}
+    loaded = tasks if name in items else {ConfigurableGroup(config=manager._get_config(name)): tasks}
+    outputs = [TaskOutput.from_taskdict(task, tasks[task]) for task in items]
+    for output in outputs:
+        for item in items[output.task_name]:
+            for metric, value in item.items():
+                output.sample_metrics[metric, "none"].append(value)
+        output.calculate_aggregate_metric(bootstrap_iters=100)
+        output.calculate_clt_aggregate_metric()
+    results, _, _, versions, *_ = consolidate_results(outputs)
+    results, versions, *_ = consolidate_group_results(results, versions, loaded)
+    entries, groups = prepare_print_tasks(loaded, results)
+    text = json.dumps({"results": entries, "groups": groups, "versions": versions}, default=handle_non_serializable)
+    sections: dict[str, Any] = json.loads(text)
+    for section in ("results", "groups"):
+        for of_name in sections[section].values():
+            del of_name["alias"]
+    return sections
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *VIEWS])
+def test_entries_are_those_of_lmms_eval(name: str, manager: Any) -> None:
+    members = [task.name for task in registry().find_members(name)]
+    states = {task: new_state(task) for task in members}
+    items = {task: brought(state, place) for place, (task, state) in enumerate(states.items())}
+    tasks = {task: ScoredTask(state.config, items[task]) for task, state in states.items()}
+    made, theirs = make_entries(tasks, find_groups([name])), results_of_host(manager, name, items)
+    assert made == theirs
+    assert [list(made["results"][task]) for task in members] == [list(theirs["results"][task]) for task in members]
