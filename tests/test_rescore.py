@@ -1,4 +1,4 @@
-"""What cannot be scored again is refused, with every reason, before the host is loaded."""
+"""What cannot be scored again is refused, with every reason."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from logged_runs import TASK, weak, write_run
+from releases import Question, write_causalvqa
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.rescore import claimed
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 
@@ -72,6 +76,24 @@ def test_lines_without_responses(tmp_path: Path) -> None:
         f"  {LOG}, line 3: Expected filtered_resps with what the model said.\n"
         f"  {LOG}, line 4: Expected filtered_resps with what the model said.\n"
         f"  {LOG}, line 5: Expected filtered_resps with what the model said.\n",
+    )
+
+
+def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(write_causalvqa(tmp_path, "debug", [Question("1", "descriptive", "easy", (1, 2))]))
+    run = write_run(tmp_path / "run", weak(2))
+    lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").split("\n")]
+    text = "\n".join(json.dumps({**line, "filtered_resps": "A"}) for line in lines)
+    (run / LOG).write_text(text, encoding="utf-8")
+    folder = find_benchmark("causalvqa").folder
+    config = {**task_configs(folder)[TASK], "process_results": "hooks_beside_it.process_results"}
+    monkeypatch.setattr("lmms_eval_tasks.host.regrading.task_configs", lambda _: {TASK: config})
+    assert call(run) == (
+        1,
+        "",
+        f"{folder / TASK}.yaml names a function that cannot be loaded: No module named 'hooks_beside_it'.\n",
     )
 
 

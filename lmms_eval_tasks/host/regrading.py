@@ -145,7 +145,7 @@ def _open_task(task: Task, evaluation: Evaluation, model: str) -> _OpenTask:
     except (ImportError, AttributeError) as error:
         file = file_of(folder, parent)
         raise InputError(f"{folder / file} names a function that cannot be loaded: {error}.") from None
-    rows = list(config["process_docs"](datasets.Dataset.from_list([dict(task.pointer)])))
+    rows = config["process_docs"](datasets.Dataset.from_list([dict(task.pointer)])).to_list()
     # A task reads its settings when it is first asked for a prompt, as lmms-eval does of every task that it loads.
     given = config.get("lmms_eval_specific_kwargs")
     if given is not None:
