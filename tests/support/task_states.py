@@ -10,6 +10,7 @@ from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
 
 
@@ -18,7 +19,10 @@ class BoundState(TaskState):
 
     Attributes:
         config: The task's configuration, bound.
+        data_set: What the set is, whether or not anything is prepared: the official release.
     """
+
+    data_set = DataSet(kind=SetKind.OFFICIAL)
 
     process_docs: Callable[..., Any]
     doc_to_visual: Callable[..., Any]
