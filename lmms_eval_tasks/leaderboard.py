@@ -100,8 +100,8 @@ def submit_to_leaderboard(
     if not any(slot.made for slot in slots):
         wanted = ", ".join(slot.tasks for slot in slots)
         got = ", ".join(dict.fromkeys(task for run in runs for task in run.records))
-        told = f"Expected a task of it, {wanted}, but the runs have {got}."
-        raise InputError(f"Nothing can be submitted to {name}: {told}")
+        message = f"Expected a task of it, {wanted}, but the runs have {got}."
+        raise InputError(f"Nothing can be submitted to {name}: {message}")
     slots = _check(slots, allow_incomplete, problems)
     _raise(name, refusals, problems)
     # Each is whole on the disk before the first one takes its place.
@@ -171,10 +171,10 @@ def _check(slots: Sequence[Slot], allow_incomplete: bool, problems: Problems) ->
 
 def _raise(name: str, refusals: Sequence[str], problems: Problems) -> None:
     """Raise what was refused and what is wrong as one error."""
-    told = list(refusals)
+    messages = list(refusals)
     try:
         problems.raise_if_any(f"The runs cannot be submitted to {name}", "nothing was written")
     except InputError as error:
-        told.append(str(error))
-    if told:
-        raise InputError("\n".join(told))
+        messages.append(str(error))
+    if messages:
+        raise InputError("\n".join(messages))

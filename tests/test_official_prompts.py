@@ -38,7 +38,6 @@ FILES = {
 DOC: dict[str, Any] = {
     "question": "What fell?", "options": ["The cup.", "The ball.", "It."], "asked": True, "item_id": "q_0",
     "group_id": "q", "answer": "A", "type": "planning", "difficulty": "easy", "version": 0, "split": "debug",
-    "data_set": '{"kind": "official"}',
     "clip": "debug/c.mp4", "category": "causal_explanation", "subtype": "why", "evidence": "[]",
     "width": None, "height": None, "option_kinds": None,
 }  # fmt: skip

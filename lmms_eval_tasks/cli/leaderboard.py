@@ -21,8 +21,8 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
     for run in done.unused:
         output.note(f"note: No file was made from {run.path}.", style="yellow", whole=True)
     if len(models := dict.fromkeys(run.name for run in done.runs)) > 1:
-        told = f"The files come from {len(models)} models: {', '.join(models)}. A leaderboard row is for one model."
-        output.note(f"warning: {told}", style="yellow", whole=True)
+        warning = f"The files come from {len(models)} models: {', '.join(models)}. A leaderboard row is for one model."
+        output.note(f"warning: {warning}", style="yellow", whole=True)
     for apart in dict.fromkeys(slot.made.apart for slot in done.slots if slot.made and slot.made.apart):
         output.warn(f"{apart}: no leaderboard should be sent this.")
     table = text_table(f"For {name}, in {out}", "file", "tasks", "rows", "empty", "checked")
@@ -34,11 +34,11 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
             for note in dict.fromkeys((*slot.made.built.notes, *slot.checked.notes)):
                 output.note(f"note: {slot.path.name}: {note}")
         elif slot.outdated:
-            told = f"{slot.path} is an older file, not made from these runs."
-            output.note(f"warning: {told}", style="yellow", whole=True)
+            warning = f"{slot.path} is an older file, not made from these runs."
+            output.note(f"warning: {warning}", style="yellow", whole=True)
     if missing := [slot.tasks for slot in done.slots if not slot.made and slot.place.needed]:
-        told = f"Run {', '.join(missing)} with --log_samples, and give that run too."
-        output.note(f"warning: Files are missing. {told}", style="yellow", whole=True)
+        warning = f"Run {', '.join(missing)} with --log_samples, and give that run too."
+        output.note(f"warning: Files are missing. {warning}", style="yellow", whole=True)
 
 
 def _row(slot: Slot) -> tuple[Cell, ...]:

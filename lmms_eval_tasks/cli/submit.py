@@ -65,8 +65,8 @@ def submit(
         submit_all(name, runs, out, allow_unofficial or allow_sample, allow_incomplete)
         return
     if len(runs) > 1:
-        told = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
-        raise InputError(told)
+        problem = f"Expected one run for {name}, but got {len(runs)}. A leaderboard takes several: {LEADERBOARDS}."
+        raise InputError(problem)
     done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
     print_notes(Output("submit"), done.runs[0])
     if done.apart:

@@ -24,8 +24,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Grader
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
-from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
-from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_table
 from lmms_eval_tasks.utils.runs.shards import Shard, read_shard
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -99,8 +98,7 @@ class Evaluation:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
 
         Returns:
-            The table with the columns ``split``, ``data_set`` (what the set is, as a `DataSet` in JSON) and ``asked``
-            (False where the clip is missing and the model needs it).
+            The table with the columns ``split`` and ``asked`` (False where the clip is missing and the model needs it).
 
         Raises:
             InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
@@ -125,9 +123,7 @@ class Evaluation:
                     f"Expected items of {subset} in {benchmark}, {split}, but what is prepared has none. "
                     "Name the tasks of the others one by one."
                 )
-        data_set = read_manifest(card).splits[split].data_set.model_dump_json()
-        for name, value in (("split", split), (DATA_SET, data_set)):
-            table = table.append_column(name, pa.repeat(value, table.num_rows))
+        table = table.append_column("split", pa.repeat(split, table.num_rows))
         asked = table["clip_present"] if clips_needed else pa.repeat(True, table.num_rows)
         return datasets.Dataset(table.append_column("asked", asked))
 

@@ -10,6 +10,7 @@ import functools
 import gc
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from loguru import logger
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.clip_readers import ready_reader
+from lmms_eval_tasks.host.collecting import collect_while_answering
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.foreign_view_hooks import bind_view
@@ -294,6 +296,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
             ask_on_every_rank(model, given.get("response_cache")),
             ask_part(part, {state.name: task for state, task in tasks.items()}),
+            collect_while_answering(model) if len(tasks) == count_tasks(given["task_dict"]) else nullcontext(),
         ):
             results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
         if not isinstance(results, dict):
@@ -305,6 +308,11 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         return known
 
     return evaluate_with_state
+
+
+def count_tasks(task_dict: Mapping[Any, Any]) -> int:
+    """How many tasks were loaded, ours and others."""
+    return sum(count_tasks(task) if isinstance(task, Mapping) else 1 for task in task_dict.values())
 
 
 def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:

@@ -15,7 +15,6 @@ from lmms_eval_tasks.host.ranks import ordinary_errors
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.task_files import file_of, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
@@ -23,7 +22,7 @@ from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.result_entries import ScoredGroup, ScoredTask
-from lmms_eval_tasks.utils.runs.results_file import DATA_SET, read_results
+from lmms_eval_tasks.utils.runs.results_file import read_results
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
@@ -164,19 +163,18 @@ def _find_docs(
     for task, items in logs.items():
         rows = {row["item_id"]: row for row in opened[task].rows}
         missing = [item.record.item_id for item in items if item.record.item_id not in rows]
-        asked, here = run.set_of(task), {DataSet.model_validate_json(row[DATA_SET]) for row in rows.values()}
-        if items and not all(map(asked.may_share, here)):
-            found = " and ".join(sorted(one.text for one in here))
-            problems.add(task, f"Expected {asked.text}, on which it was run, but prepared is {found}.", OTHER_DATA)
+        known = registry().find_task(task)
+        assert known is not None, f"{task} was loaded, and is of no benchmark"
+        asked, here = run.set_of(task), read_manifest(known.benchmark.card).splits[known.split]
+        if items and not asked.may_share(here.data_set):
+            problem = f"Expected {asked.text}, on which it was run, but prepared is {here.data_set.text}."
+            problems.add(task, problem, OTHER_DATA)
         elif missing:
             names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
             problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
         else:
             docs[task] = [_asked_row(rows[item.record.item_id], item) for item in items]
-        known = registry().find_task(task)
-        assert known is not None, f"{task} was loaded, and is of no benchmark"
-        digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
-        now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
+        digest, now = run.card.get(f"{TASK}{task}", {}).get("data sha256"), here.table_sha256
         if digest and digest != now:
             notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
     problems.raise_if_any(f"{run.path} cannot be scored again")

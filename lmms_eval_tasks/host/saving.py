@@ -158,8 +158,4 @@ def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile 
 
 def _logged_items(task: str, samples: Sequence[Mapping[str, Any]]) -> list[LoggedItem]:
     """Items as they come back from the log that lmms-eval writes after its results."""
-    records = json.loads(json.dumps([sample["record"] for sample in samples]))
-    return [
-        LoggedItem(task, Record.from_json(record), {**sample, "record": record})
-        for sample, record in zip(samples, records, strict=True)
-    ]
+    return [LoggedItem(task, Record.from_json(sample["record"]), sample) for sample in samples]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, name_model
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -56,10 +57,9 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
 
 
 @cache
-def _read_data_set(text: str) -> tuple[bool, Mapping[str, Any]]:
-    """Whether a set, as rows have it, is a sample, and what records say of it: all rows of a table have the same."""
-    data_set = DataSet.model_validate_json(text)
-    return data_set.is_sample, data_set.model_dump(mode="json")
+def _describe(data_set: DataSet) -> Mapping[str, Any]:
+    """What records say of a set."""
+    return data_set.model_dump(mode="json")
 
 
 class TaskState(RunningTask):
@@ -111,6 +111,11 @@ class TaskState(RunningTask):
     @settings.setter
     def settings(self, settings: TaskSettings) -> None:
         self._settings = settings
+
+    @cached_property
+    def data_set(self) -> DataSet:
+        """What the prepared set is: the official release, a part of it, a set of one's own, or sample data."""
+        return read_manifest(self.benchmark.card).splits[self.pointer["split"]].data_set
 
     @property
     def model(self) -> Any:
@@ -181,10 +186,9 @@ class TaskState(RunningTask):
         response = results[0] if results else ""
         graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
         record = graded.record
-        is_sample, data_set = _read_data_set(doc[DATA_SET])
         items: dict[str, Any] = {
-            "record": {**record.to_json(), DATA_SET: dict(data_set)},
-            **self.gather(record, is_sample),
+            "record": {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
+            **self.gather(record, self.data_set.is_sample),
         }
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()

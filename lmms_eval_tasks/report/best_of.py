@@ -156,11 +156,11 @@ def best_notes(found: Sequence[Several], tasks: Sequence[str]) -> tuple[str, ...
         if several.tasks.isdisjoint(tasks):
             continue
         cells = zip(HEADINGS, several.cells(), strict=True) if several.found else ()
-        told = [
+        sentences = [
             *filter(None, [", ".join(f"{name} {cell_text(cell)}" for name, cell in cells if cell)]),
             *several.sentences(),
         ]
-        notes += [f"{several.title}. {' '.join(told)}"] if told else []
+        notes += [f"{several.title}. {' '.join(sentences)}"] if sentences else []
     return (OPTIMISTIC, *notes) if notes else ()
 
 

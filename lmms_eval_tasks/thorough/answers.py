@@ -14,6 +14,7 @@ from lmms_eval_tasks.thorough.runs import (
     Example,
     Row,
     find_configurations,
+    grade_row,
     group_members,
     render_prompts,
     run_task,
@@ -164,4 +165,4 @@ def _grade_items(benchmark: Benchmark, task: str, items: Sequence[tuple[Row, Any
         for row, response in items:
             if known.pointer.get("subset") in (None, row.get("subset")):
                 bound["doc_to_text"](row, settings)
-                yield GradedItem.from_json(bound["process_results"](row, [response])[SUBMISSION_ROWS])
+                yield GradedItem.from_json(grade_row(state, bound, row, response)[SUBMISSION_ROWS])

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.thorough.runs import Example, Row
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
@@ -78,13 +76,7 @@ def make_examples(content: Mapping[str, Any], folder: Path) -> tuple[dict[str, R
             if change in changes:
                 items = _rows_of_answers({**rows[0], **changes[change]}, answers)
                 examples.append(_make_example(f"{batch}, {change}", items, reply))
-    return {make_key(row): as_asked(row) for row in rows}, examples
-
-
-def as_asked(row: Row) -> Row:
-    """A recorded row as a task is given it: with its set, of which rows were recorded with `sample` alone."""
-    kind = SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL
-    return {**row, DATA_SET: DataSet(kind=kind).model_dump_json()}
+    return {make_key(row): row for row in rows}, examples
 
 
 def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:
@@ -139,8 +131,7 @@ def _make_example(
         for row, response in items
     )
     key = make_key([filled, dict(reply) or "", environment or {}])
-    asked = tuple((as_asked(row), response) for row, response in filled)
-    return Example(key, label, asked, reply, environment or {})
+    return Example(key, label, filled, reply, environment or {})
 
 
 def make_key(value: object) -> str:

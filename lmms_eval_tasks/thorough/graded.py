@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.runs import Example, Row, find_configurations, run_task
+from lmms_eval_tasks.thorough.runs import Example, Row, find_configurations, grade_row, run_task
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -79,7 +79,7 @@ def grade_items(
     with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
         bound = bind_hooks(configuration, state)
         bound["doc_to_text"](items[0][0], settings)
-        return [Record.from_json(bound["process_results"](row, [response])["record"]) for row, response in items]
+        return [Record.from_json(grade_row(state, bound, row, response)["record"]) for row, response in items]
 
 
 def _in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:

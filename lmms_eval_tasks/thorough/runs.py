@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import find_benchmark, registry
 from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.data.building import make_table
@@ -117,7 +118,7 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
         bound = bind_hooks(configuration, state)
         for row, _ in example.items:
             bound["doc_to_text"](row, settings)
-        graded = [bound["process_results"](row, [response]) for row, response in example.items]
+        graded = [grade_row(state, bound, row, response) for row, response in example.items]
         scores = {}
         for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
             if name != SUBMISSION_ROWS:
@@ -125,6 +126,13 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
                 score = aggregate(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
     return scores, evaluation.asked
+
+
+def grade_row(state: TaskState, bound: Configuration, row: Row, response: Any) -> dict[str, Any]:
+    """What a response to a recorded row brings; of its set, rows say no more than whether it is a sample."""
+    state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
+    items: dict[str, Any] = bound["process_results"](row, [response])
+    return items
 
 
 def _type_name(kind: pa.DataType) -> str:

@@ -17,6 +17,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa import report
 from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_shares, read_analysis
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 
@@ -33,6 +34,7 @@ def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     state = task_state(TASK)
+    state.data_set = DataSet(kind=SetKind.OWN)
     lines = [
         {**state.process_results(one, [said]), "filtered_resps": said, "doc_id": place}
         for place, (one, said) in enumerate(zip(rows, (*ANSWERS, ""), strict=True))

@@ -12,5 +12,5 @@ def row(number: int, verdict: str | None, level: str = "L1", interaction: str = 
     return {
         "item_id": str(number), "group_id": str(number), "question": "Had {it} not?", "answer": verdict, "asked": True,
         "level": level, "interaction": interaction, "rule": None, "paired": False, "explanation": "It is so.",
-        "graph": GRAPH, "data_set": '{"kind": "own"}', **more,
+        "graph": GRAPH, **more,
     }  # fmt: skip

@@ -24,7 +24,7 @@ from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, C
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.examples import as_asked, read_file
+from lmms_eval_tasks.thorough.examples import read_file
 from lmms_eval_tasks.utils.core.redaction import secret_forms
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
@@ -105,7 +105,7 @@ def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(EXAMPLES / f"{task.benchmark.name}.json")
     state = new_state(name, JudgedEvaluation(examples.get("reply", {})))
-    row = as_asked({**examples["rows"][0], "asked": True})
+    row = {**examples["rows"][0], "asked": True}
     state.doc_to_text(row)
 
     def read(text: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from lmms_eval_tasks.host.evaluation import Evaluation
@@ -10,7 +11,9 @@ from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
+from lmms_eval_tasks.utils.core.problems import InputError
 
 
 class BoundState(TaskState):
@@ -33,6 +36,14 @@ class BoundState(TaskState):
         self.config = bind_hooks(task_configs(self.benchmark.folder)[registry().find_parent(task)], self)
         for hook in HOOKS:
             setattr(self, hook, self.config[hook])
+
+    @cached_property
+    def data_set(self) -> DataSet:
+        """What is prepared; the official release where nothing is."""
+        try:
+            return super().data_set
+        except InputError:
+            return DataSet(kind=SetKind.OFFICIAL)
 
 
 def new_state(task: str, evaluation: Evaluation | None = None) -> BoundState:

@@ -40,7 +40,6 @@ def doc(item_id: str = "animal_1", **changes: Any) -> dict[str, Any]:
         "item_id": item_id, "group_id": item_id, "subset": subset, "category": "fall", "caption": "a ball falls",
         "question": QUESTION, "options": list(OPTIONS), "answer": "A", "vlm_causality": True,
         "human_discriminable": None, "motion_symmetric": True, "asked": True, "clip_present": True,
-        "data_set": '{"kind": "official"}',
         "dataset_source": "", "released": json.dumps(released), **changes,
     }  # fmt: skip
 

@@ -76,11 +76,11 @@ def count_questions(
 ) -> QuestionCounts:
     """Count the questions of a set, given by take."""
     questions = [question for here in by_take.values() for question in here]
-    told = [interaction_of(takes[uid]) for uid in by_take]
+    interactions = [interaction_of(takes[uid]) for uid in by_take]
     return QuestionCounts(
         Counter(question.level for question in questions),
         sum(question.goal is not None for question in questions),
         Counter(question.interaction for question in questions),
-        Counter(interaction for interaction, _ in told),
-        Counter(by for _, by in told),
+        Counter(interaction for interaction, _ in interactions),
+        Counter(by for _, by in interactions),
     )
