@@ -163,9 +163,8 @@ def _find_docs(
     for task, items in logs.items():
         rows = {row["item_id"]: row for row in opened[task].rows}
         missing = [item.record.item_id for item in items if item.record.item_id not in rows]
-        known = registry().find_task(task)
-        assert known is not None, f"{task} was loaded, and is of no benchmark"
-        asked, here = run.set_of(task), read_manifest(known.benchmark.card).splits[known.split]
+        state = opened[task].state
+        asked, here = run.set_of(task), read_manifest(state.benchmark.card).splits[state.pointer["split"]]
         if items and not asked.may_share(here.data_set):
             problem = f"Expected {asked.text}, on which it was run, but prepared is {here.data_set.text}."
             problems.add(task, problem, OTHER_DATA)
