@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from locks import held_by_another_process
 
 from lmms_eval_tasks.launch.executors import LocalJobs, read_parameters
 from lmms_eval_tasks.launch.plan import LaunchPlan, make_plan
@@ -41,7 +42,8 @@ def test_another_command_for_the_same_parts_is_refused(tmp_path: Path, monkeypat
     with plan(out, "--x", "1").kept():
         pass
     again = plan(out, "--x", "1").kept()
-    with plan(out, "--x", "1").kept(), pytest.raises(InputError, match="Another launch is at work"), again:
+    held = held_by_another_process(out / "parts" / "launch.lock")
+    with held, pytest.raises(InputError, match="Another launch is at work"), again:
         pass
     kept = (out / "parts" / "launch.json").read_bytes()
     monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "official")

@@ -39,10 +39,10 @@ class BoundState(TaskState):
 
     @cached_property
     def data_set(self) -> DataSet:
-        """What is prepared; the official release where nothing is."""
+        """What is prepared; the official release where the split is not."""
         try:
             return super().data_set
-        except InputError:
+        except (InputError, KeyError):
             return DataSet(kind=SetKind.OFFICIAL)
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from locks import held_by_another_process
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
@@ -30,17 +27,6 @@ OTHER = {**QUESTION, "qid": "q9"}
 def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
     prepare(write_metadata(tmp_path, "debug", list(questions)))
     return benchmark_dir("causalvqa")
-
-
-@contextmanager
-def held_by_another_process(lock: Path) -> Iterator[None]:
-    code = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(); sys.stdin.read()"
-    command = [sys.executable, "-c", code, str(lock)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdin is not None and holder.stdout is not None
-        holder.stdout.readline()
-        yield
-        holder.stdin.close()
 
 
 def test_a_reader_undoes_a_swap_whose_build_was_killed(tmp_path: Path, home: Path) -> None:
