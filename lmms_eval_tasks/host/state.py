@@ -138,6 +138,7 @@ class TaskState(RunningTask):
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
             table = self.evaluation.open_items(self.pointer)
+            _ = self.data_set  # of this table: another set may be prepared before the first item is graded
         except InputError as error:
             raise RunStopped(str(error)) from None
         return self.shown.select(table)

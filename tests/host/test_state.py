@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from host_run import environment
+from releases import Question, write_causalvqa
 from submission_world import prepare_world
 from task_states import docs_of, new_state, task_state
 
+from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
@@ -136,3 +138,14 @@ def test_a_score_that_a_groups_tasks_have_not_is_refused(tmp_path: Path) -> None
     config["aggregate_metric_list"] = [{"metric": name} for name in ("pair_accuracy", "cider", "bleu")]
     with pytest.raises(RunStopped, match=r"The group mine lists scores that mvp lacks: cider, bleu\.$"):
         bind_config("mine", config, index, Evaluation())
+
+
+def test_records_say_of_which_set_the_rows_are_that_were_opened(home: Path, tmp_path: Path) -> None:
+    prepare(write_causalvqa(tmp_path, "debug", [Question("1", "descriptive", "easy", (1, 2))]))
+    task = task_state("causalvqa_debug_paired")
+    doc = docs_of(task)[0]
+    manifest = home / "causalvqa" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    facts["splits"]["debug"]["data_set"] = {"kind": "sample"}
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    assert task.process_results(doc, ["A"])["record"]["data_set"]["kind"] == "part"
