@@ -1,0 +1,1 @@
+"""Scenes, their physics, what is true of them, and their clips: nothing here knows of questions."""
