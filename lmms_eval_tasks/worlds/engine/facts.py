@@ -1,8 +1,10 @@
-"""What is known of a scene: what happens in it, what would happen if something were otherwise, and what is seen of it."""
+"""What is known of a scene: what happens in it, what would happen otherwise, and what is seen of it."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
+
+from pydantic import Field
 
 from lmms_eval_tasks.api import RowForm
 from lmms_eval_tasks.worlds.engine.scene import Scene
@@ -67,7 +69,7 @@ class World(RowForm):
 
     intervention: Intervention
     events: list[Event]
-    unsure: list[list[str]] = []
+    unsure: list[list[str]] = Field(default_factory=list)
 
     def says(self, key: EventKey) -> bool | None:
         """Whether something happens there; None where that is unsure."""
@@ -138,11 +140,11 @@ class Facts(RowForm):
 
     scene: Scene
     events: list[Event]
-    unsure: list[list[str]] = []
+    unsure: list[list[str]] = Field(default_factory=list)
     worlds: list[World]
     twin: Twin | None = None
-    sights: list[Sight] = []
-    violations: list[Violation] = []
+    sights: list[Sight] = Field(default_factory=list)
+    violations: list[Violation] = Field(default_factory=list)
     lost_energy: float
 
     def world(self, kind: str, *bodies: str) -> World | None:

@@ -56,8 +56,8 @@ class Body(RowForm):
     colour: str
     size: Annotated[list[float], Field(min_length=1, max_length=3)]
     place: Vector
-    turn: Vector = [0.0, 0.0, 0.0]
-    velocity: Vector = [0.0, 0.0, 0.0]
+    turn: Vector = Field(default_factory=lambda: [0.0, 0.0, 0.0])
+    velocity: Vector = Field(default_factory=lambda: [0.0, 0.0, 0.0])
     mass: Annotated[float, Field(gt=0)] = 0.5
     friction: Annotated[float, Field(ge=0)] = 0.5
     bounce: Annotated[float, Field(ge=0, le=1)] = 0.3
@@ -69,8 +69,8 @@ class Body(RowForm):
 class Camera(RowForm):
     """Where the camera stands, what it looks at, and how far it moves to the side in the whole clip."""
 
-    place: Vector = [0.0, -2.9, 1.7]
-    target: Vector = [0.0, 0.0, 0.2]
+    place: Vector = Field(default_factory=lambda: [0.0, -2.9, 1.7])
+    target: Vector = Field(default_factory=lambda: [0.0, 0.0, 0.2])
     travel: float = 0.0
 
 
@@ -95,8 +95,8 @@ class Scene(RowForm):
     distractors: int = 0
     bodies: Annotated[list[Body], Field(min_length=1, max_length=16)]
     floor: Literal["wood", "checker", "sand", "slate"] = "wood"
-    light: Vector = [1.0, -1.0, 3.0]
-    camera: Camera = Camera()
+    light: Vector = Field(default_factory=lambda: [1.0, -1.0, 3.0])
+    camera: Camera = Field(default_factory=Camera)
 
     @model_validator(mode="after")
     def _names_differ(self) -> Scene:

@@ -1,0 +1,189 @@
+"""A scene as MuJoCo's model: its bodies, their contacts, its camera and its light."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Scene
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STEP = 0.004
+"""Seconds of a step of the physics."""
+GRAVITY = 9.81
+CAMERA = "camera"
+WALL = 0.02
+"""Half the thickness of a tray's walls and floor."""
+STIFFNESS = 40_000.0
+"""Of contacts, per kilogram: bodies sink into each other by less than a millimetre."""
+_CRITICAL = 400.0
+"""The damping, per kilogram, with which a contact of that stiffness does not bounce at all."""
+
+_FLOORS = {
+    "wood": ("gradient", (0.46, 0.33, 0.22), (0.56, 0.42, 0.29), 1),
+    "checker": ("checker", (0.40, 0.40, 0.42), (0.50, 0.50, 0.52), 6),
+    "sand": ("flat", (0.66, 0.58, 0.44), (0.66, 0.58, 0.44), 1),
+    "slate": ("flat", (0.30, 0.34, 0.38), (0.30, 0.34, 0.38), 1),
+}
+"""How a floor's texture is made: the kind that MuJoCo builds, two colours, and how often it repeats."""
+
+
+def build_model(scene: Scene) -> mujoco.MjModel:
+    """The model of a scene. A free body's joint has its name; a body's geoms are all of one colour.
+
+    Raises:
+        ValueError: MuJoCo refuses the scene.
+    """
+    spec = mujoco.MjSpec()
+    spec.option.timestep = STEP
+    spec.option.gravity = [0.0, 0.0, -GRAVITY]
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    # Contacts are kept from slipping, which matters where things lie on a slope.
+    spec.option.impratio = 10.0
+    _add_floor(spec, scene)
+    _add_camera_and_light(spec, scene)
+    for body in scene.bodies:
+        _add_body(spec, body)
+    return spec.compile()
+
+
+def start(model: mujoco.MjModel, scene: Scene) -> mujoco.MjData:
+    """The state at the start: free bodies have their velocities, and those on hinges their place."""
+    data = mujoco.MjData(model)
+    for body in scene.bodies:
+        if body.moves == "freely":
+            first = joint_address(model, body.name)
+            data.qvel[first : first + 3] = body.velocity
+    mujoco.mj_forward(model, data)
+    return data
+
+
+def joint_address(model: mujoco.MjModel, name: str) -> int:
+    """Where the velocities of a moving body begin in `qvel`."""
+    return int(model.jnt_dofadr[model.body(name).jntadr[0]])
+
+
+def _add_floor(spec: mujoco.MjSpec, scene: Scene) -> None:
+    kind, first, second, repeat = _FLOORS[scene.floor]
+    builtin = getattr(mujoco.mjtBuiltin, f"mjBUILTIN_{kind.upper()}")
+    texture = spec.add_texture(
+        name="floor",
+        type=mujoco.mjtTexture.mjTEXTURE_2D,
+        builtin=builtin,
+        rgb1=first,
+        rgb2=second,
+        width=256,
+        height=256,
+    )
+    material = spec.add_material(name="floor", texrepeat=[repeat, repeat])
+    material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture.name
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=[0.75, 0.82, 0.90],
+        rgb2=[0.35, 0.42, 0.52],
+        width=64,
+        height=384,
+    )
+    spec.worldbody.add_geom(
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[8.0, 8.0, 0.1],
+        material="floor",
+        friction=[0.5, 0.005, 0.001],
+        solref=_contact(0.1),
+    )
+
+
+def _add_camera_and_light(spec: mujoco.MjSpec, scene: Scene) -> None:
+    place, target = np.array(scene.camera.place), np.array(scene.camera.target)
+    forward = (target - place) / np.linalg.norm(target - place)
+    right = np.cross(forward, [0.0, 0.0, 1.0])
+    right /= np.linalg.norm(right)
+    upward = np.cross(right, forward)
+    camera = spec.worldbody.add_camera(name=CAMERA, pos=place, fovy=42.0)
+    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
+    camera.alt.xyaxes = np.concatenate([right, upward])
+    light = np.array(scene.light)
+    spec.worldbody.add_light(
+        pos=light,
+        dir=-light / np.linalg.norm(light),
+        castshadow=True,
+        diffuse=[0.7, 0.7, 0.7],
+        specular=[0.2, 0.2, 0.2],
+    )
+
+
+def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
+    added = spec.worldbody.add_body(name=body.name, pos=body.place, quat=quaternion(body.turn))
+    if body.moves == "freely":
+        added.add_freejoint(name=body.name)
+    elif body.moves == "about its hinge":
+        if body.hinge is None:
+            raise ValueError(f"Expected {body.name} to have a hinge, since it turns about one.")
+        about = {"x": [1.0, 0.0, 0.0], "y": [0.0, 1.0, 0.0]}[body.hinge.axis]
+        turned = np.zeros(9)
+        mujoco.mju_quat2Mat(turned, quaternion(body.turn))
+        to_body = turned.reshape(3, 3).T
+        added.add_joint(
+            name=body.name,
+            type=mujoco.mjtJoint.mjJNT_HINGE,
+            pos=to_body @ (np.array(body.hinge.point) - np.array(body.place)),
+            axis=to_body @ np.array(about),
+            damping=0.002,
+        )
+    red, green, blue = COLOURS[body.colour]
+    parts = _tray(body.size) if body.shape == "tray" else [([0.0, 0.0, 0.0], body.size)]
+    for centre, size in parts:
+        added.add_geom(
+            type=_GEOMS.get(body.shape, mujoco.mjtGeom.mjGEOM_BOX),
+            pos=centre,
+            size=[*size, 0.0, 0.0][:3],
+            mass=body.mass / len(parts),
+            rgba=[red, green, blue, 1.0],
+            friction=[body.friction, 0.004, 0.0008],
+            solref=_contact(body.bounce),
+            condim=6,
+        )
+
+
+_GEOMS = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER}
+
+
+def _tray(size: Sequence[float]) -> list[tuple[list[float], list[float]]]:
+    """A floor and four walls: centres and half sizes."""
+    x, y, z = size
+    return [
+        ([0.0, 0.0, WALL - z], [x, y, WALL]),
+        ([WALL - x, 0.0, 0.0], [WALL, y, z]),
+        ([x - WALL, 0.0, 0.0], [WALL, y, z]),
+        ([0.0, WALL - y, 0.0], [x, WALL, z]),
+        ([0.0, y - WALL, 0.0], [x, WALL, z]),
+    ]
+
+
+def _contact(bounce: float) -> list[float]:
+    """MuJoCo's stiffness and damping of a contact that leaves about this share of the speed.
+
+    The damping ratio of an oscillator whose rebound has that share: ln(1/e) / sqrt(pi² + ln(1/e)²).
+    """
+    loss = -np.log(max(bounce, 1e-3))
+    ratio = float(loss / np.hypot(np.pi, loss))
+    return [-STIFFNESS, -_CRITICAL * ratio]
+
+
+def quaternion(turn: Sequence[float]) -> NDArray[np.float64]:
+    """The rotation by degrees about x, y and z of the world, in this order, as MuJoCo's quaternion (w first)."""
+    whole = np.array([1.0, 0.0, 0.0, 0.0])
+    for axis, degrees in zip(np.eye(3), turn, strict=True):
+        one, product = np.zeros(4), np.zeros(4)
+        mujoco.mju_axisAngle2Quat(one, axis, np.radians(degrees))
+        mujoco.mju_mulQuat(product, one, whole)
+        whole = product
+    return whole

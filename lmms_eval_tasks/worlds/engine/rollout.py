@@ -1,0 +1,205 @@
+"""Running a scene: where everything is at each frame, and what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import Event
+from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, build_model, start
+from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FPS = 12
+"""Frames of a clip in a second."""
+MOVED = 0.03
+"""Metres from where a body rested, from which it has started to move: far enough to be seen."""
+TIPPED = 45.0
+"""Degrees by which a body leans from its first position, from which it has tipped over."""
+STILL = 0.03
+"""Metres within which a body stays once it has stopped."""
+LOOK = 4
+"""Steps of the physics after which places are looked at again."""
+STILL_FOR = 0.4
+"""Seconds at the end of which a body that has stopped must have been still."""
+
+Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
+"""What is done to a world before each step."""
+
+
+@dataclass
+class Rollout:
+    """What a run of a scene gives.
+
+    Attributes:
+        events: In order of time; those of view need pictures and are not among them.
+        poses: `qpos` at each frame, (frames, nq).
+        places: Where each moving body's centre is at each frame, (frames, 3).
+        lost_energy: The share of the mechanical energy that is lost at the end, from 0 to 1.
+    """
+
+    events: list[Event]
+    poses: NDArray[np.float64]
+    places: dict[str, NDArray[np.float64]]
+    lost_energy: float
+
+
+def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
+    """Run a scene.
+
+    Args:
+        scene: The scene.
+        change: Called before each step of the physics; an intervention or a broken principle.
+
+    Raises:
+        ValueError: MuJoCo refuses the scene.
+    """
+    model = build_model(scene)
+    data = start(model, scene)
+    watch = _Watch(model, scene)
+    # Heights count from where the energy is least, so that the share lost has a meaning.
+    first = _energy(model, data, watch.moving)
+    poses, places, steps = [], [], 0
+    for frame in range(round(scene.seconds * FPS)):
+        while data.time < frame / FPS - STEP / 2:
+            if change is not None:
+                change(model, data)
+            mujoco.mj_step(model, data)
+            watch.look_at_contacts(data)
+            steps += 1
+            if steps % LOOK == 0:
+                watch.look_at_places(data)
+        poses.append(data.qpos.copy())
+        places.append(data.xpos.copy())
+    last = _energy(model, data, watch.moving)
+    stacked = np.array(places)
+    moving = {body.name: stacked[:, model.body(body.name).id] for body in watch.moving}
+    lost = 1.0 - last / first if first > 1e-9 else 0.0
+    return Rollout(
+        events=watch.events(moving, scene.seconds),
+        poses=np.array(poses),
+        places=moving,
+        lost_energy=float(np.clip(lost, 0.0, 1.0)),
+    )
+
+
+@dataclass
+class _Watch:
+    """Notes what happens while a scene runs."""
+
+    model: mujoco.MjModel
+    scene: Scene
+    moving: list[Body] = field(init=False)
+    seen: dict[tuple[int, int], Event] = field(init=False, default_factory=dict)
+    first: dict[str, Event] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the bodies that may move, and where they are at the start."""
+        model = self.model
+        self.moving = [body for body in self.scene.bodies if body.moves != "not at all"]
+        self._names = {model.body(body.name).id: body.name for body in self.scene.bodies}
+        self._ids = np.array([model.body(body.name).id for body in self.moving], dtype=int)
+        data = start(model, self.scene)
+        self._start = data.xpos[self._ids].copy()
+        self._up = data.xmat[self._ids].reshape(-1, 3, 3).copy()
+        self._rested = np.array([not any(body.velocity) for body in self.moving])
+        self._touching = {_pair(model, geoms) for geoms in data.contact.geom.tolist()}
+        self._last = b""
+        self._rolls = np.array([body.shape == "ball" for body in self.moving])
+        self._drop = np.array([_half_height(body) for body in self.moving])
+        self._trays = [body for body in self.scene.bodies if body.shape == "tray"]
+
+    def look_at_contacts(self, data: mujoco.MjData) -> None:
+        """Note the contacts that are new in a step."""
+        geoms = data.contact.geom
+        found = geoms.tobytes()
+        if found == self._last:
+            return
+        self._last = found
+        for pair in {_pair(self.model, one) for one in geoms.tolist()} - self._touching - self.seen.keys():
+            if pair[0] in self._names and pair[1] in self._names:
+                faster, slower = sorted(pair, key=lambda body: -float(np.linalg.norm(data.cvel[body][3:])))
+                self.seen[pair] = Event(
+                    kind="hits", time=round(data.time, 3), body=self._names[faster], other=self._names[slower]
+                )
+
+    def look_at_places(self, data: mujoco.MjData) -> None:
+        """Note which bodies have started to move, and which have fallen."""
+        places = data.xpos[self._ids]
+        moved = np.linalg.norm(places - self._start, axis=1) > MOVED
+        upright = np.einsum("bji,bji->bi", self._up, data.xmat[self._ids].reshape(-1, 3, 3))
+        tipped = (upright[:, 2] < np.cos(np.radians(TIPPED))) & ~self._rolls
+        dropped = self._start[:, 2] - places[:, 2] > np.maximum(self._drop, 0.08)
+        for index, body in enumerate(self.moving):
+            if (moved[index] or tipped[index]) and self._rested[index]:
+                self._note("starts", body.name, data.time)
+            if body.moves == "freely" and (tipped[index] or dropped[index]):
+                self._note("falls", body.name, data.time)
+
+    def _note(self, kind: str, body: str, time: float) -> None:
+        key = f"{kind} {body}"
+        if key not in self.first:
+            self.first[key] = Event.model_validate({"kind": kind, "time": round(time, 3), "body": body})
+
+    def events(self, places: dict[str, NDArray[np.float64]], seconds: float) -> list[Event]:
+        """All events, in order of time."""
+        found = [event for (one, other), event in self.seen.items() if {one, other} & {int(body) for body in self._ids}]
+        found += self.first.values()
+        found += _stops(self.moving, places, {event.body for event in self.first.values()})
+        found += _entries(self.moving, self._trays, places)
+        return sorted(found, key=lambda event: (event.time, event.kind, event.body, event.other))
+
+
+def _pair(model: mujoco.MjModel, geoms: Sequence[int]) -> tuple[int, int]:
+    one, other = sorted(int(model.geom_bodyid[geom]) for geom in geoms)
+    return one, other
+
+
+def _half_height(body: Body) -> float:
+    return body.size[0] if body.shape == "ball" else body.size[-1]
+
+
+def _stops(bodies: Iterable[Body], places: dict[str, NDArray[np.float64]], started: set[str]) -> Iterable[Event]:
+    """When each body that moved came to rest for good."""
+    for body in bodies:
+        if not (any(body.velocity) or body.name in started):
+            continue
+        path = places[body.name]
+        away = np.linalg.norm(path - path[-1], axis=1) > STILL
+        if not away.any():
+            continue
+        last = int(np.flatnonzero(away)[-1]) + 1
+        if (len(path) - 1 - last) / FPS >= STILL_FOR:
+            yield Event(kind="stops", time=round(last / FPS, 3), body=body.name)
+
+
+def _entries(bodies: Iterable[Body], trays: Iterable[Body], places: dict[str, NDArray[np.float64]]) -> Iterable[Event]:
+    """When each body came into a tray in which it still is at the end."""
+    for tray in trays:
+        x, y, z = tray.size
+        for body in bodies:
+            if body.name == tray.name:
+                continue
+            away = np.abs(places[body.name] - np.array(tray.place)) > [x, y, z + _half_height(body)]
+            outside = np.flatnonzero(away.any(axis=1))
+            if not len(outside) or outside[-1] == len(away) - 1:
+                continue
+            yield Event(kind="enters", time=round((int(outside[-1]) + 1) / FPS, 3), body=body.name, other=tray.name)
+
+
+def _energy(model: mujoco.MjModel, data: mujoco.MjData, bodies: Iterable[Body]) -> float:
+    """Kinetic energy, and potential energy above where each body would lie on the floor, in joules."""
+    potential = 0.0
+    whole = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, whole)
+    kinetic = 0.5 * float(data.qvel @ whole @ data.qvel)
+    for body in bodies:
+        height = float(data.xipos[model.body(body.name).id][2])
+        potential += body.mass * GRAVITY * max(0.0, height - min(body.size))
+    return kinetic + potential
