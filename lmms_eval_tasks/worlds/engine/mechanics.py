@@ -13,7 +13,7 @@ from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Scene
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-STEP = 0.004
+STEP = 0.002
 """Seconds of a step of the physics."""
 GRAVITY = 9.81
 CAMERA = "camera"
@@ -21,6 +21,9 @@ WALL = 0.02
 """Half the thickness of a tray's walls and floor."""
 STIFFNESS = 40_000.0
 """Of contacts, per kilogram: bodies sink into each other by less than a millimetre."""
+SPINNING, ROLLING = 0.004, 0.003
+"""Friction against turning on the spot and against rolling, in metres: a ball that rolls at one metre a second comes to
+rest after about two and a half."""
 _CRITICAL = 400.0
 """The damping, per kilogram, with which a contact of that stiffness does not bounce at all."""
 
@@ -96,8 +99,10 @@ def _add_floor(spec: mujoco.MjSpec, scene: Scene) -> None:
         type=mujoco.mjtGeom.mjGEOM_PLANE,
         size=[8.0, 8.0, 0.1],
         material="floor",
-        friction=[0.5, 0.005, 0.001],
+        # Of two friction values MuJoCo takes the larger: the floor has none, so that each body's own decides.
+        friction=[0.0, 0.0, 0.0],
         solref=_contact(0.1),
+        condim=6,
     )
 
 
@@ -138,6 +143,8 @@ def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
             axis=to_body @ np.array(about),
             damping=0.002,
         )
+    if body.hinge is not None:
+        _add_rod(added, body)
     red, green, blue = COLOURS[body.colour]
     parts = _tray(body.size) if body.shape == "tray" else [([0.0, 0.0, 0.0], body.size)]
     for centre, size in parts:
@@ -147,13 +154,33 @@ def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
             size=[*size, 0.0, 0.0][:3],
             mass=body.mass / len(parts),
             rgba=[red, green, blue, 1.0],
-            friction=[body.friction, 0.004, 0.0008],
+            friction=[body.friction, SPINNING, ROLLING],
             solref=_contact(body.bounce),
             condim=6,
         )
 
 
 _GEOMS = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER}
+
+
+def _add_rod(parent: mujoco.MjsBody, body: Body) -> None:
+    """What is seen to hold a body whose hinge is outside it; a body of its own, which touches nothing."""
+    assert body.hinge is not None
+    turned = np.zeros(9)
+    mujoco.mju_quat2Mat(turned, quaternion(body.turn))
+    far = turned.reshape(3, 3).T @ (np.array(body.hinge.point) - np.array(body.place))
+    if np.linalg.norm(far) <= max(body.size):
+        return
+    rod = parent.add_body(name=f"rod of {body.name}")
+    rod.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+        fromto=[0.0, 0.0, 0.0, *far],
+        size=[0.008, 0.0, 0.0],
+        mass=0.0,
+        rgba=[0.3, 0.3, 0.3, 1.0],
+        contype=0,
+        conaffinity=0,
+    )
 
 
 def _tray(size: Sequence[float]) -> list[tuple[list[float], list[float]]]:
@@ -169,13 +196,18 @@ def _tray(size: Sequence[float]) -> list[tuple[list[float], list[float]]]:
 
 
 def _contact(bounce: float) -> list[float]:
-    """MuJoCo's stiffness and damping of a contact that leaves about this share of the speed.
+    """MuJoCo's stiffness and damping of a contact that leaves this share of the speed; less than 0.15 counts as 0.15.
 
-    The damping ratio of an oscillator whose rebound has that share: ln(1/e) / sqrt(pi² + ln(1/e)²).
+    Of two bodies the one that bounces less decides.
     """
-    loss = -np.log(max(bounce, 1e-3))
-    ratio = float(loss / np.hypot(np.pi, loss))
-    return [-STIFFNESS, -_CRITICAL * ratio]
+    return [-STIFFNESS, -_CRITICAL * float(np.interp(bounce, _REBOUND[::-1], _RATIOS[::-1]))]
+
+
+_RATIOS = np.linspace(0.0, 0.9, 91)
+_ROOT = np.sqrt(1.0 - _RATIOS**2)
+_REBOUND = np.exp(-2.0 * _RATIOS / _ROOT * np.arctan2(_ROOT, _RATIOS))
+"""The speed after a contact that pushes and never pulls, as a share of the speed before it, for each damping ratio: the
+oscillator x'' + 2 ratio x' + x = 0, x(0) = 0, x'(0) = 1, until its acceleration is zero."""
 
 
 def quaternion(turn: Sequence[float]) -> NDArray[np.float64]:

@@ -24,8 +24,14 @@ TIPPED = 45.0
 """Degrees by which a body leans from its first position, from which it has tipped over."""
 STILL = 0.03
 """Metres within which a body stays once it has stopped."""
-LOOK = 4
-"""Steps of the physics after which places are looked at again."""
+TURNED = 6.0
+"""Degrees by which a body that is no ball turns, from which it has started to move."""
+FALLEN = 0.08
+"""Metres that a body drops at least when it falls."""
+NEAR = 0.004
+"""Metres between bodies that touch at the start: when they move on against each other, nothing hits."""
+LOOK = 8
+"""Steps of the physics after which places are looked at again; contacts are looked at each second step."""
 STILL_FOR = 0.4
 """Seconds at the end of which a body that has stopped must have been still."""
 
@@ -71,8 +77,9 @@ def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
             if change is not None:
                 change(model, data)
             mujoco.mj_step(model, data)
-            watch.look_at_contacts(data)
             steps += 1
+            if steps % 2 == 0:
+                watch.look_at_contacts(data)
             if steps % LOOK == 0:
                 watch.look_at_places(data)
         poses.append(data.qpos.copy())
@@ -109,10 +116,15 @@ class _Watch:
         self._start = data.xpos[self._ids].copy()
         self._up = data.xmat[self._ids].reshape(-1, 3, 3).copy()
         self._rested = np.array([not any(body.velocity) for body in self.moving])
-        self._touching = {_pair(model, geoms) for geoms in data.contact.geom.tolist()}
+        self._touching = _touching(model, data)
+        self._carries = {
+            model.body(body.name).id for body in self.scene.bodies if body.shape == "ramp" or body.hinge is not None
+        }
+        self._fallen = np.zeros(len(self.moving))
+        self._heights = self._start[:, 2].copy()
         self._last = b""
         self._rolls = np.array([body.shape == "ball" for body in self.moving])
-        self._drop = np.array([_half_height(body) for body in self.moving])
+        self._drop = np.array([max(_half_height(body), FALLEN) for body in self.moving])
         self._trays = [body for body in self.scene.bodies if body.shape == "tray"]
 
     def look_at_contacts(self, data: mujoco.MjData) -> None:
@@ -130,17 +142,31 @@ class _Watch:
                 )
 
     def look_at_places(self, data: mujoco.MjData) -> None:
-        """Note which bodies have started to move, and which have fallen."""
+        """Note which bodies have started to move, and which have fallen.
+
+        What goes down on a ramp, or with what turns about a hinge, does not drop.
+        """
         places = data.xpos[self._ids]
         moved = np.linalg.norm(places - self._start, axis=1) > MOVED
-        upright = np.einsum("bji,bji->bi", self._up, data.xmat[self._ids].reshape(-1, 3, 3))
-        tipped = (upright[:, 2] < np.cos(np.radians(TIPPED))) & ~self._rolls
-        dropped = self._start[:, 2] - places[:, 2] > np.maximum(self._drop, 0.08)
-        for index, body in enumerate(self.moving):
-            if (moved[index] or tipped[index]) and self._rested[index]:
-                self._note("starts", body.name, data.time)
-            if body.moves == "freely" and (tipped[index] or dropped[index]):
-                self._note("falls", body.name, data.time)
+        upright = np.einsum("bji,bji->bi", self._up, data.xmat[self._ids].reshape(-1, 3, 3))[:, 2]
+        turned = (upright < np.cos(np.radians(TURNED))) & ~self._rolls
+        tipped = (upright < np.cos(np.radians(TIPPED))) & ~self._rolls
+        down = self._heights - places[:, 2]
+        if self._carries:
+            carried = self._carried(data)
+            down[[int(body) in carried for body in self._ids]] = 0.0
+        self._fallen = np.maximum(self._fallen + down, 0.0)
+        self._heights = places[:, 2].copy()
+        for index in np.flatnonzero((moved | turned) & self._rested):
+            self._note("starts", self.moving[index].name, data.time)
+        for index in np.flatnonzero(tipped | (self._fallen > self._drop)):
+            if self.moving[index].moves == "freely":
+                self._note("falls", self.moving[index].name, data.time)
+
+    def _carried(self, data: mujoco.MjData) -> set[int]:
+        """The bodies that touch a ramp or a body on a hinge."""
+        pairs = self.model.geom_bodyid[data.contact.geom]
+        return {int(body) for pair in pairs for body in pair if not self._carries.isdisjoint(pair.tolist())}
 
     def _note(self, kind: str, body: str, time: float) -> None:
         key = f"{kind} {body}"
@@ -159,6 +185,15 @@ class _Watch:
 def _pair(model: mujoco.MjModel, geoms: Sequence[int]) -> tuple[int, int]:
     one, other = sorted(int(model.geom_bodyid[geom]) for geom in geoms)
     return one, other
+
+
+def _touching(model: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]]:
+    """The pairs of bodies that touch, or nearly do."""
+    kept = model.geom_margin.copy()
+    model.geom_margin[:] = NEAR
+    mujoco.mj_collision(model, data)
+    model.geom_margin[:] = kept
+    return {_pair(model, geoms) for geoms in data.contact.geom.tolist()}
 
 
 def _half_height(body: Body) -> float:
