@@ -1,0 +1,198 @@
+"""Rollouts in which a body breaks a principle of physics from a time on; until then they are as those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import Violation
+from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, joint_address
+from lmms_eval_tasks.worlds.engine.rollout import Change, roll_out
+from lmms_eval_tasks.worlds.engine.scene import Scene
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GONE = -50.0
+"""Height in metres at which nobody sees a body that has vanished."""
+JUMP = (0.6, 0.45, 0.8)
+"""Metres by which a body jumps, the best first."""
+RESTS = 0.1
+"""Metres per second below which a body that breaks inertia starts, and above which it stops."""
+ROLLS, SLIDES = 1.6, 2.4
+"""Metres per second with which it starts: what slides loses it within half a metre."""
+BEFORE = 5
+"""Steps before its time from which a body goes through another: they must not have touched."""
+VIEW = 1.25
+"""Metres from the middle of the scene within which bodies are in the picture."""
+ROOM = 0.08
+"""Metres to the next body, and to the edge of the view, that are enough."""
+
+
+def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
+    """`qpos` at each frame, (frames, nq), of a scene in which a body breaks a principle.
+
+    ``permanence``: it is no longer there. ``continuity``: it is suddenly elsewhere, and goes on as it was. ``solidity``:
+    it and the other one do not touch. ``gravity``: nothing pulls it down, and it falls and turns no further.
+    ``inertia``: it is still until something new touches it or, where it rested, it starts.
+
+    Raises:
+        ValueError: the scene has no such body, it does not move freely, there is no room to jump or to start, or there is no
+            other body to go through.
+    """
+    names = {body.name: body for body in scene.bodies}
+    if violation.body not in names or names[violation.body].moves != "freely":
+        raise ValueError(f"Expected a body of scene {scene.id} that moves freely, but got {violation.body!r}.")
+    if violation.principle == "solidity" and violation.other not in names:
+        raise ValueError(f"Expected a body of scene {scene.id} to go through, but got {violation.other!r}.")
+    return roll_out(scene, _CHANGES[violation.principle](scene, violation)).poses
+
+
+def _permanence(scene: Scene, violation: Violation) -> Change:
+    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        if _is_due(data, violation.time):
+            body = model.body(violation.body).id
+            for geom in _geoms(model, body):
+                model.geom_contype[geom] = model.geom_conaffinity[geom] = 0
+            place, speed = _address(model, violation.body)
+            data.qpos[place + 2] = GONE
+            data.qvel[speed : speed + 6] = 0.0
+
+    return change
+
+
+def _continuity(scene: Scene, violation: Violation) -> Change:
+    done = False
+
+    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        nonlocal done
+        if _is_due(data, violation.time) and not done:
+            done = True
+            place, _ = _address(model, violation.body)
+            jump = _free_way(scene, model, data, violation.body, [jump * way for jump in JUMP for way in _ways(scene)])
+            if jump is None:
+                raise ValueError(f"Expected room for {violation.body} of scene {scene.id} to jump to, but found none.")
+            data.qpos[place : place + 3] += jump
+
+    return change
+
+
+def _solidity(scene: Scene, violation: Violation) -> Change:
+    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        if _is_due(data, violation.time - BEFORE * STEP):
+            # Two bodies touch where they share a bit: all others have both.
+            touching = model.geom_contype != 0
+            model.geom_contype[touching] = model.geom_conaffinity[touching] = 3
+            for bit, name in ((1, violation.body), (2, violation.other)):
+                for geom in _geoms(model, model.body(name).id):
+                    model.geom_contype[geom] = model.geom_conaffinity[geom] = bit
+
+    return change
+
+
+def _gravity(scene: Scene, violation: Violation) -> Change:
+    done = False
+
+    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        nonlocal done
+        if _is_due(data, violation.time):
+            body, (_, speed) = model.body(violation.body).id, _address(model, violation.body)
+            data.xfrc_applied[body, 2] = GRAVITY * model.body_mass[body]
+            if not done:
+                done = True
+                data.qvel[speed + 2 : speed + 6] = 0.0
+
+    return change
+
+
+def _inertia(scene: Scene, violation: Violation) -> Change:
+    touched: set[int] | None = None
+    has_ended = False
+
+    def change(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        nonlocal touched, has_ended
+        if has_ended or not _is_due(data, violation.time):
+            return
+        body, (place, speed) = model.body(violation.body).id, _address(model, violation.body)
+        if touched is None and float(np.linalg.norm(data.qvel[speed : speed + 3])) < RESTS:
+            has_ended = True
+            fast = ROLLS if scene.body(violation.body).shape == "ball" else SLIDES
+            way = _free_way(scene, model, data, violation.body, [0.5 * way for way in _ways(scene)])
+            if way is None:
+                raise ValueError(f"Expected room for {violation.body} of scene {scene.id} to start, but found none.")
+            data.qvel[speed : speed + 3] = fast * way / np.linalg.norm(way)
+            return
+        now = _touching(model, data, body)
+        touched = now if touched is None else touched
+        has_ended = bool(now - touched)
+        if not has_ended:
+            data.qvel[speed : speed + 6] = 0.0
+
+    return change
+
+
+_CHANGES = {
+    "permanence": _permanence,
+    "continuity": _continuity,
+    "solidity": _solidity,
+    "gravity": _gravity,
+    "inertia": _inertia,
+}
+
+
+def _is_due(data: mujoco.MjData, time: float) -> bool:
+    return bool(data.time > time - STEP / 2)
+
+
+def _geoms(model: mujoco.MjModel, body: int) -> Iterable[int]:
+    first = int(model.body_geomadr[body])
+    return range(first, first + int(model.body_geomnum[body]))
+
+
+def _address(model: mujoco.MjModel, name: str) -> tuple[int, int]:
+    """Where a free body's place and its velocities begin in `qpos` and `qvel`."""
+    return int(model.jnt_qposadr[model.body(name).jntadr[0]]), joint_address(model, name)
+
+
+def _touching(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> set[int]:
+    """The bodies that touch a body, among them the floor's."""
+    pairs = model.geom_bodyid[data.contact.geom].reshape(-1, 2)
+    return {int(other) for pair in pairs if body in pair for other in pair}
+
+
+def _ways(scene: Scene) -> list[NDArray[np.float64]]:
+    """To the right and to the left of who looks at the scene, then away from them: the first is seen best."""
+    looks = np.array(scene.camera.target) - np.array(scene.camera.place)
+    ahead = np.array([looks[0], looks[1], 0.0]) / np.hypot(looks[0], looks[1])
+    right = np.array([ahead[1], -ahead[0], 0.0])
+    return [right, -right, ahead]
+
+
+def _free_way(
+    scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, ways: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64] | None:
+    """The first way at whose end a body has room enough, else the one with the most; None where none has any."""
+    rooms = [_room(scene, model, data, name, way) for way in ways]
+    best = next((place for place, room in enumerate(rooms) if room > ROOM), int(np.argmax(rooms)))
+    return ways[best] if rooms[best] > 0.0 else None
+
+
+def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, way: NDArray[np.float64]) -> float:
+    """Metres between a body and the next one once it is moved; less than 0 where they overlap or it leaves the scene."""
+    body = model.body(name).id
+    there = data.xpos[body] + way
+    reach = _reach(model, body)
+    room = VIEW - float(np.hypot(there[0], there[1]))
+    for other in scene.bodies:
+        if other.name != name:
+            number = model.body(other.name).id
+            room = min(room, float(np.linalg.norm(data.xpos[number] - there)) - reach - _reach(model, number))
+    return room
+
+
+def _reach(model: mujoco.MjModel, body: int) -> float:
+    """Metres from a body's middle to its farthest point."""
+    return max(float(np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom]) for geom in _geoms(model, body))
