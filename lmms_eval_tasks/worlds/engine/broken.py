@@ -35,13 +35,13 @@ ROOM = 0.08
 def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
     """`qpos` at each frame, (frames, nq), of a scene in which a body breaks a principle.
 
-    ``permanence``: it is no longer there. ``continuity``: it is suddenly elsewhere, and goes on as it was. ``solidity``:
-    it and the other one do not touch. ``gravity``: nothing pulls it down, and it falls and turns no further.
-    ``inertia``: it is still until something new touches it or, where it rested, it starts.
+    ``permanence``: it is no longer there. ``continuity``: it is suddenly elsewhere, and goes on as it was.
+    ``solidity``: it and the other one do not touch. ``gravity``: nothing pulls it down, and it falls and turns no
+    further. ``inertia``: it is still until something new touches it or, where it rested, it starts.
 
     Raises:
-        ValueError: the scene has no such body, it does not move freely, there is no room to jump or to start, or there is no
-            other body to go through.
+        ValueError: the scene has no such body, it does not move freely, there is no room to jump or to start, or
+            there is no other body to go through.
     """
     names = {body.name: body for body in scene.bodies}
     if violation.body not in names or names[violation.body].moves != "freely":
@@ -116,7 +116,7 @@ def _inertia(scene: Scene, violation: Violation) -> Change:
         nonlocal touched, has_ended
         if has_ended or not _is_due(data, violation.time):
             return
-        body, (place, speed) = model.body(violation.body).id, _address(model, violation.body)
+        body, (_, speed) = model.body(violation.body).id, _address(model, violation.body)
         if touched is None and float(np.linalg.norm(data.qvel[speed : speed + 3])) < RESTS:
             has_ended = True
             fast = ROLLS if scene.body(violation.body).shape == "ball" else SLIDES
@@ -181,7 +181,7 @@ def _free_way(
 
 
 def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, way: NDArray[np.float64]) -> float:
-    """Metres between a body and the next one once it is moved; less than 0 where they overlap or it leaves the scene."""
+    """Metres between a body, once it is moved, and the next one or the edge of the view; less than 0 beyond them."""
     body = model.body(name).id
     there = data.xpos[body] + way
     reach = _reach(model, body)

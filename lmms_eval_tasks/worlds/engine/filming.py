@@ -1,0 +1,130 @@
+"""Clips and sights of many scenes, made in processes: what is there is kept, and what is there is whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lmms_eval_tasks.api import InputError, Progress, no_progress
+from lmms_eval_tasks.api.release import Problems, write_file
+from lmms_eval_tasks.worlds.engine.clips import SceneClip
+from lmms_eval_tasks.worlds.engine.encoding import comment_of, encode_frames
+from lmms_eval_tasks.worlds.engine.facts import Sight
+from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.workers import renderers
+
+
+class _Task(NamedTuple):
+    clip: SceneClip
+    path: Path
+
+
+def film(
+    clips: Sequence[SceneClip], folder: Path, progress: Progress = no_progress, processes: int | None = None
+) -> list[Path]:
+    """Render the clips that a folder lacks.
+
+    A file is written whole or not at all, whatever is killed meanwhile; the next call goes on. A file that was made of
+    another scene of the same name, or before pictures changed, is made again.
+
+    Args:
+        clips: The clips; one that is there twice is made once.
+        folder: Where they go; it is made where it is missing.
+        progress: Called after each clip.
+        processes: How many at once, each of about 0.35 GB; by default one for each processor.
+
+    Returns:
+        Their files, in the order of the clips.
+
+    Raises:
+        InputError: there is no renderer, or some scenes cannot be rendered; all others are.
+        OSError: the folder cannot be written.
+        ValueError: two clips that differ have one name.
+    """
+    named: dict[str, SceneClip] = {}
+    for clip in clips:
+        if named.setdefault(clip.name, clip).digest != clip.digest:
+            raise ValueError(f"Expected a clip to have a name of its own, but two are called {clip.name}.")
+    tasks = [_Task(clip, folder / name) for name, clip in named.items()]
+    lacking = [task for task in tasks if not _is_made(task)]
+    kept, problems = len(tasks) - len(lacking), Problems()
+    progress("rendering clips", kept, len(tasks))
+    if lacking:
+        folder.mkdir(parents=True, exist_ok=True)
+        with renderers(_count(processes, len(lacking))) as opened:
+            for done, (number, answer) in enumerate(opened.each(make_clip, lacking), 1):
+                if answer.disk:
+                    raise OSError(answer.refused)
+                if answer.refused:
+                    problems.add(lacking[number].clip.name, answer.refused)
+                progress("rendering clips", kept + done, len(tasks))
+    problems.raise_if_any("Not all scenes can be rendered", "the other clips were written")
+    return [folder / clip.name for clip in clips]
+
+
+def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: int | None = None) -> list[list[Sight]]:
+    """Where bodies are seen in the clip of each scene, as `Filmer.sights` has it.
+
+    Raises:
+        InputError: there is no renderer, or some scenes cannot be rendered.
+    """
+    problems, found = Problems(), [list[Sight]() for _ in scenes]
+    if scenes:
+        with renderers(_count(processes, len(scenes))) as opened:
+            for done, (number, answer) in enumerate(opened.each(find_sights, scenes), 1):
+                if answer.refused:
+                    problems.add(scenes[number].id, answer.refused)
+                found[number] = answer.result or []
+                progress("looking at scenes", done, len(scenes))
+    problems.raise_if_any("Not all scenes can be rendered")
+    return found
+
+
+def make_clip(task: _Task) -> None:
+    """Write one clip; a process with a renderer runs it.
+
+    Raises:
+        ValueError: the scene cannot be run, or cannot break what it is to break.
+        OSError: it cannot be written.
+    """
+    from lmms_eval_tasks.worlds.engine.broken import broken_poses
+    from lmms_eval_tasks.worlds.engine.pictures import Filmer
+    from lmms_eval_tasks.worlds.engine.rollout import FPS, roll_out
+
+    clip = task.clip
+    poses = broken_poses(clip.scene, clip.violation) if clip.violation else roll_out(clip.scene).poses
+    with Filmer(clip.scene) as filmer:
+        frames = filmer.frames(poses)
+    write_file(task.path, encode_frames(frames[::-1] if clip.backwards else frames, FPS, clip.digest))
+
+
+def find_sights(scene: Scene) -> list[Sight]:
+    """The sights of one scene; a process with a renderer runs it.
+
+    Raises:
+        ValueError: the scene cannot be run.
+    """
+    from lmms_eval_tasks.worlds.engine.pictures import Filmer
+    from lmms_eval_tasks.worlds.engine.rollout import roll_out
+
+    with Filmer(scene) as filmer:
+        return filmer.sights(roll_out(scene).poses)
+
+
+def _is_made(task: _Task) -> bool:
+    return task.path.is_file() and comment_of(task.path) == task.clip.digest
+
+
+def _count(processes: int | None, things: int) -> int:
+    """How many processes there are to be.
+
+    Raises:
+        InputError: fewer than one is wanted.
+    """
+    if processes is None:
+        processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if processes < 1:
+        raise InputError(f"Expected at least one process, but got {processes}.")
+    return min(processes, things)

@@ -1,0 +1,79 @@
+"""A process that renders, run as a module by `workers`.
+
+It says first whether it can render at all. Then it reads functions and their arguments from its input and answers each.
+It ends with its input, so also when the process that started it was killed, once what it is writing is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from typing import Any, NamedTuple
+
+MODEL = '<mujoco><worldbody><geom size="1"/></worldbody></mujoco>'
+"""The least that can be rendered."""
+
+
+class WorkerAnswer(NamedTuple):
+    """What comes of one function.
+
+    Attributes:
+        result: What it returned.
+        refused: Why it could not be done, as a sentence; empty where it was.
+        disk: Whether that is the disk's fault, so that nothing else can be done either.
+    """
+
+    result: Any = None
+    refused: str = ""
+    disk: bool = False
+
+
+def main() -> None:
+    """Do what comes."""
+    # Ctrl-C goes to all processes of a terminal; the one that started this one ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # An exception, so that what is half written is deleted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    answers.write(pickle.dumps(WorkerAnswer(refused=_why_not())))
+    while True:
+        try:
+            function, argument = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answers.write(pickle.dumps(_run(function, argument)))
+        except BrokenPipeError:
+            return
+
+
+def _why_not() -> str:
+    """Why nothing can be rendered here; empty where it can. Libraries raise errors of any kind over this."""
+    try:
+        import mujoco
+
+        # Else it writes a file into the current folder.
+        mujoco.set_mju_user_warning(lambda text: print(text, file=sys.stderr))
+        with mujoco.Renderer(mujoco.MjModel.from_xml_string(MODEL), 8, 8) as renderer:
+            renderer.render()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
+
+
+def _run(function: Any, argument: Any) -> WorkerAnswer:
+    try:
+        return WorkerAnswer(function(argument))
+    except OSError as error:
+        return WorkerAnswer(refused=str(error), disk=True)
+    except ValueError as error:
+        return WorkerAnswer(refused=str(error))
+    except Exception as error:  # of MuJoCo, whose errors have no kind of their own
+        return WorkerAnswer(refused=f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()
