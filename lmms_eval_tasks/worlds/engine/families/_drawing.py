@@ -67,18 +67,66 @@ def surroundings(random: np.random.Generator, moving_share: float = 0.3) -> dict
     }
 
 
-def bystanders(random: np.random.Generator, palette: Palette, number: int, sides: Sequence[float]) -> list[Body]:
-    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x."""
-    places = np.linspace(-1.1, 1.1, 2 * number + 1)[1::2]
-    found = []
-    for x in places:
+def bystanders(
+    random: np.random.Generator,
+    palette: Palette,
+    number: int,
+    sides: Sequence[float],
+    away_from: Sequence[float] = (),
+) -> list[Body]:
+    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x.
+
+    Args:
+        random: Random numbers.
+        palette: What gives them colours.
+        number: How many, at most two.
+        sides: Where they may lie along y.
+        away_from: Places along x that they keep 0.45 away from.
+    """
+    free = [x for x in np.linspace(-1.0, 1.0, 9) if all(abs(x - place) > 0.45 for place in away_from)]
+    found: list[Body] = []
+    for _ in range(number):
+        apart = [x for x in free if all(abs(x - body.place[0]) > 0.35 for body in found)]
+        x = apart[int(random.integers(len(apart)))] + random.uniform(-0.05, 0.05)
         size = random.uniform(0.08, 0.13)
         shape = ("ball", "box", "cylinder")[int(random.integers(3))]
         sizes = {"ball": [size], "box": [size] * 3, "cylinder": [size * 0.8, size]}[shape]
-        height = size
-        side = sides[int(random.integers(len(sides)))]
-        found.append(palette.body(shape, sizes, [x + random.uniform(-0.1, 0.1), side, height]))
+        found.append(palette.body(shape, sizes, [x, sides[int(random.integers(len(sides)))], size]))
     return found
+
+
+def side(random: np.random.Generator) -> float:
+    """-1 or 1: from the left or from the right."""
+    return float(random.choice([-1.0, 1.0]))
+
+
+def row_of(
+    random: np.random.Generator,
+    palette: Palette,
+    places: Sequence[float],
+    row: float,
+    radius: float,
+    tips: float = 0.3,
+) -> list[Body]:
+    """Balls at rest on the floor, at these places along x; in a share of rows the last is a box that tips when hit."""
+    bodies = []
+    for x in places:
+        if x == places[-1] and random.random() < tips:
+            half = radius * random.uniform(1.1, 1.25)
+            bodies.append(palette.body("box", [0.04, 0.10, half], [x, row, half], mass=0.12, friction=0.8))
+        else:
+            size = radius * random.uniform(0.92, 1.0)
+            bodies.append(palette.body("ball", [size], [x, row, size], mass=0.6, bounce=0.85, friction=SMOOTH))
+    return bodies
+
+
+SMOOTH = 0.15
+"""The friction of balls that pass on their motion: one that has spin rolls on after a collision."""
+
+
+def changed(body: Body, **fields: Any) -> Body:
+    """A body with other fields."""
+    return Body.model_validate({**body.model_dump(), **{name: _rounded(value) for name, value in fields.items()}})
 
 
 def _rounded(value: Any) -> Any:
