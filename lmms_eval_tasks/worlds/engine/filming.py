@@ -13,7 +13,7 @@ from lmms_eval_tasks.worlds.engine.clips import SceneClip
 from lmms_eval_tasks.worlds.engine.encoding import comment_of, encode_frames
 from lmms_eval_tasks.worlds.engine.facts import Sight
 from lmms_eval_tasks.worlds.engine.scene import Scene
-from lmms_eval_tasks.worlds.engine.workers import renderers
+from lmms_eval_tasks.worlds.engine.renderers import open_renderers
 
 
 class _Task(NamedTuple):
@@ -53,7 +53,7 @@ def film(
     progress("rendering clips", kept, len(tasks))
     if lacking:
         folder.mkdir(parents=True, exist_ok=True)
-        with renderers(_count(processes, len(lacking))) as opened:
+        with open_renderers(_count(processes, len(lacking))) as opened:
             for done, (number, answer) in enumerate(opened.each(make_clip, lacking), 1):
                 if answer.disk:
                     raise OSError(answer.refused)
@@ -72,7 +72,7 @@ def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: in
     """
     problems, found = Problems(), [list[Sight]() for _ in scenes]
     if scenes:
-        with renderers(_count(processes, len(scenes))) as opened:
+        with open_renderers(_count(processes, len(scenes))) as opened:
             for done, (number, answer) in enumerate(opened.each(find_sights, scenes), 1):
                 if answer.refused:
                     problems.add(scenes[number].id, answer.refused)

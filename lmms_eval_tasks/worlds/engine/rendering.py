@@ -1,4 +1,4 @@
-"""A process that renders, run as a module by `workers`.
+"""A process that renders, run as a module by `renderers`.
 
 It says first whether it can render at all. Then it reads functions and their arguments from its input and answers each.
 It ends with its input, so also when the process that started it was killed, once what it is writing is whole.
@@ -10,24 +10,12 @@ import os
 import pickle
 import signal
 import sys
-from typing import Any, NamedTuple
+from typing import Any
+
+from lmms_eval_tasks.worlds.engine.renderers import RenderAnswer
 
 MODEL = '<mujoco><worldbody><geom size="1"/></worldbody></mujoco>'
 """The least that can be rendered."""
-
-
-class WorkerAnswer(NamedTuple):
-    """What comes of one function.
-
-    Attributes:
-        result: What it returned.
-        refused: Why it could not be done, as a sentence; empty where it was.
-        disk: Whether that is the disk's fault, so that nothing else can be done either.
-    """
-
-    result: Any = None
-    refused: str = ""
-    disk: bool = False
 
 
 def main() -> None:
@@ -38,7 +26,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    answers.write(pickle.dumps(WorkerAnswer(refused=_why_not())))
+    answers.write(pickle.dumps(RenderAnswer(refused=_why_not())))
     while True:
         try:
             function, argument = pickle.load(sys.stdin.buffer)
@@ -64,15 +52,15 @@ def _why_not() -> str:
     return ""
 
 
-def _run(function: Any, argument: Any) -> WorkerAnswer:
+def _run(function: Any, argument: Any) -> RenderAnswer:
     try:
-        return WorkerAnswer(function(argument))
+        return RenderAnswer(function(argument))
     except OSError as error:
-        return WorkerAnswer(refused=str(error), disk=True)
+        return RenderAnswer(refused=str(error), disk=True)
     except ValueError as error:
-        return WorkerAnswer(refused=str(error))
+        return RenderAnswer(refused=str(error))
     except Exception as error:  # of MuJoCo, whose errors have no kind of their own
-        return WorkerAnswer(refused=f"{type(error).__name__}: {error}")
+        return RenderAnswer(refused=f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
