@@ -1,0 +1,178 @@
+"""Drafts: scenes with what was drawn once for them, a line each, from which all else is computed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Violation, World
+from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.engine.settling import Settled, SettledTwin, settle
+from lmms_eval_tasks.worlds.engine.twins import changed_field, twin_scene
+from lmms_eval_tasks.worlds.engine.violations import suitable_violations
+
+Keys = list[list[str]]
+
+
+class DraftWorld(RowForm):
+    """An intervention of a scene, and what is unsure with it."""
+
+    intervention: Intervention
+    unsure: Keys = Field(default_factory=list)
+
+
+class DraftTwin(RowForm):
+    """The body of a scene that is otherwise in its twin, and what is unsure there."""
+
+    body: Body
+    unsure: Keys = Field(default_factory=list)
+
+
+class SceneDraft(RowForm):
+    """A scene, and what was found out by many runs and is not found out again.
+
+    Attributes:
+        scene: The scene.
+        unsure: What happens in some nearly equal scenes and not in others; None where it was not drawn.
+        order: Events in an order that all of these have.
+        worlds: Its interventions.
+        twin: The other scene of its minimal pair; None where there is none.
+        violations: What a clip of it may break.
+        digest: SHA-256 of what surely happens in the scene, in its worlds and in its twin, and of its order; empty
+            where nothing was drawn.
+    """
+
+    scene: Scene
+    unsure: Keys | None = None
+    order: Keys = Field(default_factory=list)
+    worlds: list[DraftWorld] = Field(default_factory=list)
+    twin: DraftTwin | None = None
+    violations: list[Violation] = Field(default_factory=list)
+    digest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_scene(cls, value: object) -> object:
+        """A line that is only a scene is a draft of which nothing was drawn."""
+        return {"scene": value} if isinstance(value, Mapping) and "bodies" in value else value
+
+    @model_validator(mode="after")
+    def _of_one_scene(self) -> SceneDraft:
+        names = {body.name for body in self.scene.bodies}
+        used = {name for world in self.worlds for name in world.intervention.bodies}
+        used |= {violation.body for violation in self.violations} | ({self.twin.body.name} if self.twin else set())
+        if used - names:
+            raise ValueError("Expected worlds, twin and violations to be of the scene's bodies")
+        if self.twin and changed_field(self.scene.body(self.twin.body.name), self.twin.body) is None:
+            raise ValueError("Expected the twin to differ in one field of one body")
+        return self
+
+    @property
+    def twin_scene(self) -> Scene | None:
+        """The scene of its twin."""
+        return twin_scene(self.scene, self.twin.body) if self.twin else None
+
+
+def draft_of(scene: Scene, settled: Settled, violations: list[Violation]) -> SceneDraft:
+    """The draft of a scene of which all was drawn."""
+    order = [list(key) for key in settled.order]
+    twin = settled.twin
+    return SceneDraft(
+        scene=scene,
+        unsure=settled.unsure,
+        order=order,
+        worlds=[DraftWorld(intervention=world.intervention, unsure=world.unsure) for world in settled.worlds],
+        twin=DraftTwin(body=twin.body, unsure=twin.unsure) if twin else None,
+        violations=violations,
+        digest=digest_events(settled.rollout.events, settled.unsure, order, settled.worlds, twin),
+    )
+
+
+def digest_events(
+    events: Iterable[Event], unsure: Keys, order: Keys, worlds: Iterable[World], twin: SettledTwin | None
+) -> str:
+    """SHA-256 of what surely happens, without times: of a scene in order, where all nearly equal scenes agree on it.
+
+    Args:
+        events: What happens in the scene.
+        unsure: What is unsure of it.
+        order: The events whose order is sure; it is looked up in `events`.
+        worlds: Its other worlds.
+        twin: Its twin.
+    """
+    events = list(events)
+    wanted = {tuple(key) for key in order}
+    found = [list(key) for key in dict.fromkeys(event.key for event in events) if key in wanted]
+    whole = {
+        "order": found,
+        "scene": sure_keys(events, unsure),
+        "worlds": [
+            [world.intervention.kind, world.intervention.bodies, sure_keys(world.events, world.unsure)]
+            for world in worlds
+        ],
+        "twin": sure_keys(twin.events, twin.unsure) if twin else None,
+    }
+    return sha256(json.dumps(whole, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
+def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
+    """What surely happens, sorted."""
+    loose = {tuple(key) for key in unsure}
+    return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
+
+
+def keys(values: Iterable[Iterable[str]]) -> list[EventKey]:
+    """Lists of kind, body and other body as keys."""
+    return [EventKey(*value) for value in values]  # type: ignore[arg-type]
+
+
+def write_drafts(drafts: Iterable[SceneDraft], path: Path) -> None:
+    """Write drafts, a line each.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write_file(path, as_lines(_as_json(draft) for draft in drafts))
+
+
+def _as_json(draft: SceneDraft) -> dict[str, Any]:
+    return draft.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_drafts(path: Path) -> list[SceneDraft]:
+    """The drafts of a file. A line may be only a scene: then its nearly equal scenes are run here, for some seconds.
+
+    Raises:
+        OSError: the file cannot be read.
+        InputError: lines are wrong; all of them are named.
+    """
+    issues = GroupedIssues()
+    lines = list(read_rows(path, SceneDraft, issues))
+    places: dict[str, str] = {}
+    for place, draft in lines:
+        first = places.setdefault(draft.scene.id, place)
+        if first != place:
+            issues.add(
+                "id", "Expected an id of its own for each scene, but got", f"{draft.scene.id} ({first}, {place})"
+            )
+    drafts = [_completed(draft, place, issues) for place, draft in lines]
+    issues.raise_if_any(f"{path} cannot be used", "no scene was run")
+    return [draft for draft in drafts if draft is not None]
+
+
+def _completed(draft: SceneDraft, place: str, issues: GroupedIssues) -> SceneDraft | None:
+    if draft.unsure is not None:
+        return draft
+    try:
+        settled = settle(draft.scene)
+    except (ValueError, ValidationError) as error:
+        issues.add("scene", "Expected a scene that MuJoCo can run, but got", f"{error} ({place})")
+        return None
+    return draft_of(draft.scene, settled, suitable_violations(draft.scene, settled.rollout)[:2])

@@ -1,0 +1,144 @@
+"""What is drawn once for a scene and then kept: its other worlds, its twin, and what is unsure in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, World
+from lmms_eval_tasks.worlds.engine.families import families
+from lmms_eval_tasks.worlds.engine.interventions import intervene
+from lmms_eval_tasks.worlds.engine.rollout import Rollout, roll_out
+from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.engine.ties import agreed_order, nearly_equal, numbers, unsure_keys
+from lmms_eval_tasks.worlds.engine.twins import changed_field, differing, twin_scene
+from lmms_eval_tasks.worlds.engine.which_worlds import pairs_to_remove, singles
+
+MAIN = ("hits", "starts", "falls", "enters")
+"""Events that a scene is about. When a body stops for good is often unsure, and no reason against a scene."""
+MOST_UNSURE = 2
+"""How many of a scene's main events may be unsure."""
+MOST_WORLDS = 12
+NEAR_A_TIE = "near a tie"
+NOTHING_HAPPENS = "nothing happens"
+NO_CAUSES = "no body's removal changes what happens to the others"
+TWINS_TRIED = 4
+
+
+@dataclass(frozen=True)
+class SettledTwin:
+    """A twin: the body as it is there, what happens, and what is unsure there."""
+
+    body: Body
+    events: list[Event]
+    unsure: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What is known of a scene once its nearly equal scenes were run.
+
+    Attributes:
+        rollout: Its run.
+        unsure: As in `World`.
+        order: Events in an order that all runs have.
+        worlds: What would happen otherwise.
+        twin: Its twin; None where none was found.
+    """
+
+    rollout: Rollout
+    unsure: list[list[str]]
+    order: list[EventKey]
+    worlds: list[World]
+    twin: SettledTwin | None
+
+
+def settle(scene: Scene) -> Settled:
+    """Run a scene, its other worlds and its twin, each with `ties.DRAWS` nearly equal ones; some seconds.
+
+    Raises:
+        ValueError: MuJoCo refuses the scene.
+    """
+    settled = begin(scene)
+    return finish(scene, settled)
+
+
+def begin(scene: Scene) -> Settled:
+    """What is known before other worlds are run.
+
+    Raises:
+        ValueError: MuJoCo refuses the scene.
+    """
+    rollout = roll_out(scene)
+    others = [roll_out(near).events for near in nearly_equal(scene)]
+    return Settled(
+        rollout, unsure_keys(rollout.events, others), agreed_order(rollout.events, others), worlds=[], twin=None
+    )
+
+
+def finish(scene: Scene, settled: Settled) -> Settled:
+    """The same with other worlds and a twin."""
+    near = nearly_equal(scene)
+    first, later = singles(scene, settled.rollout.events)
+    worlds = [_world(scene, near, one) for one in first]
+    pairs = pairs_to_remove(settled.rollout.events, settled.unsure, worlds)
+    for one in [*pairs, *later][: MOST_WORLDS - len(worlds)]:
+        worlds.append(_world(scene, near, one))
+    return Settled(settled.rollout, settled.unsure, settled.order, worlds, _twin(scene, settled))
+
+
+def why_not_begin(settled: Settled) -> str | None:
+    """Why a drawn scene is thrown away before its other worlds are run; None where it is not."""
+    unsure = [key for key in settled.unsure if key[0] in MAIN]
+    main = [event for event in settled.rollout.events if event.kind in MAIN]
+    loose = {tuple(key) for key in unsure}
+    links = [event.key for event in main if event.kind != "hits"]
+    if len(unsure) > MOST_UNSURE or (links and links[-1] in loose):
+        return NEAR_A_TIE
+    return None if links else NOTHING_HAPPENS
+
+
+def why_not(settled: Settled) -> str | None:
+    """Why a drawn scene is thrown away once all is known; None where it is not."""
+    return None if any(_changes(settled, world) for world in settled.worlds) else NO_CAUSES
+
+
+def _changes(settled: Settled, world: World) -> bool:
+    """Whether a removal surely keeps something from happening to bodies that are still there."""
+    gone = set(world.intervention.bodies)
+    loose = {tuple(key) for key in settled.unsure}
+    return world.intervention.kind == "remove" and any(
+        world.says(event.key) is False
+        for event in settled.rollout.events
+        if event.kind in MAIN and event.key not in loose and not gone & {event.body, event.other}
+    )
+
+
+def _world(scene: Scene, near: Iterable[Scene], intervention: Intervention) -> World:
+    events = intervene(scene, intervention).events
+    others = [intervene(one, intervention).events for one in near]
+    return World(intervention=intervention, events=events, unsure=unsure_keys(events, others))
+
+
+def _twin(scene: Scene, settled: Settled) -> SettledTwin | None:
+    """The first of the family's candidates in which surely something else happens."""
+    family = families().get(scene.family)
+    candidates: Sequence[Body] = family.vary(scene, numbers("vary", scene.id, scene.seed)) if family else ()
+    for body in candidates[:TWINS_TRIED]:
+        if changed_field(scene.body(body.name), body) is None:
+            continue
+        other = twin_scene(scene, body)
+        try:
+            events = roll_out(other).events
+        except ValueError:
+            continue
+        if not _main_differ(scene, settled, events, settled.unsure):
+            continue
+        unsure = unsure_keys(events, [roll_out(near).events for near in nearly_equal(other)])
+        if _main_differ(scene, settled, events, [*settled.unsure, *unsure]):
+            return SettledTwin(body, events, unsure)
+    return None
+
+
+def _main_differ(scene: Scene, settled: Settled, events: Sequence[Event], unsure: Iterable[Sequence[str]]) -> bool:
+    return any(key.kind in MAIN for key in differing(scene, settled.rollout.events, events, unsure))
