@@ -18,8 +18,8 @@ from typing import Any
 
 from measuring import Options, end_without, print_ratio
 
-from lmms_eval_tasks.cast_bench.grading import Question, score_question
-from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING
+from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
+from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 PUBLIC_SIZE = 2_066
@@ -168,12 +168,12 @@ def plain_run(cases: list[tuple[Row, str]]) -> dict[str, float]:
 
 
 def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
-    records = [score_question(our_question(str(index), row), text) for index, (row, text) in enumerate(cases)]
-    return {metric.name: metric.score_records(records) for metric in (*ANSWERS.values(), *GROUNDING.values())}
+    records = [grade_evidence(our_question(str(index), row), text) for index, (row, text) in enumerate(cases)]
+    return {name: metric.score_records(records) for name, metric in EVIDENCE_SCORES.items()}
 
 
-def our_question(item_id: str, row: Row) -> Question:
-    return Question(
+def our_question(item_id: str, row: Row) -> EvidenceQuestion:
+    return evidence_question(
         item_id=item_id,
         clip=row["video"],
         category=row["question_type"],

@@ -14,8 +14,8 @@ from cast_bench import ROW, answer_with_truth, row, write_release
 from releases import write_clip
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, draw_item
-from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
@@ -46,7 +46,7 @@ def write_run(
     lines = []
     for doc in load_table("cast_bench", "test", require_clips=False):
         question = read_question({**doc, "asked": doc["clip_present"]}, read_settings({}, {}), None)
-        record = score_question(question, response, convention=convention)
+        record = grade_evidence(question, response, convention=convention)
         line = {"record": record.to_json(), "filtered_resps": [response], **({"sample_data": 100.0} if sample else {})}
         lines.append(json.dumps(line))
     (folder / f"20260101_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")

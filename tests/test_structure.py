@@ -25,6 +25,7 @@ UTILS = (
     ("data",),
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising", "verdicts"),
+    ("grading",),
     ("judge", "runs"),
     ("stats", "submission"),
     ("reporting",),

@@ -1,4 +1,4 @@
-"""Reading yes or no from free answers, for a benchmark whose answers are no options.
+"""Reading and grading free answers: yes or no, and whether something is possible.
 
 Examples:
     A verdict is what a careful reader would find in an answer to "had A not happened, would B still have?": a yes or no
@@ -27,16 +27,58 @@ Examples:
 
     >>> VERDICT_READER.startswith("verdict reader ")
     True
+
+    `verdict_grader` makes the function that grades such answers, for `RunningTask.grade_first`. A constant yes has a
+    balanced accuracy of 50.
+
+    >>> from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, VERDICT_ACCURACY, YES_RATE, verdict_grader
+    >>> class Context:
+    ...     class settings:
+    ...         signature = "my_prompt 1234"
+    >>> def row(name, key):
+    ...     asked = {"question": "Would the lamp still have gone on?", "asked": True}
+    ...     return {"item_id": name, "group_id": name, "level": "L1", "answer": key, **asked}
+    >>> grade = verdict_grader(stratum=("level",))
+    >>> records = [grade(row(name, key), "Yes.", Context).record for name, key in (("a", YES), ("b", NO), ("c", YES))]
+    >>> for metric in (VERDICT_ACCURACY, BALANCED_ACCURACY, YES_RATE):
+    ...     print(f"{metric.title}: {metric.score_records(records):.1f}")
+    verdict accuracy: 66.7
+    balanced accuracy: 50.0
+    says yes: 100.0
+
+    Whether what a clip shows is possible is asked with the options yes and no, and answered freely. The keys are the
+    letters of the options; `PLAUSIBILITY_READER` names the reader. What an answer states stands above its yes or no.
+
+    >>> from lmms_eval_tasks.api.answers import (
+    ...     IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE, SAYS_POSSIBLE, plausibility_grader
+    ... )
+    >>> grade = plausibility_grader(fields=("level",))
+    >>> said = {POSSIBLE: "No, nothing here breaks the laws of physics.", IMPOSSIBLE: "Yes."}
+    >>> records = [grade(row(key, key), response, Context).record for key, response in said.items()]
+    >>> [record.outcome.value for record in records], SAYS_POSSIBLE.score_records(records), PLAUSIBILITY_READER
+    (['correct', 'wrong'], 100.0, 'plausibility reader 1')
 """
 
 from __future__ import annotations
 
+from lmms_eval_tasks.utils.answers.plausibility import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE
+from lmms_eval_tasks.utils.grading.plausibility import SAYS_POSSIBLE, plausibility_grader
+from lmms_eval_tasks.utils.grading.verdicts import BALANCED_ACCURACY, VERDICT_ACCURACY, YES_RATE, verdict_grader
 from lmms_eval_tasks.utils.verdicts import NO, UNCLEAR, VERDICT_READER, YES, read_verdict
 
 __all__ = [
+    "BALANCED_ACCURACY",
+    "IMPOSSIBLE",
     "NO",
+    "PLAUSIBILITY_READER",
+    "POSSIBLE",
+    "SAYS_POSSIBLE",
     "UNCLEAR",
+    "VERDICT_ACCURACY",
     "VERDICT_READER",
     "YES",
+    "YES_RATE",
+    "plausibility_grader",
     "read_verdict",
+    "verdict_grader",
 ]

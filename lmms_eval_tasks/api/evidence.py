@@ -51,7 +51,7 @@ Examples:
     that cannot be used is listed at once.
 
     >>> from lmms_eval_tasks.api import InputError
-    >>> from lmms_eval_tasks.api.evidence import BoxConvention, EvidenceSettings, evidence_settings_reader
+    >>> from lmms_eval_tasks.api.evidence import EvidenceSettings, evidence_settings_reader
     >>> def find_prompt(name):
     ...     raise InputError(f"Expected a prompt of this benchmark, but got {name}.")
     >>> read_settings = evidence_settings_reader("Vase Bench", "cast_bench_evidence", find_prompt)
@@ -66,35 +66,42 @@ Examples:
       but got 'cxcywh'.
       lmms_eval_specific_kwargs: Expected tau_st to be a number from 0 to 1, but got 30.
 
-    The answer is graded with these settings: boxes become pixels of the clip, and predicted instances are matched with
-    true ones. The spans share 3 of 5 seconds, and the boxes in these are the same, so both measures are 0.6.
+    The answer is graded with these settings, as CaST-Bench's are: boxes become pixels of the clip, and predicted
+    instances are matched with true ones. The spans share 3 of 5 seconds, and the boxes in these are the same, so both
+    measures are 0.6. An answer is faithful where it is right and its evidence matches.
 
-    >>> from lmms_eval_tasks.api.evidence import GroundingSettings, ground_evidence
-    >>> def ground(settings: EvidenceSettings, frame=(640, 360)):
-    ...     predicted = [one.timeline(settings.convention, frame) for one in answer.instances]
-    ...     return ground_evidence(predicted, [one.timeline() for one in truth], settings.hits)
-    >>> grounding = ground(settings)
-    >>> grounding.im_tiou, round(grounding.im_viou, 3), grounding.supported, grounding.missed
-    (0.6, 0.6, True, 0)
+    >>> from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, EvidenceQuestion, GroundingSettings, grade_evidence
+    >>> asked = EvidenceQuestion("q1", "clip1", {"room": "hall"}, "B", truth, letters="ABCD", frame=(640, 360))
+    >>> record = grade_evidence(asked, json.dumps(response), settings.hits, settings.convention)
+    >>> record.answered, record.outcome.value, record.fields["grounding"]["im_tiou"]
+    ('B', 'correct', 0.6)
+    >>> for name in ("accuracy", "faithful", "im_viou"):
+    ...     print(f"{name}: {EVIDENCE_SCORES[name].score_records([record]):.0f}")
+    accuracy: 100
+    faithful: 100
+    im_viou: 60
     >>> settings.hits == GroundingSettings(tau_st=0.3)
     True
-    >>> ground(settings, frame=None)
-    Traceback (most recent call last):
-    ...
-    ValueError: Expected the size of the frame to convert xyxy_n1000 boxes but got None.
+
+    What an answer lost to its form has scores of its own, and `EvidenceFields` is what a log line has of all of that.
+    Without the size of the clip these boxes cannot be graded, and the answer is graded all the same.
+
+    >>> from dataclasses import replace
+    >>> from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EvidenceFields
+    >>> unsized = grade_evidence(replace(asked, frame=None), json.dumps(response), settings.hits, settings.convention)
+    >>> unsized.outcome.value, EvidenceFields(**unsized.fields).grounding_reason
+    ('correct', 'xyxy_n1000 boxes, size of the frame unknown')
+    >>> {metric.name: metric.score_records([record, unsized]) for metric in EVIDENCE_FORMAT}["grounding_unscored_rate"]
+    50.0
 
     Read in another convention, the same boxes match worse. The hook that ends a run warns of that, where there are at
     least 20 boxes. When the run is scored again, boxes are read as its log says, unless the environment chooses.
 
-    >>> from dataclasses import dataclass
     >>> from lmms_eval_tasks.api.evidence import EvidenceInstance, convention_warnings
-    >>> @dataclass
-    ... class Question:
-    ...     truth: tuple[EvidenceInstance, ...]
-    ...     frame: tuple[int, int] | None
-    ...     seen: tuple[int, int] | None = None
-    >>> run = [(Question(truth, (640, 360)), answer.instances)] * 7
-    >>> for warning in convention_warnings("Vase Bench", run, BoxConvention.XYXY_PX):
+    >>> all(isinstance(instance, EvidenceInstance) for instance in answer.instances)
+    True
+    >>> run = [(asked, answer.instances)] * 7
+    >>> for warning in convention_warnings("Vase Bench", run, read_settings({}, {}).convention):
     ...     print(warning)
     Vase Bench's boxes were read as xyxy_px, and do not look it: Read as xyxy_n1000, their mean IoU with true boxes of
     the same second is 1.00, not ... If the model writes boxes so, score its responses again with
@@ -134,23 +141,29 @@ from __future__ import annotations
 from lmms_eval_tasks.installed.settings import evidence_settings_reader
 from lmms_eval_tasks.utils.benchmark.benchmark import Masking
 from lmms_eval_tasks.utils.evidence.box_conventions import convention_warnings
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention, official_box
-from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings, ground_evidence
+from lmms_eval_tasks.utils.evidence.boxes import official_box
+from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
 from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
 from lmms_eval_tasks.utils.evidence.reader import EVIDENCE_READER, read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
 from lmms_eval_tasks.utils.evidence.timestamps import is_clock
+from lmms_eval_tasks.utils.grading.evidence import EvidenceQuestion, grade_evidence
+from lmms_eval_tasks.utils.grading.evidence_lines import EvidenceFields
+from lmms_eval_tasks.utils.grading.evidence_scores import EVIDENCE_FORMAT, EVIDENCE_SCORES
 
 __all__ = [
+    "EVIDENCE_FORMAT",
     "EVIDENCE_READER",
-    "BoxConvention",
+    "EVIDENCE_SCORES",
+    "EvidenceFields",
     "EvidenceInstance",
+    "EvidenceQuestion",
     "EvidenceSettings",
     "GroundingSettings",
     "Masking",
     "convention_warnings",
     "evidence_settings_reader",
-    "ground_evidence",
+    "grade_evidence",
     "is_clock",
     "official_box",
     "read_evidence_answer",

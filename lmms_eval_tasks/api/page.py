@@ -123,6 +123,24 @@ Examples:
     >>> kind.answer_view(large.records[0], {}, "The answer is A.").facts
     {'scene': 'day', 'words': '4'}
 
+    Where answers come with their evidence, the tracks are made of it: of the truth, and of what was answered, as it was
+    read when it was graded.
+
+    >>> from lmms_eval_tasks.api.evidence import EvidenceQuestion, grade_evidence, read_truth
+    >>> from lmms_eval_tasks.api.page import evidence_answer_view, predicted_tracks, tracks_of
+    >>> seen = {"evidence_start_time": "00:02", "evidence_end_time": "00:03", "evidence_rationale": "It opens."}
+    >>> seen["bboxes_in_time_range"] = {"00:02": [40, 30, 120, 200], "00:03": [44, 30, 124, 200]}
+    >>> response = {"answer_choice": "A", "instances": [{"instance_name": "door", "evidences": [seen]}]}
+    >>> truth = read_truth([{
+    ...     "evidence_instance_id": "door", "evidence_start_time": "00:02", "evidence_end_time": "00:03",
+    ...     "bboxes_in_range": seen["bboxes_in_time_range"],
+    ... }])
+    >>> record = grade_evidence(EvidenceQuestion("q", "clip", {}, "A", truth, frame=(640, 360)), json.dumps(response))
+    >>> predicted_tracks(record, json.dumps(response), (640, 360)) == tracks_of(truth)
+    True
+    >>> evidence_answer_view(record, json.dumps(response), (640, 360)).facts["IM-vIoU"]
+    '100.0'
+
     What leads to what in a clip is drawn by time, with the links between the two events that a question is about; an
     answer claims that the one leads to the other, or that it does not. Numbers along a quantity are drawn as curves.
 
@@ -140,6 +158,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.utils.reporting.curves import timestep_plot
 from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
+from lmms_eval_tasks.utils.reporting.evidence_tracks import evidence_answer_view, predicted_tracks, tracks_of
 from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
@@ -154,10 +173,13 @@ __all__ = [
     "ItemView",
     "ReferencedMetric",
     "compare_records",
+    "evidence_answer_view",
     "heat_map",
     "outcome_panel",
+    "predicted_tracks",
     "published_models",
     "scatter_panel",
     "timestep_plot",
+    "tracks_of",
     "usual_panels",
 ]

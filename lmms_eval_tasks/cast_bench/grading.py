@@ -1,4 +1,4 @@
-"""Grading CaST-Bench: the record of one question, and the official evaluator's metrics.
+"""Grading CaST-Bench: what is asked in one question, and the official evaluator's metrics.
 
 The official metrics are fractions and means over questions.
 """
@@ -6,26 +6,16 @@ The official metrics are fractions and means over questions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.api import Outcome, Record, UnscoredReason
-from lmms_eval_tasks.api.evidence import (
-    BoxConvention,
-    EvidenceInstance,
-    GroundingSettings,
-    ground_evidence,
-    read_evidence_answer,
-)
+from lmms_eval_tasks.api import Record
+from lmms_eval_tasks.api.evidence import EvidenceInstance, EvidenceQuestion, GroundingSettings
 
 SMALL_BOX_AREA = 10_000
 """A question is about small things where its true boxes have a smaller mean area, in square pixels.
 
 Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
 """
-
-OFFICIAL_RUNS = GroundingSettings()
-"""How the official runs match evidence."""
 
 GROUNDING_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
@@ -45,101 +35,29 @@ ANSWER_METRICS = {
 """Our name of each metric of the answer, and the official one."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """One question of the release, as scoring needs it.
+def evidence_question(
+    item_id: str,
+    clip: str,
+    category: str,
+    subtype: str,
+    answer: str | None,
+    truth: tuple[EvidenceInstance, ...],
+    **known: Any,
+) -> EvidenceQuestion:
+    """One question of the release, as grading needs it.
 
-    Attributes:
+    Args:
         item_id: Stable id.
         clip: Group of the questions about one clip.
         category: Category of the taxonomy.
         subtype: Its subtype.
         answer: Upper-case letter, None where it is withheld.
         truth: True instances, boxes in pixels.
-        letters: Letters of its options.
-        frame: Width and height of the clip, None where unknown.
-        seen: Width and height of the frame that the model was shown, for ``xyxy_resized``; None where unknown.
-        asked: Whether the model was shown the clip.
+        known: The other fields of an `EvidenceQuestion`.
     """
-
-    item_id: str
-    clip: str
-    category: str
-    subtype: str
-    answer: str | None
-    truth: tuple[EvidenceInstance, ...]
-    letters: str = "ABCDEF"
-    frame: tuple[int, int] | None = None
-    seen: tuple[int, int] | None = None
-    asked: bool = True
-
-
-def score_question(
-    question: Question,
-    response: object,
-    settings: GroundingSettings = OFFICIAL_RUNS,
-    convention: BoxConvention = BoxConvention.XYXY_PX,
-) -> Record:
-    """Grade one response.
-
-    The answer and the grounding are those of the official reading. The grounding is unscored, and the answer still
-    scored, where there are boxes that need the size of a frame that is not known.
-
-    Args:
-        question: What was asked, with the truth.
-        response: What the model returned; anything but text is read as an empty text.
-        settings: How instances are matched.
-        convention: How the model writes boxes.
-
-    Returns:
-        The record. Its fields: ``grounding_reason`` (why unscored, None where scored), ``grounding`` (measures in 0-1
-        and counts, None where unscored), ``boxes`` (the convention, and where it matters the size of the frame that the
-        model was shown) and ``format``.
-    """
-    prediction = read_evidence_answer(response if isinstance(response, str) else "")
-    diagnosis = prediction.diagnose(question.letters)
-    grounding_reason = _grounding_reason(question, prediction.instances, convention)
-    grounding: dict[str, Any] | None = None
-    if grounding_reason is None:
-        predicted = [one.timeline(convention, question.frame, question.seen) for one in prediction.instances]
-        measures = ground_evidence(predicted, [instance.timeline() for instance in question.truth], settings)
-        grounding = {**vars(measures), "pairs": [vars(pair) for pair in measures.pairs]}
-    reason = None
-    if not question.asked:
-        reason = UnscoredReason.NO_CLIP
-    elif not question.answer:
-        reason = UnscoredReason.NO_KEY
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif prediction.answer is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if prediction.answer == question.answer else Outcome.WRONG
-    return Record(
-        item_id=question.item_id,
-        group_id=question.clip,
-        stratum={
-            "category": question.category,
-            "subtype": question.subtype,
-            "size": "small" if mean_box_area(question.truth) < SMALL_BOX_AREA else "large",
-        },
-        expected=question.answer,
-        answered=prediction.answer,
-        outcome=outcome,
-        unscored_reason=reason,
-        detail=prediction.unread if outcome is Outcome.UNPARSED else "",
-        fields={
-            "grounding_reason": grounding_reason,
-            "grounding": grounding,
-            "boxes": {"convention": convention.value, "seen": list(question.seen) if question.seen else None},
-            "format": {
-                "json_valid": diagnosis.json_valid,
-                "schema_valid": diagnosis.schema_valid,
-                "recoverable": diagnosis.answer is not None,
-                "answered": diagnosis.answer,
-            },
-        },
-    )
+    size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
+    stratum = {"category": category, "subtype": subtype, "size": size}
+    return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)
 
 
 def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
@@ -151,19 +69,6 @@ def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
     boxes = (box for instance in instances for evidence in instance.evidences for box in evidence.boxes)
     areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes]
     return sum(areas) / len(areas) if areas else 0.0
-
-
-def _grounding_reason(
-    question: Question, predicted: Sequence[EvidenceInstance], convention: BoxConvention
-) -> str | None:
-    """Why the grounding is unscored, None where it is scored."""
-    if not question.asked:
-        return UnscoredReason.NO_CLIP.value
-    has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)
-    if convention.can_convert(question.frame, question.seen) or not has_boxes:
-        return None
-    size = "frame" if question.frame is None else "frame that the model was shown"
-    return f"{convention.value} boxes, size of the {size} unknown"
 
 
 def official_overall(

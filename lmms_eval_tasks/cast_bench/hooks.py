@@ -25,11 +25,18 @@ from lmms_eval_tasks.api import (
     hook,
     process_docs,
 )
-from lmms_eval_tasks.api.evidence import EvidenceSettings, convention_warnings, read_evidence_answer, read_truth
+from lmms_eval_tasks.api.evidence import (
+    EvidenceQuestion,
+    EvidenceSettings,
+    convention_warnings,
+    grade_evidence,
+    read_evidence_answer,
+    read_truth,
+)
 from lmms_eval_tasks.api.release import load_table
 from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.masked import added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 
@@ -99,7 +106,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the answer and its evidence."""
     settings: EvidenceSettings = context.settings
     question = read_question(row, settings, context.model)
-    record = score_question(question, response, settings.hits, settings.convention)
+    record = grade_evidence(question, response, settings.hits, settings.convention)
     record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added_option(row))
     submission = {
         "split": row["split"],
@@ -121,10 +128,10 @@ def _chosen_kind(row: Row, record: Record) -> dict[str, str | None]:
     return {"chosen_kind": kinds[chosen] if chosen < len(kinds) else None}
 
 
-def read_question(row: Row, settings: EvidenceSettings, model: Any) -> Question:
+def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQuestion:
     """A row of the prepared table as scoring needs it."""
     frame = frame_of(row)
-    return Question(
+    return evidence_question(
         item_id=row["item_id"],
         clip=PurePosixPath(row["clip"]).stem,
         category=row["category"],

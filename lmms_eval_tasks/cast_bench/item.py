@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.api import InputError, Record, Row
 from lmms_eval_tasks.api.clips import PyavFrames
-from lmms_eval_tasks.api.evidence import BoxConvention, EvidenceInstance, read_evidence_answer, read_truth
-from lmms_eval_tasks.api.page import InstanceTrack
+from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.api.page import InstanceTrack, predicted_tracks, tracks_of
 from lmms_eval_tasks.api.release import UnreadableClip, clip_path, load_table
 from lmms_eval_tasks.api.runs import Run, read_run
 from lmms_eval_tasks.cast_bench.card import CARD
@@ -65,7 +65,7 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     record = _find_record(run, item_id)
     response = _read_response(run, record)
     row = _find_row(item_id)
-    true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
+    true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(record, response, frame_of(row))
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
     if at < 0:
@@ -117,32 +117,6 @@ def _find_row(item_id: str) -> Row:
     raise InputError(
         f"{item_id} cannot be shown: the prepared {CARD.title} has no such item. The run was made with other data than "
         "what is prepared now."
-    )
-
-
-def predicted_tracks(response: str, record: Record, row: Row) -> tuple[InstanceTrack, ...]:
-    """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
-    boxes = record.fields.get("boxes") or {}
-    convention = BoxConvention(boxes.get("convention", BoxConvention.XYXY_PX.value))
-    seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return tracks_of(read_evidence_answer(response).instances, convention, frame_of(row), seen)
-
-
-def tracks_of(
-    instances: Sequence[EvidenceInstance],
-    convention: BoxConvention = BoxConvention.XYXY_PX,
-    frame: tuple[int, int] | None = None,
-    seen: tuple[int, int] | None = None,
-) -> tuple[InstanceTrack, ...]:
-    """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
-    convertible = convention.can_convert(frame, seen)
-    return tuple(
-        InstanceTrack(
-            instance.name,
-            tuple((evidence.start, evidence.end) for evidence in instance.evidences),
-            instance.timeline(convention, frame, seen).boxes if convertible else {},
-        )
-        for instance in instances
     )
 
 

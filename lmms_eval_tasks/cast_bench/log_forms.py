@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.api import RowForm
-from lmms_eval_tasks.api.evidence import BoxConvention
+from lmms_eval_tasks.api.evidence import EvidenceFields
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
 
@@ -15,53 +15,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class PairForm(LogForm):
-    """A predicted and a true instance that were matched."""
-
-    predicted: Count
-    true: Count
-
-
-class GroundingForm(LogForm):
-    """The measures of `Grounding` that are scores, drawn or shown."""
-
-    temporal_recall: Share
-    tiou_tp_only: Share
-    im_tiou: Share
-    st_recall: Share
-    viou_tp_only: Share
-    im_viou: Share
-    supported: bool
-    supported_strict: bool
-    false_positives: Count
-    pairs: list[PairForm]
-
-
-class ReadingForm(LogForm):
-    """What was lost to format."""
-
-    json_valid: bool
-    schema_valid: bool
-    recoverable: bool
-    answered: str | None
-
-
-class BoxesForm(LogForm):
-    """How boxes were read."""
-
-    convention: Annotated[BoxConvention, Field(strict=False)] | None = None
-    seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-
-
-class EvidenceFields(LogForm):
+class CastFields(EvidenceFields):
     """Of a question of the task `cast_bench`."""
 
-    grounding: GroundingForm | None
-    grounding_reason: str | None = None
-    format: ReadingForm
-    boxes: BoxesForm | None = None
     chosen_kind: str | None = None
-    prompt: str | None = None
 
 
 class HitsForm(RowForm):
@@ -82,7 +39,7 @@ class EvidenceSubmission(LogForm):
     settings: HitsForm
 
 
-EvidenceLine = log_line(EvidenceFields, submission=EvidenceSubmission | None)
+EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
 """The line of such a question."""
 
 

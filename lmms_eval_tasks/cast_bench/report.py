@@ -13,14 +13,15 @@ from lmms_eval_tasks.api.page import (
     AnswerView,
     ItemView,
     ReferencedMetric,
+    evidence_answer_view,
     outcome_panel,
     published_models,
     scatter_panel,
+    tracks_of,
     usual_panels,
 )
 from lmms_eval_tasks.cast_bench import metrics
 from lmms_eval_tasks.cast_bench.card import CARD, OPTION_KINDS
-from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 
 FOLDER = Path(__file__).parent
@@ -138,18 +139,7 @@ def open_item_view(record: Record, row: Row) -> ItemView:
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """The predicted evidence, read as it was when it was scored."""
-    grounding = record.fields.get("grounding")
-    if not grounding:
-        return AnswerView({"evidence": str(record.fields.get("grounding_reason") or "unscored")})
-    return AnswerView(
-        {
-            "IM-tIoU": f"{100 * grounding['im_tiou']:.1f}",
-            "IM-vIoU": f"{100 * grounding['im_viou']:.1f}",
-            "supported": "yes" if grounding["supported"] else "no",
-        },
-        predicted_tracks(response, record, row),
-        tuple((pair["predicted"], pair["true"]) for pair in grounding["pairs"]),
-    )
+    return evidence_answer_view(record, response, frame_of(row))
 
 
 def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:

@@ -8,7 +8,6 @@ from typing import Any
 
 from lmms_eval_tasks.api import (
     GradedItem,
-    Record,
     Row,
     RunningTask,
     TaskContext,
@@ -18,7 +17,7 @@ from lmms_eval_tasks.api import (
     hook,
     process_docs,
 )
-from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict
+from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict, verdict_grader
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
@@ -41,6 +40,15 @@ ANNOTATED_PROMPT = "countervqa_annotated"
 
 read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 read_annotated_settings = prompt_reader(fields=frozenset({"question", "actions"}), default=ANNOTATED_PROMPT)
+
+
+def strata(row: Row) -> dict[str, str]:
+    """Level, interaction and rule of a row."""
+    return {"interaction": row["interaction"], "level": row["level"], "rule": row["rule"] or "none"}
+
+
+grade = verdict_grader(strata, fields=("paired",))
+"""Grades the verdict of a free answer; a record's field ``paired`` says whether a partner has the opposite verdict."""
 
 
 @hook
@@ -115,25 +123,6 @@ def timed_actions(text: str) -> str:
 def clock(seconds: float) -> str:
     """A time as minutes and whole seconds, `MM:SS`."""
     return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
-
-
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade the verdict of a free answer; raises nothing.
-
-    The record's strata are level, interaction and rule; its fields are ``paired`` (whether a partner has the opposite
-    verdict) and ``prompt``.
-    """
-    verdict = read_verdict(response, row["question"]) if row["asked"] else UNCLEAR
-    record = Record.graded(
-        row["item_id"],
-        row["group_id"],
-        {"interaction": row["interaction"], "level": row["level"], "rule": row["rule"] or "none"},
-        row["answer"],
-        None if verdict == UNCLEAR else verdict,
-        asked=row["asked"],
-        fields={"paired": row["paired"], "prompt": context.settings.signature},
-    )
-    return GradedItem(record)
 
 
 def grade_and_judge(row: Row, response: object, context: TaskContext) -> GradedItem:

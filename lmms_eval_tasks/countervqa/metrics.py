@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, Metric, Record
-from lmms_eval_tasks.api.answers import NO, YES
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES, YES_RATE
 from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.released import OWN_RULES
 
@@ -18,32 +18,13 @@ def percent(flag: bool | None) -> float | None:
     return None if flag is None else 100.0 * flag
 
 
-def _right(record: Record) -> float | None:
-    return percent(record.correct)
-
-
 def _expects(verdict: str, record: Record) -> float | None:
     return None if record.correct is None else 100.0 * (record.expected == verdict)
 
 
-def _says_yes(record: Record) -> float | None:
-    return None if record.answered is None else 100.0 * (record.answered == YES)
-
-
-VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors="clustered")
-"""Percent of scored items with the right verdict; an answer without one is wrong."""
-
-BALANCED_ACCURACY = Metric(
-    "balanced_accuracy", "balanced accuracy", _right, stratum=lambda record: str(record.expected)
-)
-"""The unweighted mean of the accuracies where yes and where no is right: 50 for a constant, where both occur."""
-
 ALWAYS_YES = Metric("always_yes", "always yes", partial(_expects, YES), higher_is_better=None)
 ALWAYS_NO = Metric("always_no", "always no", partial(_expects, NO), higher_is_better=None)
 """What a constant answer would score on the same items."""
-
-YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
-"""Percent of read verdicts that are yes."""
 
 
 def _judged(record: Record) -> float | None:

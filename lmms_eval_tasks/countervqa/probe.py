@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from lmms_eval_tasks.api import COMMON_METRICS, Metric, Record, Row
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, VERDICT_ACCURACY
 from lmms_eval_tasks.api.prompts import prompt_reader
-from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, BALANCED_ACCURACY, VERDICT_ACCURACY, percent
+from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, percent
 
 PROMPT = "countervqa_probe"
 ABSENT_LEVEL = "L3"

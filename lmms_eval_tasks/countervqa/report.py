@@ -20,7 +20,7 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
-from lmms_eval_tasks.api.answers import NO, YES
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES, YES_RATE
 from lmms_eval_tasks.api.page import (
     AnswerView,
     Figure,
@@ -42,12 +42,12 @@ OTHER_RULE = (
 TOTAL, AVERAGE = "Total", "Avg"
 
 COLUMNS = (
-    Column(metrics.VERDICT_ACCURACY, interval=True),
-    Column(metrics.BALANCED_ACCURACY, interval=True),
+    Column(VERDICT_ACCURACY, interval=True),
+    Column(BALANCED_ACCURACY, interval=True),
     Column(PAIR_ACCURACY, interval=True),
     Column(metrics.ALWAYS_YES),
     Column(metrics.ALWAYS_NO),
-    Column(metrics.YES_RATE),
+    Column(YES_RATE),
     Column(metrics.JUDGED_ACCURACY),
     *map(Column, COMMON_METRICS[:2]),
     Column(PAIRS_SCORED),
@@ -75,10 +75,8 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     else:
         models = published_models(FOLDER, source="CounterVQA paper Table 2", split=TOTAL, level="avg")
     return (
-        ReferencedMetric(
-            metrics.VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE
-        ),
-        ReferencedMetric(metrics.BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
+        ReferencedMetric(VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE),
+        ReferencedMetric(BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
         ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
     )
 
@@ -88,7 +86,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     tables = [
         Panel(
             "Verdicts by interaction and level",
-            _table("Verdict accuracy by interaction and level", metrics.VERDICT_ACCURACY, run, run),
+            _table("Verdict accuracy by interaction and level", VERDICT_ACCURACY, run, run),
             "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
             "constant.",
         )

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER
 from lmms_eval_tasks.api.losses import AnswerForm, guess_losses
 from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.intphys2 import report, surprise, surprise_metrics, surprise_report
-from lmms_eval_tasks.intphys2.answers import READER
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.metrics import DEBUG_METRICS, HELD_OUT_METRICS, METRICS
 from lmms_eval_tasks.intphys2.prepare import own_columns, prepare
@@ -25,7 +25,7 @@ class ClipFields(LogForm):
 
 MAIN = TaskKind(
     metrics=METRICS,
-    extractor=READER,
+    extractor=PLAUSIBILITY_READER,
     references=report.references,
     read_settings=read_settings,
     guesses=lambda row: ("Yes", "No"),

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import (
-    GradedItem,
-    Record,
     Row,
     RunningTask,
     TaskContext,
@@ -19,8 +17,8 @@ from lmms_eval_tasks.api import (
     process_docs,
     write_submission,
 )
+from lmms_eval_tasks.api.answers import plausibility_grader
 from lmms_eval_tasks.intphys2 import surprise
-from lmms_eval_tasks.intphys2.answers import read_plausibility
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.official import official_answer
 from lmms_eval_tasks.intphys2.prompt import asks_for_digit
@@ -58,30 +56,21 @@ def surprise_process_results(task: RunningTask, doc: Row, results: Sequence[Any]
     return task.grade_first(doc, results, surprise.grade)
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade a response; raises nothing.
+def own_fields(row: Row, response: object, context: TaskContext) -> dict[str, Any]:
+    """The clip's ``pair`` and ``coding``, what the official notebook reads, and whether that is right.
 
-    The record's fields are the clip's ``pair`` and ``coding``, what the official notebook reads, and whether that is
-    right: wrong, too, where the clip is missing, as it counts every row of its metadata.
+    It is wrong, too, where the clip is missing, as the notebook counts every row of its metadata.
     """
     prompt = context.settings.prompt
-    answered = read_plausibility(response) if row["asked"] else None
     official = None
     if row["asked"] and isinstance(response, str):
         official = official_answer(response, digits=prompt is not None and asks_for_digit(prompt))
-    record = Record.graded(
-        row["item_id"],
-        row["group_id"],
-        {name: row[name] for name in CARD.strata_columns},
-        row["answer"],
-        answered,
-        asked=row["asked"],
-        fields={
-            "pair": row["pair"],
-            "coding": row["coding"],
-            "official_answered": official,
-            "official_correct": None if row["answer"] is None else official == row["answer"],
-            "prompt": context.settings.signature,
-        },
-    )
-    return GradedItem(record)
+    return {
+        "pair": row["pair"],
+        "coding": row["coding"],
+        "official_answered": official,
+        "official_correct": None if row["answer"] is None else official == row["answer"],
+    }
+
+
+grade = plausibility_grader(CARD.strata_columns, own_fields)

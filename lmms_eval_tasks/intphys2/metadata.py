@@ -10,12 +10,12 @@ import re
 from pathlib import PurePosixPath
 
 from lmms_eval_tasks.api import Row
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE
 from lmms_eval_tasks.api.release import CsvTable, Problems, is_safe, quote
 from lmms_eval_tasks.intphys2.card import CAMERAS, CONDITIONS, DIFFICULTIES, KINDS
 
 QUESTION = "Is what this video shows physically possible?"
 OPTIONS = ("Yes", "No")
-POSSIBLE, IMPOSSIBLE = "A", "B"
 UNKNOWN = "unknown"
 """Stands for a part of the benchmark that the release does not tell."""
 

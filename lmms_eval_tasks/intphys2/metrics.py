@@ -16,8 +16,8 @@ from lmms_eval_tasks.api import (
     Metric,
     Record,
 )
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE, SAYS_POSSIBLE
 from lmms_eval_tasks.intphys2.card import CAMERAS, CONDITIONS, DIFFICULTIES, KINDS
-from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
 
 CODINGS = 3
 
@@ -51,9 +51,6 @@ PAIRS = replace(PAIR_ACCURACY, stratum=_pair)
 
 SCENES = replace(PAIR_ACCURACY, name="scene_accuracy", title="scene accuracy", together=len(KINDS), stratum=_coding)
 """Percent of the scenes whose four clips are all right."""
-
-SAYS_POSSIBLE = Metric("says_possible", "says possible", _says_possible, higher_is_better=None)
-"""Percent of the read answers that say possible: 50 of the keys."""
 
 SAME_POSSIBLE = Metric(
     "codings_possible",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE
 
 
 def official_answer(text: str, digits: bool = False) -> str | None:

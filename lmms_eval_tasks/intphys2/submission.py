@@ -23,10 +23,10 @@ from lmms_eval_tasks.api import (
     Table,
     read_rows,
 )
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE
 from lmms_eval_tasks.api.release import as_lines, describe
 from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS
-from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
 
 ANSWERS = {POSSIBLE: 1, IMPOSSIBLE: 0}
 SPLIT = "heldout"

@@ -10,10 +10,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.api import GradedItem, InputError, Outcome, Record, Row, TaskContext, UnscoredReason
+from lmms_eval_tasks.api.answers import POSSIBLE
 from lmms_eval_tasks.api.clips import most_symmetric, symmetry
 from lmms_eval_tasks.api.losses import lowest_clip, read_clip_losses
 from lmms_eval_tasks.intphys2.card import CARD
-from lmms_eval_tasks.intphys2.metadata import POSSIBLE
 
 if TYPE_CHECKING:
     import datasets

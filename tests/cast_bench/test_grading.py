@@ -9,24 +9,29 @@ from typing import Any
 import pytest
 from metric_scores import score_all
 
+from lmms_eval_tasks.api.evidence import (
+    EVIDENCE_FORMAT,
+    EVIDENCE_SCORES,
+    EvidenceQuestion,
+    grade_evidence,
+)
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.grading import (
     ANSWER_METRICS,
     GROUNDING_METRICS,
-    OFFICIAL_RUNS,
-    Question,
+    evidence_question,
     mean_box_area,
     official_metrics,
     official_overall,
-    score_question,
 )
-from lmms_eval_tasks.cast_bench.metrics import ANSWERS, FORMAT, GROUNDING, METRICS
+from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
 from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
-WHOLE = {metric.name: metric for metric in (*ANSWERS.values(), *GROUNDING.values(), *FORMAT)}
+WHOLE = {metric.name: metric for metric in (*EVIDENCE_SCORES.values(), *EVIDENCE_FORMAT)}
 """The scores of all questions that a question contributes to, whatever its category."""
 
 
@@ -56,18 +61,19 @@ def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1)
     )
 
 
-def question(**changes: Any) -> Question:
+def question(**changes: Any) -> EvidenceQuestion:
     facts = {"item_id": "q", "clip": "sav_1", "category": "why", "subtype": "why", "answer": "A", "truth": truth()}
-    return Question(**{**facts, **changes})
+    return evidence_question(**{**facts, **changes})
 
 
 def test_a_perfect_response() -> None:
-    record = score_question(question(), response())
+    record = grade_evidence(question(), response())
     assert record.outcome is Outcome.CORRECT
     assert record.stratum == {"category": "why", "subtype": "why", "size": "large"}
     scores = question_scores(record)
     assert set(scores) <= {metric.name for metric in METRICS}
-    assert {name: value for name, value in scores.items() if value != 100} == {"spurious": 0, "false_positives": 0}
+    none = {"spurious": 0, "false_positives": 0, "grounding_unscored_rate": 0}
+    assert {name: value for name, value in scores.items() if value != 100} == none
 
 
 def test_boxes_have_a_mean_area() -> None:
@@ -76,52 +82,52 @@ def test_boxes_have_a_mean_area() -> None:
 
 
 def test_the_record_survives_json() -> None:
-    record = score_question(question(), response(things=2))
+    record = grade_evidence(question(), response(things=2))
     again = Record.from_json(json.loads(json.dumps(record.to_json())))
     assert question_scores(again) == question_scores(record)
 
 
 @pytest.mark.parametrize("box", ["[0, 0, 99, 101]", "[0, 0, 100, 100]"])
 def test_small_boxes_have_less_than_ten_thousand_square_pixels(box: str) -> None:
-    record = score_question(question(truth=truth(box)), "")
+    record = grade_evidence(question(truth=truth(box)), "")
     assert record.stratum["size"] == ("small" if "99" in box else "large")
 
 
 @pytest.mark.parametrize("said", ["", "no idea", None, 5, "{}"])
 def test_a_response_that_says_nothing_is_unparsed_and_scores_zero(said: object) -> None:
-    record = score_question(question(), said)
+    record = grade_evidence(question(), said)
     assert record.outcome is Outcome.UNPARSED
     scores = question_scores(record)
     assert (scores["accuracy"], scores["im_viou"], scores["recoverable_rate"]) == (0, 0, 0)
 
 
 def test_what_format_costs() -> None:
-    scores = scores_of(score_question(question(), "I'd say: answer: A"), score_question(question(), response()))
+    scores = scores_of(grade_evidence(question(), "I'd say: answer: A"), grade_evidence(question(), response()))
     assert (scores["accuracy"], scores["accuracy_diagnostic"], scores["json_valid_rate"]) == (50, 100, 50)
 
 
 @pytest.mark.parametrize("convention", [BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000, BoxConvention.XYXY_RESIZED])
 def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: BoxConvention) -> None:
-    record = score_question(question(), response(), convention=convention)
+    record = grade_evidence(question(), response(), convention=convention)
     assert record.outcome is Outcome.CORRECT
     assert record.fields["grounding"] is None
     assert record.fields["grounding_reason"] == f"{convention.value} boxes, size of the frame unknown"
     scores = question_scores(record)
     assert scores["accuracy"] == 100
     assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
-    total = scores_of(record, score_question(question(), response()))
+    total = scores_of(record, grade_evidence(question(), response()))
     assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
 
 
 def test_without_boxes_no_size_is_needed() -> None:
-    record = score_question(question(), '{"answer_choice": "A"}', convention=BoxConvention.XYXY_N1000)
+    record = grade_evidence(question(), '{"answer_choice": "A"}', convention=BoxConvention.XYXY_N1000)
     assert question_scores(record)["spurious"] == 100
 
 
 def test_sizes_belong_to_their_own_question() -> None:
     sizes = [(1000, 1000), (2000, 500)]
     cases = [(question(frame=size), response(box=[0, 0, 200 * 1000 / size[0], 200 * 1000 / size[1]])) for size in sizes]
-    records = [score_question(*case, convention=BoxConvention.XYXY_N1000) for case in cases]
+    records = [grade_evidence(*case, convention=BoxConvention.XYXY_N1000) for case in cases]
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100]
     shown = [((1000, 1000), (500, 250)), ((2000, 500), (1000, 250)), ((2000, 500), None)]
     cases = [
@@ -130,7 +136,7 @@ def test_sizes_belong_to_their_own_question() -> None:
         else (question(frame=frame), response())
         for frame, seen in shown
     ]
-    records = [score_question(*case, convention=BoxConvention.XYXY_RESIZED) for case in cases]
+    records = [grade_evidence(*case, convention=BoxConvention.XYXY_RESIZED) for case in cases]
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
     assert (
         records[2].fields["grounding_reason"]
@@ -140,7 +146,7 @@ def test_sizes_belong_to_their_own_question() -> None:
 
 @pytest.mark.parametrize(("changes", "reason"), [({"asked": False}, "no clip"), ({"answer": None}, "no answer key")])
 def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], reason: str) -> None:
-    record = score_question(question(**changes), response())
+    record = grade_evidence(question(**changes), response())
     assert record.outcome is Outcome.UNSCORED
     assert record.why == reason
     scores = question_scores(record)
@@ -148,7 +154,7 @@ def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], 
     assert (scores["im_viou"] is None) == (reason == "no clip")
     assert (scores["json_valid_rate"] is None) == (reason == "no clip")
     assert official_metrics(record) is None
-    assert official_overall([record], OFFICIAL_RUNS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
+    assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
 
 
 def test_an_empty_run_has_no_scores() -> None:
@@ -161,7 +167,7 @@ def many() -> list[Record]:
     for index in range(600):
         edge = randomly.randrange(50, 400)
         said = response(randomly.choice("ABC"), [0, 0, edge, edge], randomly.randrange(3))
-        records.append(score_question(question(item_id=str(index), category=randomly.choice(CATEGORIES[:2])), said))
+        records.append(grade_evidence(question(item_id=str(index), category=randomly.choice(CATEGORIES[:2])), said))
     return records
 
 
@@ -174,7 +180,7 @@ def test_categories_add_up_to_the_whole() -> None:
     for name in WHOLE:
         weighted = sum((part[name] or 0) * len(members[value]) for value, part in parts.items())
         assert weighted / 600 == pytest.approx(total[name]), name
-    for name in (*ANSWERS, *GROUNDING):
+    for name in EVIDENCE_SCORES:
         assert [total[f"{name}_{value}"] for value in parts] == [part[name] for part in parts.values()], name
 
 
@@ -191,7 +197,7 @@ def test_faithful_and_spurious_make_up_accuracy() -> None:
 
 def test_official_numbers_are_ours_as_fractions() -> None:
     records = many()
-    ours, official = scores_of(*records), official_overall(records, OFFICIAL_RUNS, "p.jsonl", missing=3)
+    ours, official = scores_of(*records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
     for name, official_name in {**ANSWER_METRICS, **GROUNDING_METRICS}.items():
         assert official["overall_per_qa"][official_name] == pytest.approx((ours[name] or 0) / 100), name
     assert official["missing_pred_files"] == 3
@@ -205,9 +211,9 @@ def test_official_numbers_are_ours_as_fractions() -> None:
 
 
 def test_an_answer_of_any_length_is_counted_as_what_it_is() -> None:
-    long = score_question(question(), response(things=1_000))
+    long = grade_evidence(question(), response(things=1_000))
     assert (long.outcome, long.answered) == (Outcome.UNPARSED, None)
     assert long.detail == "the answer object has more than 100,000 characters and was not read"
     assert long.fields["format"]["json_valid"] is False and long.fields["grounding"]["predicted"] == 0
-    assert score_question(question(), response(things=100)).detail == ""
-    assert score_question(question(), "none").detail == ""
+    assert grade_evidence(question(), response(things=100)).detail == ""
+    assert grade_evidence(question(), "none").detail == ""

@@ -9,7 +9,8 @@ import pytest
 from cast_bench import answer_with_truth
 from oracles import measurement, oracle_path, read_oracle
 
-from lmms_eval_tasks.cast_bench.grading import official_metrics, official_overall, score_question
+from lmms_eval_tasks.api.evidence import grade_evidence
+from lmms_eval_tasks.cast_bench.grading import official_metrics, official_overall
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -38,7 +39,7 @@ def settings_of(run: dict[str, Any]) -> tuple[GroundingSettings, BoxConvention]:
 
 def score(plain: ModuleType, cases: Cases, settings: GroundingSettings, convention: BoxConvention) -> list[Record]:
     return [
-        score_question(plain.our_question(str(index), row), text, settings, convention)
+        grade_evidence(plain.our_question(str(index), row), text, settings, convention)
         for index, (row, text) in enumerate(cases)
     ]
 

@@ -15,8 +15,8 @@ from raw_releases import contents
 from refusals import refused
 from releases import write_clip
 
+from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.card import OTHER
-from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.prompt import read_settings
@@ -278,7 +278,7 @@ def test_what_the_official_code_scores_is_prepared_and_scored_alike(
     prepared = prepare(str(write_release(tmp_path / "release", [released])))["test"]
     assert [warning for warning in prepared.warnings if "line 1" in warning]
     (doc,) = load_table("cast_bench", "test", require_clips=False).to_list()
-    record = score_question(read_question(doc, read_settings({}, {}), None), json.dumps(ANSWER))
+    record = grade_evidence(read_question(doc, read_settings({}, {}), None), json.dumps(ANSWER))
     grounding = record.fields["grounding"]
     assert record.correct
     assert (grounding["true"], grounding["im_tiou"], grounding["im_viou"]) == pytest.approx(expected)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.intphys2.answers import read_plausibility
-from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
 from lmms_eval_tasks.intphys2.official import official_answer
+from lmms_eval_tasks.utils.answers.plausibility import IMPOSSIBLE, POSSIBLE, read_plausibility
 
 LINES = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()]
 READ = {"possible": POSSIBLE, "impossible": IMPOSSIBLE, None: None}

@@ -14,12 +14,12 @@ import pytest
 
 from lmms_eval_tasks.api import GroupedIssues, InputError, Record
 from lmms_eval_tasks.api.prompts import Prompt
-from lmms_eval_tasks.intphys2.answers import read_plausibility
 from lmms_eval_tasks.intphys2.benchmark import BENCHMARK
 from lmms_eval_tasks.intphys2.hooks import grade
 from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
 from lmms_eval_tasks.intphys2.report import references
 from lmms_eval_tasks.intphys2.submission import FORM
+from lmms_eval_tasks.utils.answers.plausibility import read_plausibility
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.submission.form import Table

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.api.evidence import grade_evidence
+from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.runs import read_run
@@ -216,10 +217,12 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
     }
     found = []
     for index in range(8):
-        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "why", "A", truth, asked=index != 7)
+        question = evidence_question(
+            f"q{index}", f"clip{index // 2}", "causal_explanation", "why", "A", truth, asked=index != 7
+        )
         instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
         response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
-        found.append(score_question(question, response))
+        found.append(grade_evidence(question, response))
     run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
     assert "constant_answer  " in printed(score_tables([replace(run, name="constant_answer")])), "no name is folded"
     for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):

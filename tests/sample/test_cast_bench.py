@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from metric_scores import score_all
 
+from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.released import read_items
 from lmms_eval_tasks.cast_bench.taxonomy import UNKNOWN, read_type
@@ -64,10 +65,10 @@ def clip(row: Row, sample: Path) -> Path:
 
 def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
     questions = [
-        Question(str(number), row["video"], "other", "other", row["answer"], read_truth(row["evidence"]))
+        evidence_question(str(number), row["video"], "other", "other", row["answer"], read_truth(row["evidence"]))
         for number, row in enumerate(rows)
     ]
-    return score_all(METRICS, map(score_question, questions, responses))
+    return score_all(METRICS, map(grade_evidence, questions, responses))
 
 
 def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.grading import Question
+from lmms_eval_tasks.api.evidence import EvidenceQuestion
+from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.utils.evidence.box_conventions import MIN_BOXES, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention, FrameSize
 from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance
@@ -29,8 +30,8 @@ def things(box: Box, seconds: int = MIN_BOXES) -> list[EvidenceInstance]:
     return [EvidenceInstance("p", (Evidence(0, seconds - 1, tuple(range(seconds)), (box,) * seconds),))]
 
 
-def question(frame: FrameSize | None = FRAME, seen: FrameSize | None = SEEN) -> Question:
-    return Question("q", "clip", "other", "other", "A", tuple(things(TRUE)), frame=frame, seen=seen)
+def question(frame: FrameSize | None = FRAME, seen: FrameSize | None = SEEN) -> EvidenceQuestion:
+    return evidence_question("q", "clip", "other", "other", "A", tuple(things(TRUE)), frame=frame, seen=seen)
 
 
 def diagnose(

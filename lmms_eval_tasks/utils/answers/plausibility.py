@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
-
-READER = "plausibility reader 1"
+POSSIBLE = "A"
+"""The letter of the option that what a clip shows is possible."""
+IMPOSSIBLE = "B"
+"""The letter of the option that it is not."""
+PLAUSIBILITY_READER = "plausibility reader 1"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 LONGEST = 20_000
 """Characters of a response that are read, from its end."""
