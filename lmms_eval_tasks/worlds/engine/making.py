@@ -14,12 +14,12 @@ from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, digest_events, draf
 from lmms_eval_tasks.worlds.engine.facts import Facts, Violation, World
 from lmms_eval_tasks.worlds.engine.families import families
 from lmms_eval_tasks.worlds.engine.interventions import intervene
+from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
 from lmms_eval_tasks.worlds.engine.settling import SettledTwin, begin, finish, why_not, why_not_begin
 from lmms_eval_tasks.worlds.engine.twins import make_twin, twin_scene
 from lmms_eval_tasks.worlds.engine.violations import choose_violations, suitable_violations
-from lmms_eval_tasks.worlds.engine.workers import Workers
 
 REFUSED = "the engine refuses it"
 MOST_DRAWN = 40

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
@@ -11,6 +13,9 @@ import numpy as np
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
 from lmms_eval_tasks.worlds.engine.mechanics import build_model, start
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DRAWS = 16
 """How many nearly equal scenes are run."""
@@ -39,7 +44,8 @@ def nearly_equal(scene: Scene) -> list[Scene]:
 def unsure_keys(events: Sequence[Event], others: Iterable[Sequence[Event]]) -> list[list[str]]:
     """What happens in some runs and not in all, sorted, as `World.unsure` has it."""
     runs = [{event.key for event in run} for run in (events, *others)]
-    return sorted(list(key) for key in set.union(*runs) - set.intersection(*runs))
+    counts = Counter(key for run in runs for key in run)
+    return sorted(list(key) for key, count in counts.items() if count < len(runs))
 
 
 def agreed_order(events: Sequence[Event], others: Sequence[Sequence[Event]]) -> list[EventKey]:
@@ -78,7 +84,7 @@ def _groups(scene: Scene) -> list[list[Body]]:
 def _distance(model: mujoco.MjModel, data: mujoco.MjData, ones: Iterable[int], others: Sequence[int]) -> float:
     """Metres between the surfaces of two bodies, at most 0.5; negative where one is inside the other."""
     between = np.zeros(6)
-    return min(mujoco.mj_geomDistance(model, data, one, other, 0.5, between) for one in ones for other in others)
+    return min(float(mujoco.mj_geomDistance(model, data, one, other, 0.5, between)) for one in ones for other in others)
 
 
 def _draw(scene: Scene, groups: Sequence[Sequence[Body]], random: np.random.Generator) -> Scene:
@@ -108,7 +114,7 @@ def _draw(scene: Scene, groups: Sequence[Sequence[Body]], random: np.random.Gene
     return scene.model_copy(update={"bodies": [changed[body.name] for body in scene.bodies]})
 
 
-def _alone(body: Body, growth: float, random: np.random.Generator) -> dict[str, list[float]]:
+def _alone(body: Body, growth: float, random: np.random.Generator) -> dict[str, Any]:
     """Sizes and place of a body that nothing touches: each size by itself, its underside where it was or nearly."""
     sizes = [size * _factor(random) for size in body.size]
     before, after = (values[0] if body.shape == "ball" else values[-1] for values in (body.size, sizes))
@@ -117,7 +123,7 @@ def _alone(body: Body, growth: float, random: np.random.Generator) -> dict[str, 
     return {"size": sizes, "place": [body.place[0], body.place[1], under + after], "turn": turn}
 
 
-def _together(body: Body, growth: float, centre: np.ndarray) -> dict[str, list[float]]:  # type: ignore[type-arg]
+def _together(body: Body, growth: float, centre: NDArray[np.float64]) -> dict[str, Any]:
     """Sizes and place of a body in a group that grows about a point of the floor."""
     place = centre + growth * (np.array(body.place) - centre)
     return {"size": [size * growth for size in body.size], "place": [float(value) for value in place]}

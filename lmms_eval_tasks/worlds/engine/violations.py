@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -13,6 +14,9 @@ from lmms_eval_tasks.worlds.engine.mechanics import build_model
 from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout
 from lmms_eval_tasks.worlds.engine.scene import Scene
 from lmms_eval_tasks.worlds.engine.ties import numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MOVES = 0.35
 """Metres per second from which a body is seen to move."""
@@ -56,7 +60,7 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
     return chosen
 
 
-def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, np.ndarray]) -> Iterator[Violation]:  # type: ignore[type-arg]
+def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Iterator[Violation]:
     for name, places in rollout.places.items():
         if name not in seen:
             continue
@@ -87,7 +91,7 @@ def _passes(
     scene: Scene,
     event: Event,
     rollout: Rollout,
-    seen: dict[str, np.ndarray],  # type: ignore[type-arg]
+    seen: dict[str, NDArray[np.bool_]],
 ) -> Iterator[Violation]:
     """The hit of an event, as one body going through the other, where the one moves fast enough to come through."""
     frame = int(event.time * FPS)
@@ -101,18 +105,18 @@ def _passes(
         yield Violation(principle="solidity", body=event.body, other=event.other, time=round(event.time - 0.02, 3))
 
 
-def _dropping(speeds: np.ndarray, frame: int) -> int:  # type: ignore[type-arg]
+def _dropping(speeds: NDArray[np.float64], frame: int) -> int:
     """The frame in which a fall begins that is under way at a frame."""
     while frame > 0 and speeds[frame] < -0.2:
         frame -= 1
     return frame
 
 
-def _whole(seen: np.ndarray, frame: int, after: int = AFTER) -> bool:  # type: ignore[type-arg]
+def _whole(seen: NDArray[np.bool_], frame: int, after: int = AFTER) -> bool:
     return bool(seen[max(0, frame - BEFORE) : frame + after + 1].all()) and frame + after < len(seen)
 
 
-def _sight(scene: Scene, rollout: Rollout) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def _sight(scene: Scene, rollout: Rollout) -> dict[str, NDArray[np.bool_]]:
     """Of each moving body that questions may be about, in which frames its centre is in the picture, hidden by none.
 
     The camera's own motion is left out: it is small, and the picture's edge is kept away from.

@@ -9,7 +9,8 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import TypeVar
 
-_Given, _Got = TypeVar("_Given"), TypeVar("_Got")
+Given = TypeVar("Given")
+Got = TypeVar("Got")
 
 
 class Workers:
@@ -32,7 +33,7 @@ class Workers:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
-    def map(self, work: Callable[[_Given], _Got], given: Iterable[_Given]) -> Iterator[_Got]:
+    def map(self, work: Callable[[Given], Got], given: Iterable[Given]) -> Iterator[Got]:
         """What the work gives for each, in order."""
         if self._pool is None:
             yield from map(work, given)
