@@ -1,0 +1,108 @@
+"""What may be asked of a scene: events that surely happen, or surely do not, to bodies that are no scenery."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import combinations
+
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind, Facts, World
+
+PHYSICAL: tuple[EventKind, ...] = ("hits", "starts", "falls", "enters")
+"""Kinds of which one can ask whether they would have happened. A body that never moved would not "come to rest"."""
+PLAIN: tuple[EventKind, ...] = (*PHYSICAL, "stops")
+"""Kinds of which one can ask whether they happen."""
+
+
+class Sayings:
+    """What surely happens and what surely does not, as `Facts.says` and `World.says` have it, looked up at once."""
+
+    def __init__(self, events: Sequence[Event], unsure: Collection[Sequence[str]]) -> None:
+        self._happens = {event.key for event in events}
+        self._unsure = {tuple(one) for one in unsure}
+
+    def __call__(self, key: EventKey) -> bool | None:
+        """Whether something happens; None where that is unsure."""
+        return None if key in self._unsure else key in self._happens
+
+
+class Askable:
+    """What may be asked of a scene.
+
+    Attributes:
+        facts: What is known of it.
+        actors: Bodies that questions may be about.
+        says: Whether something happens; None where that is unsure.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.actors = facts.scene.actors
+        self.says = Sayings(facts.events, facts.unsure)
+        self._worlds = [(world, Sayings(world.events, world.unsure)) for world in facts.worlds]
+        self._happened = self._find_happened()
+        self._absent = [key for key in self._possible() if self.says(key) is False]
+        self._hits = [{event.body, event.other} for event in facts.events if event.kind == "hits"]
+
+    @property
+    def worlds(self) -> list[tuple[World, Sayings]]:
+        """The worlds in which one body that questions may be about is changed, and what happens in them."""
+        return [
+            (world, says)
+            for world, says in self._worlds
+            if len(world.intervention.bodies) == 1 and world.intervention.bodies[0] in self.actors
+        ]
+
+    def may_be_named(self, key: EventKey) -> bool:
+        """Whether all bodies of an event are no scenery; what something ends up in may be."""
+        return key.body in self.actors and (not key.other or key.kind == "enters" or key.other in self.actors)
+
+    def happened(self, kinds: Collection[EventKind] = PLAIN) -> list[Event]:
+        """What surely happens, in order of time, each event once."""
+        return [event for event in self._happened if event.kind in kinds]
+
+    def absent(self, kinds: Collection[EventKind] = PLAIN) -> list[EventKey]:
+        """What surely does not happen, though the bodies could do it; in order of the bodies."""
+        return [key for key in self._absent if key.kind in kinds]
+
+    def outcomes(self, world: World, says: Sayings) -> tuple[list[EventKey], list[EventKey]]:
+        """What surely happens in another world, and what surely does not, of other bodies than those it changes."""
+        keys = {event.key for event in self.happened(PHYSICAL)} | set(self.absent(PHYSICAL))
+        keys |= {
+            event.key
+            for event in world.events
+            if event.kind in PHYSICAL and self.says(event.key) is False and self.may_be_named(event.key)
+        }
+        changed = set(world.intervention.bodies)
+        found = sorted(key for key in keys if not changed & {key.body, key.other})
+        return [key for key in found if says(key)], [key for key in found if says(key) is False]
+
+    def touches(self, body: str, key: EventKey) -> bool:
+        """Whether a body hits one of those of an event, or is hit by it, at any time of the clip."""
+        return any(body in pair and pair & {key.body, key.other} for pair in self._hits)
+
+    def _find_happened(self) -> list[Event]:
+        found: dict[EventKey, Event] = {}
+        for event in sorted(self.facts.events, key=lambda one: (one.time, one.key)):
+            if event.kind in PLAIN and self.says(event.key) and self.may_be_named(event.key):
+                found.setdefault(event.key, event)
+        return list(found.values())
+
+    def _possible(self) -> list[EventKey]:
+        """What the bodies of the scene could do."""
+        actors = [body for body in self.facts.scene.bodies if not body.scenery]
+        trays = [body.name for body in self.facts.scene.bodies if body.shape == "tray"]
+        keys: list[EventKey] = []
+        for one, other in combinations(actors, 2):
+            if one.moves != "not at all" or other.moves != "not at all":
+                keys.append(EventKey("hits", *sorted((one.name, other.name))))
+        for body in actors:
+            if body.moves == "not at all":
+                continue
+            if not any(body.velocity):
+                keys.append(EventKey("starts", body.name))
+            if any(body.velocity) or self.says(EventKey("starts", body.name)):
+                keys.append(EventKey("stops", body.name))
+            if body.moves == "freely":
+                keys.append(EventKey("falls", body.name))
+                keys += [EventKey("enters", body.name, tray) for tray in trays if tray != body.name]
+        return keys

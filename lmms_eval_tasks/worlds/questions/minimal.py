@@ -1,0 +1,88 @@
+"""One question about a scene's clip and its twin's, with opposite answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import EventKey, Facts, Twin
+from lmms_eval_tasks.worlds.questions import wording
+from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_tasks.worlds.questions.drafting import sample, worded
+
+MOST_PAIRS = 2
+"""Pairs of a scene."""
+WORDINGS = (
+    "Which of these is true of the clip?",
+    "Only one of these is so. Which?",
+    "What can be seen in this clip?",
+    "Watch to the end. Which of these holds?",
+)
+
+
+@dataclass(frozen=True)
+class ClipPair:
+    """A question for two clips.
+
+    Attributes:
+        facts: Of the scene.
+        twin: Its twin.
+        kind: `whether` an event happens, or `which` of two.
+        text: The question's text with the number of its wording.
+        here: The option that is right of the scene's clip.
+        there: The one that is right of the twin's.
+        about: The events.
+    """
+
+    facts: Facts
+    twin: Twin
+    kind: str
+    text: tuple[str, int]
+    here: str
+    there: str
+    about: tuple[EventKey, ...]
+
+
+def clip_pairs(scene: Askable, rng: np.random.Generator) -> list[ClipPair]:
+    """The pairs of a scene, each about other events; none without a twin."""
+    facts, twin = scene.facts, scene.facts.twin
+    if twin is None:
+        return []
+    here, there = differing(scene, twin)
+    pairs = []
+    for one, other in zip(sample(rng, here, len(here)), sample(rng, there, len(there)), strict=False):
+        texts = (wording.happens(one), wording.happens(other))
+        pairs.append(_pair(facts, twin, rng, "which", texts, (one, other)))
+    left = [*[(key, True) for key in here], *[(key, False) for key in there]]
+    for key, in_scene in sample(rng, left, len(left)):
+        if any(key in pair.about for pair in pairs):
+            continue
+        texts = (wording.happens(key), wording.happens_not(key))
+        pairs.append(_pair(facts, twin, rng, "whether", texts if in_scene else texts[::-1], (key,)))
+    return list(sample(rng, pairs, MOST_PAIRS))
+
+
+def differing(scene: Askable, twin: Twin) -> tuple[list[EventKey], list[EventKey]]:
+    """What happens in the scene alone, and what happens in its twin alone, of what one may ask about."""
+    here: list[EventKey] = []
+    there: list[EventKey] = []
+    happens = {event.key for event in twin.events}
+    for kind, body, other in sorted(twin.differs):
+        key = next(
+            (one for one in (EventKey(any_kind, body, other) for any_kind in PHYSICAL) if one.kind == kind), None
+        )
+        if key is None or not scene.may_be_named(key):
+            continue
+        says = scene.says(key)
+        if says is not None and says != (key in happens):
+            (here if says else there).append(key)
+    return here, there
+
+
+def _pair(
+    facts: Facts, twin: Twin, rng: np.random.Generator, kind: str, texts: tuple[str, ...], about: tuple[EventKey, ...]
+) -> ClipPair:
+    (text,) = worded(rng, WORDINGS)
+    here, there = map(wording.sentence, texts)
+    return ClipPair(facts, twin, kind, text, here, there, about)

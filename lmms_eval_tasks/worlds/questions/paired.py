@@ -1,0 +1,130 @@
+"""Cause and effect, each question asked twice in other words and with its options in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import EventKey
+from lmms_eval_tasks.worlds.questions import wording
+from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
+from lmms_eval_tasks.worlds.questions.question import TaskName
+from lmms_eval_tasks.worlds.questions.sketch import Sketch
+from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
+
+TRIES = 12
+FEWEST_WRONG, MOST_WRONG = 2, 3
+CHANGED: tuple[str, ...] = ("remove", "freeze")
+"""Changes after which one can ask what would have happened."""
+
+CAUSE = (
+    "Why {why}? It would not have come to that without one of these. Which one?",
+    "Which of these was needed for it to happen that {past}?",
+    "It happened that {past}. Which of these was it due to, so that it would not have happened without it?",
+    "Take one of these away, and it is no longer so that {present}. Which one?",
+)
+WOULD = (
+    "{Change}, which of these would have happened?",
+    "What would have taken place {change}?",
+    "Think of how things would have gone {change}. Which of these would have come about?",
+)
+WOULD_NOT = (
+    "{Change}, which of these would not have happened?",
+    "What would not have taken place {change}?",
+    "Think of how things would have gone {change}. Which of these would not have come about?",
+)
+
+
+def paired_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]:
+    """Sketches of a scene's pairs: of each list, one is to be asked, in two wordings."""
+    causes = [cause_sketch(scene, rng, "paired", 2) for _ in range(TRIES)]
+    changes = [_change(scene, rng) for _ in range(3 * TRIES)]
+    return [[one for one in slot if one is not None] for slot in (causes, changes, changes)]
+
+
+def causes_of(scene: Askable, key: EventKey) -> tuple[list[str], list[str]]:
+    """The bodies without which an event that happens would not have, and those without which it still would.
+
+    Those of the event are in neither list, nor those of which it is unsure, nor scenery.
+    """
+    yes: list[str] = []
+    no: list[str] = []
+    for world, says in scene.worlds:
+        (body,), still = world.intervention.bodies, says(key)
+        if world.intervention.kind == "remove" and body not in (key.body, key.other) and still is not None:
+            (no if still else yes).append(body)
+    return yes, no
+
+
+def cause_sketch(
+    scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, key: EventKey | None = None
+) -> Sketch | None:
+    """The one body of several without which an event would not have happened; None where a draw gives none."""
+    events = [event.key for event in scene.happened(PHYSICAL)]
+    if key is None and events:
+        key = pick(rng, events)
+    if key not in events:
+        return None
+    yes, no = causes_of(scene, key)
+    if not yes or len(no) < FEWEST_WRONG:
+        return None
+    right, wrong = pick(rng, yes), sample(rng, no, MOST_WRONG)
+    options = {body: wording.sentence(wording.name(body)) for body in (right, *wrong)}
+    told = {"why": wording.why(key), "past": wording.happened(key), "present": wording.happens(key)}
+    return Sketch(
+        scene.facts,
+        task,
+        f"cause of {key.kind}",
+        worded(rng, CAUSE, wordings, **told),
+        options[right],
+        tuple(options[body] for body in wrong),
+        {option: body_traits(scene.facts, body) for body, option in options.items()},
+        (key,),
+        {"intervention": "remove", "changed": right, "outcome": list(key)},
+    )
+
+
+def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
+    """What would, or would not, have happened had one body been changed."""
+    worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED]
+    if not worlds:
+        return None
+    world, says = pick(rng, worlds)
+    (body,) = world.intervention.bodies
+    yes, no = scene.outcomes(world, says)
+    positive = bool(rng.random() < 0.5)
+    rights, wrongs = (yes, no) if positive else (no, yes)
+    if not rights or len(wrongs) < FEWEST_WRONG:
+        return None
+    seen = {event.key for event in scene.happened(PHYSICAL)}
+    # What the change does not touch is most of what there is; ask of what it touches as often.
+    right, wrong = _pick(rng, rights, seen, positive), _sample(rng, wrongs, seen, positive)
+    text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
+    kind = world.intervention.kind
+    changed = wording.change(kind, body, int(rng.integers(len(wording.CHANGES[kind]))))
+    named = {"change": changed, "Change": wording.sentence(changed, "")}
+    return Sketch(
+        scene.facts,
+        "paired",
+        f"would after {kind}" if positive else f"would not after {kind}",
+        worded(rng, WOULD if positive else WOULD_NOT, 2, **named),
+        text[right],
+        tuple(text[key] for key in wrong),
+        {text[key]: (*event_traits(scene.facts, key), *(("~seen",) if key in seen else ())) for key in (right, *wrong)},
+        (right, *wrong),
+        {"intervention": kind, "changed": body, "outcome": list(right)},
+    )
+
+
+def _pick(rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool) -> EventKey:
+    changed = [key for key in keys if (key in seen) != positive]
+    return pick(rng, changed if changed and rng.random() < 0.6 else keys)
+
+
+def _sample(
+    rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool
+) -> tuple[EventKey, ...]:
+    drawn = sample(rng, keys, len(keys))
+    if rng.random() < 0.6:
+        drawn = tuple(sorted(drawn, key=lambda key: (key in seen) != positive))
+    return drawn[:MOST_WRONG]

@@ -1,0 +1,208 @@
+"""What is seen: what happens, what comes first, and which body it happens to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind
+from lmms_eval_tasks.worlds.questions import wording
+from lmms_eval_tasks.worlds.questions.askable import PLAIN, Askable
+from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
+from lmms_eval_tasks.worlds.questions.sketch import Sketch
+from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
+
+GAP = 0.4
+"""Seconds that must lie between two events whose order is asked."""
+TRIES = 12
+"""Sketches of each kind that are drawn, of which the set takes the best."""
+MOST_OPTIONS = 4
+
+WORDINGS = {
+    "what": (
+        "Which of these happens in the clip?",
+        "Which one of these events can be seen?",
+        "Only one of these takes place. Which is it?",
+        "What happens in this clip?",
+    ),
+    "what not": (
+        "Which of these does not happen in the clip?",
+        "All but one of these can be seen. Which one cannot?",
+        "Only one of these does not take place. Which is it?",
+        "What does not happen in this clip?",
+    ),
+    "first": (
+        "Which of these happens first?",
+        "What comes before the others?",
+        "Of these events, which is the earliest?",
+        "All of these happen. Which one is first?",
+    ),
+    "last": (
+        "Which of these happens last?",
+        "What comes after the others?",
+        "Of these events, which is the latest?",
+        "All of these happen. Which one is last?",
+    ),
+}
+WHO = {
+    "hits": (
+        "Which of these hits {other}, or is hit by it?",
+        "With which of these does {other} collide?",
+        "{Other} and one of these hit each other. Which one?",
+    ),
+    "starts": (
+        "Which of these rests at first and moves later?",
+        "Which one is set in motion during the clip?",
+        "One of these starts to move. Which one?",
+    ),
+    "stops": (
+        "Which of these moves at some time and rests at the end?",
+        "Which one comes to rest during the clip?",
+        "One of these stops for good. Which one?",
+    ),
+    "falls": (
+        "Which of these falls?",
+        "Which one tips over or drops down?",
+        "One of these falls in the clip. Which one?",
+    ),
+    "enters": (
+        "Which of these ends up in {other}?",
+        "Which one is in {other} at the end, and was not there before?",
+        "One of these comes to lie in {other}. Which one?",
+    ),
+}
+
+
+def perception_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]:
+    """Sketches of a scene's questions: of each list, one is to be asked."""
+    return [
+        _all(_what(scene, rng) for _ in range(TRIES)),
+        _all(_what_not(scene, rng) for _ in range(TRIES)),
+        _all(_order(scene, rng) for _ in range(TRIES)),
+        *([_all(_who(scene, rng) for _ in range(TRIES))] * 2),
+    ]
+
+
+def control_slot(scene: Askable, wanted: Collection[EventKey], rng: np.random.Generator) -> list[Sketch]:
+    """Sketches of a question that is about one of some events, whether they happen or not."""
+    keys = sorted(wanted)
+    drawn = []
+    for _ in range(3 * TRIES):
+        key = pick(rng, keys)
+        makers = (_what, _who, _order) if scene.says(key) else (_what_not,)
+        drawn.append(pick(rng, makers)(scene, rng, key))
+        if not scene.says(key):
+            drawn.append(_what(scene, rng, wrong=key))
+    return _all(drawn)
+
+
+def _all(sketches: Iterable[Sketch | None]) -> list[Sketch]:
+    return [sketch for sketch in sketches if sketch is not None]
+
+
+def _what(
+    scene: Askable, rng: np.random.Generator, key: EventKey | None = None, wrong: EventKey | None = None
+) -> Sketch | None:
+    """One event that happens among some that do not."""
+    yes, no = [event.key for event in scene.happened()], scene.absent()
+    if key is None and yes:
+        key = pick(rng, yes)
+    if key not in yes or (wrong is not None and wrong not in no):
+        return None
+    pool = [one for one in no if one != wrong]
+    fixed = () if wrong is None else (wrong,)
+    if len(pool) + len(fixed) < MOST_OPTIONS - 1:
+        return None
+    return _of_events(scene, rng, "what", key, (*fixed, *_near(rng, pool, key, MOST_OPTIONS - 1 - len(fixed))))
+
+
+def _what_not(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
+    """One event that does not happen among some that do."""
+    yes, no = [event.key for event in scene.happened()], scene.absent()
+    if key is None and no:
+        key = pick(rng, no)
+    if key not in no or len(yes) < 2:
+        return None
+    return _of_events(scene, rng, "what not", key, _near(rng, yes, key, min(len(yes), MOST_OPTIONS - 1)))
+
+
+def _order(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
+    """The first or the last of events that all happen, each some time from the others."""
+    events = scene.happened()
+    kind = pick(rng, ("first", "last"))
+    start = [event for event in events if event.key == key] if key else []
+    chosen: list[Event] = list(start)
+    most = int(rng.integers(2, MOST_OPTIONS + 1))
+    only = pick(rng, PLAIN) if rng.random() < 0.5 else None
+    for event in sample(rng, events, len(events)):
+        if only is not None and event.kind != only and not key:
+            continue
+        if len(chosen) < most and all(abs(event.time - other.time) >= GAP for other in chosen):
+            chosen.append(event)
+    if len(chosen) < 2:
+        return None
+    chosen.sort(key=lambda event: event.time, reverse=kind == "last")
+    return _of_events(scene, rng, kind, chosen[0].key, tuple(event.key for event in chosen[1:]))
+
+
+def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
+    """The body to which something happens among some to which it does not."""
+    events = [event.key for event in scene.happened()]
+    if key is None and events:
+        # By kind first: hits are many, and entries few.
+        kind = pick(rng, sorted({event.kind for event in events}))
+        key = pick(rng, [event for event in events if event.kind == kind])
+    if key not in events:
+        return None
+    body, other = sample(rng, (key.body, key.other), 2) if key.kind == "hits" else (key.body, key.other)
+    others = [
+        one for one in scene.actors if one not in (body, other) and scene.says(_key(key.kind, one, other)) is False
+    ]
+    if len(others) < 2:
+        return None
+    wrong = sample(rng, others, min(len(others), MOST_OPTIONS - 1))
+    named = wording.name(other)
+    return Sketch(
+        scene.facts,
+        "perception",
+        f"who {key.kind}",
+        worded(rng, WHO[key.kind], other=named, Other=wording.sentence(named, "")),
+        _option(body),
+        tuple(map(_option, wrong)),
+        {_option(one): body_traits(scene.facts, one) for one in (body, *wrong)},
+        (key,),
+    )
+
+
+def _of_events(
+    scene: Askable, rng: np.random.Generator, kind: str, right: EventKey, wrong: tuple[EventKey, ...]
+) -> Sketch:
+    text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
+    return Sketch(
+        scene.facts,
+        "perception",
+        kind,
+        worded(rng, WORDINGS[kind]),
+        text[right],
+        tuple(text[key] for key in wrong),
+        {text[key]: event_traits(scene.facts, key) for key in (right, *wrong)},
+        (right, *wrong),
+    )
+
+
+def _near(rng: np.random.Generator, pool: list[EventKey], key: EventKey, number: int) -> tuple[EventKey, ...]:
+    """So many of a pool; half of the time those of the same kind first, lest the kind say which is right."""
+    drawn = sample(rng, pool, len(pool))
+    if rng.random() < 0.5:
+        drawn = tuple(sorted(drawn, key=lambda one: one.kind != key.kind))
+    return drawn[:number]
+
+
+def _key(kind: EventKind, body: str, other: str) -> EventKey:
+    """The key of an event, whichever of two bodies that hit each other is named first."""
+    return EventKey(kind, *sorted((body, other))) if kind == "hits" else EventKey(kind, body, other)
+
+
+def _option(body: str) -> str:
+    return wording.sentence(wording.name(body))

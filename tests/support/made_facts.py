@@ -1,0 +1,168 @@
+"""Facts of made-up scenes: bodies in lanes that push each other, by a physics of its own that needs no engine."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.engine.facts import (
+    Event,
+    Facts,
+    Intervention,
+    Sight,
+    Twin,
+    Violation,
+    World,
+)
+from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Camera, Scene
+
+SECONDS, DELAY = 4.0, 0.5
+PAINTS = [colour for colour in COLOURS if colour not in ("grey", "brown")]
+
+
+def made_facts(number: int, seed: int = 0) -> list[Facts]:
+    """So many scenes, the same for the same seed."""
+    return [made_scene(np.random.default_rng([seed, place]), place) for place in range(number)]
+
+
+def made_scene(rng: np.random.Generator, place: int) -> Facts:
+    """One scene: two or three lanes, each with a mover or two, some bodies that wait, and here and there a tray."""
+    names = [(colour, shape) for colour in PAINTS for shape in ("ball", "box", "cylinder")]
+    drawn = [names[int(one)] for one in rng.permutation(len(names))]
+    bodies: list[Body] = []
+    for lane in range(int(rng.integers(2, 4))):
+        count = int(rng.integers(2, 5))
+        both = count > 2 and rng.random() < 0.5
+        for spot in range(count):
+            colour, shape = drawn.pop()
+            moving = spot == 0 or (both and spot == count - 1)
+            speed = float(rng.uniform(0.8, 2.0)) * (1 if spot == 0 else -1) if moving else 0.0
+            where = [-1.5 + 3.0 * spot / count + float(rng.uniform(0, 0.3)), float(lane), 0.15]
+            size = [0.12] if shape == "ball" else [0.1, 0.2] if shape == "cylinder" else [0.1, 0.1, 0.2]
+            body = {"name": f"{colour} {shape}", "shape": shape, "colour": colour, "size": size, "place": where}
+            bodies.append(Body.model_validate({**body, "velocity": [speed, 0.0, 0.0]}))
+        if rng.random() < 0.3:
+            size = [0.2, 0.2, 0.05]
+            tray = {"name": f"brown tray {lane}", "shape": "tray", "colour": "brown", "size": size}
+            bodies.append(
+                Body.model_validate({**tray, "place": [1.8, float(lane), 0.05], "scenery": True, "moves": "not at all"})
+            )
+    scene = Scene(id=f"made-{place}", family="made", seed=place, depth=2, distractors=1, bodies=bodies, camera=Camera())
+    events = simulate(scene)
+    worlds = [
+        World(
+            intervention=Intervention(kind=kind, bodies=[name]),
+            events=(events_of_world := simulate(scene, **{kind: {name}})),
+            unsure=[list(events_of_world[0].key)] if events_of_world and rng.random() < 0.1 else [],
+        )
+        for kind in ("remove", "freeze", "delay")
+        for name in scene.actors
+        if kind != "delay" or any(scene.body(name).velocity)
+    ]
+    return Facts(
+        scene=scene,
+        events=events,
+        unsure=[list(events[-1].key)] if events and rng.random() < 0.1 else [],
+        worlds=worlds,
+        twin=_twin(scene, events, rng),
+        sights=_sights(scene, rng),
+        violations=[
+            Violation(principle=principle, body=scene.actors[int(rng.integers(len(scene.actors)))], time=1.0)
+            for principle in ("permanence", "continuity", "gravity")
+            if rng.random() < 0.6
+        ],
+        lost_energy=float(rng.choice([0.01, 0.1, 0.5])),
+    )
+
+
+def simulate(
+    scene: Scene,
+    remove: Collection[str] = (),
+    freeze: Collection[str] = (),
+    delay: Collection[str] = (),
+) -> list[Event]:
+    """What happens: movers hit the next body of their lane; a box falls, others move on, slower each time."""
+    lanes: dict[float, list[Body]] = {}
+    for body in scene.bodies:
+        if body.name not in remove:
+            lanes.setdefault(body.place[1], []).append(body)
+    events = [event for lane in lanes.values() for event in _lane(lane, freeze, delay)]
+    return sorted(events, key=lambda one: (one.time, one.kind, one.body, one.other))
+
+
+def _lane(bodies: list[Body], freeze: Collection[str], delay: Collection[str]) -> list[Event]:
+    events: list[Event] = []
+    moved: set[str] = set()
+    queue = [
+        (DELAY if body.name in delay else 0.0, body.name, body.velocity[0])
+        for body in bodies
+        if body.velocity[0] and body.name not in freeze
+    ]
+    known = {body.name: body for body in bodies}
+    heapq.heapify(queue)
+    hit: set[frozenset[str]] = set()
+    while queue:
+        start, name, speed = heapq.heappop(queue)
+        if name in moved:
+            continue
+        moved.add(name)
+        body = known[name]
+        ahead = sorted(
+            (abs(other.place[0] - body.place[0]), other.name)
+            for other in bodies
+            if (other.place[0] - body.place[0]) * speed > 0 and other.name not in moved
+        )
+        for distance, other in ahead:
+            time = start + distance / abs(speed)
+            if known[other].shape == "tray":
+                if time < SECONDS and body.shape != "box":
+                    events.append(Event(kind="enters", time=round(time, 3), body=name, other=other))
+                break
+            if time > SECONDS - 0.3:
+                break
+            if frozenset((name, other)) in hit:
+                continue
+            hit.add(frozenset((name, other)))
+            events.append(Event(kind="hits", time=round(time, 3), body=name, other=other))
+            events.append(Event(kind="stops", time=round(time + 0.3, 3), body=name))
+            if other not in freeze and not known[other].velocity[0] and other not in moved:
+                events.append(Event(kind="starts", time=round(time + 0.01, 3), body=other))
+                if known[other].shape == "box":
+                    events.append(Event(kind="falls", time=round(time + 0.2, 3), body=other))
+                    moved.add(other)
+                else:
+                    heapq.heappush(queue, (time, other, speed * 0.8))
+            break
+    return events
+
+
+def _twin(scene: Scene, events: list[Event], rng: np.random.Generator) -> Twin | None:
+    movers = [body for body in scene.bodies if any(body.velocity)]
+    body = movers[int(rng.integers(len(movers)))]
+    slower = body.model_copy(update={"velocity": [body.velocity[0] * 0.4, 0.0, 0.0]})
+    bodies = [slower if one.name == body.name else one for one in scene.bodies]
+    twin = scene.model_copy(update={"id": f"{scene.id}_twin", "bodies": bodies})
+    others = simulate(twin)
+    differs = {event.key for event in events} ^ {event.key for event in others}
+    if not differs:
+        return None
+    return Twin(
+        scene=twin,
+        body=body.name,
+        parameter="velocity",
+        events=others,
+        differs=[list(key) for key in sorted(differs)],
+        same_start=True,
+    )
+
+
+def _sights(scene: Scene, rng: np.random.Generator) -> list[Sight]:
+    sights = []
+    for step in range(16):
+        for place, name in enumerate(scene.actors):
+            visible = float(rng.uniform(0.4, 1.0))
+            left = 20.0 + 30.0 * place + step
+            sights.append(Sight(body=name, time=step / 4, box=[left, 90.0, left + 25.0, 130.0], visible=visible))
+    return sights
