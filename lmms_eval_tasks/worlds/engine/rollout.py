@@ -117,9 +117,14 @@ class _Watch:
         self._up = data.xmat[self._ids].reshape(-1, 3, 3).copy()
         self._rested = np.array([not any(body.velocity) for body in self.moving])
         self._touching = _touching(model, data)
-        self._carries = {
-            model.body(body.name).id for body in self.scene.bodies if body.shape == "ramp" or body.hinge is not None
-        }
+        geoms = {body.name: np.flatnonzero(model.geom_bodyid == model.body(body.name).id) for body in self.scene.bodies}
+        self._geoms = [geoms[body.name] for body in self.moving]
+        self._carriers = [
+            (body.name, int(geom))
+            for body in self.scene.bodies
+            if body.shape in ("ramp", "plank") and (body.shape == "ramp" or body.hinge is not None)
+            for geom in geoms[body.name]
+        ]
         self._fallen = np.zeros(len(self.moving))
         self._heights = self._start[:, 2].copy()
         self._last = b""
@@ -144,7 +149,7 @@ class _Watch:
     def look_at_places(self, data: mujoco.MjData) -> None:
         """Note which bodies have started to move, and which have fallen.
 
-        What goes down on a ramp, or with what turns about a hinge, does not drop.
+        What goes down on a ramp, or on a plank that turns about its hinge, does not drop.
         """
         places = data.xpos[self._ids]
         moved = np.linalg.norm(places - self._start, axis=1) > MOVED
@@ -152,9 +157,9 @@ class _Watch:
         turned = (upright < np.cos(np.radians(TURNED))) & ~self._rolls
         tipped = (upright < np.cos(np.radians(TIPPED))) & ~self._rolls
         down = self._heights - places[:, 2]
-        if self._carries:
-            carried = self._carried(data)
-            down[[int(body) in carried for body in self._ids]] = 0.0
+        for index in np.flatnonzero(down > 0.0) if self._carriers else ():
+            if self._carried(data, int(index)):
+                down[index] = 0.0
         self._fallen = np.maximum(self._fallen + down, 0.0)
         self._heights = places[:, 2].copy()
         for index in np.flatnonzero((moved | turned) & self._rested):
@@ -163,10 +168,15 @@ class _Watch:
             if self.moving[index].moves == "freely":
                 self._note("falls", self.moving[index].name, data.time)
 
-    def _carried(self, data: mujoco.MjData) -> set[int]:
-        """The bodies that touch a ramp or a body on a hinge."""
-        pairs = self.model.geom_bodyid[data.contact.geom]
-        return {int(body) for pair in pairs for body in pair if not self._carries.isdisjoint(pair.tolist())}
+    def _carried(self, data: mujoco.MjData, index: int) -> bool:
+        """Whether a body is on a ramp or on a plank that turns about a hinge; a rolling one leaves it by a hair."""
+        name, between = self.moving[index].name, np.zeros(6)
+        return any(
+            mujoco.mj_geomDistance(self.model, data, int(geom), carrier, FALLEN, between) < NEAR
+            for geom in self._geoms[index]
+            for other, carrier in self._carriers
+            if other != name
+        )
 
     def _note(self, kind: str, body: str, time: float) -> None:
         key = f"{kind} {body}"
