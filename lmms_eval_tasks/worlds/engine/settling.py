@@ -80,10 +80,10 @@ def finish(scene: Scene, settled: Settled) -> Settled:
     """The same with other worlds and a twin."""
     near = nearly_equal(scene)
     first, later = singles(scene, settled.rollout.events)
-    worlds = [_world(scene, near, one) for one in first]
+    worlds = [settle_world(scene, near, one) for one in first]
     pairs = pairs_to_remove(settled.rollout.events, settled.unsure, worlds)
     for one in [*pairs, *later][: MOST_WORLDS - len(worlds)]:
-        worlds.append(_world(scene, near, one))
+        worlds.append(settle_world(scene, near, one))
     return Settled(settled.rollout, settled.unsure, settled.order, worlds, _twin(scene, settled))
 
 
@@ -114,7 +114,17 @@ def _changes(settled: Settled, world: World) -> bool:
     )
 
 
-def _world(scene: Scene, near: Iterable[Scene], intervention: Intervention) -> World:
+def settle_world(scene: Scene, near: Iterable[Scene], intervention: Intervention) -> World:
+    """A scene's world with an intervention, and what is unsure there.
+
+    Args:
+        scene: The scene.
+        near: The scenes that are nearly equal to it.
+        intervention: What is otherwise.
+
+    Raises:
+        ValueError: the scene lacks one of the bodies, or MuJoCo refuses it.
+    """
     events = intervene(scene, intervention).events
     others = [intervene(one, intervention).events for one in near]
     return World(intervention=intervention, events=events, unsure=unsure_keys(events, others))

@@ -100,6 +100,11 @@ def would_not_have(key: EventKey) -> str:
     return f"{subject(key)} would not have {_form(key, 3)}"
 
 
+def had_not(key: EventKey) -> str:
+    """As a condition: "had the blue box not fallen"."""
+    return f"had {subject(key)} not {_form(key, 3)}"
+
+
 def change(kind: str, body: str, wording: int) -> str:
     """What is otherwise, as the beginning of a sentence in lower case: "had the red ball not been there"."""
     return CHANGES[kind][wording % len(CHANGES[kind])].format(body=name(body), delay=DELAY)

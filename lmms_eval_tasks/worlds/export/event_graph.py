@@ -1,0 +1,76 @@
+"""Which event of a scene causes which, as interventions show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_eval_tasks.worlds.engine.facts import Event, Facts, Intervention, World
+from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.settling import settle_world
+from lmms_eval_tasks.worlds.engine.ties import nearly_equal
+
+KINDS = frozenset({"hits", "falls", "enters", "starts"})
+"""Events that may be a cause or an effect. That something comes to rest, or is seen no more, causes nothing."""
+
+
+def linked_events(facts: Facts) -> list[Event]:
+    """The events of a graph, in order of time: sure ones, once each, and no start that a hit or a fall already says.
+
+    A body starts to move because something hits it, or it falls; the start stands for itself only where neither does.
+    """
+    found: dict[tuple[str, ...], Event] = {}
+    actors = set(facts.scene.actors)
+    for event in facts.events:
+        if event.kind in KINDS and event.body in actors and facts.says(event.key) and event.key not in found:
+            found[event.key] = event
+    said = {body for event in found.values() if event.kind != "starts" for body in (event.body, event.other)}
+    return [event for event in found.values() if event.kind != "starts" or event.body not in said]
+
+
+def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
+    """For each event the world in which the body that does it is held where it is from the start.
+
+    Of two bodies that hit each other that is the one that moved faster. Each world stands on nearly equal scenes as
+    those of tests do, which takes half a second.
+    """
+    near = nearly_equal(scene)
+    worlds = {
+        name: settle_world(scene, near, Intervention(kind="freeze", bodies=[name]))
+        for name in dict.fromkeys(event.body for event in events)
+    }
+    return [worlds[event.body] for event in events]
+
+
+def causal_links(
+    events: Sequence[Event], worlds: Sequence[World]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The direct links between events, and the pairs that interventions show to be independent; both by position.
+
+    A later event depends on an earlier one if it does not happen where that one is prevented. A link is direct where no
+    event between the two makes it one of two steps. What no intervention decides is in neither: where it does not
+    prevent the earlier event, holds a body of the later one, or is unsure.
+
+    Args:
+        events: In order of time.
+        worlds: For each, the one that `prevented` has.
+    """
+    count = len(events)
+    verdicts = {
+        (one, other): _depends(worlds[one], events[one], events[other])
+        for one in range(count)
+        for other in range(one + 1, count)
+    }
+    holds = {pair for pair, verdict in verdicts.items() if verdict}
+    direct = [
+        (one, other)
+        for one, other in sorted(holds)
+        if not any((one, middle) in holds and (middle, other) in holds for middle in range(one + 1, other))
+    ]
+    return direct, sorted(pair for pair, verdict in verdicts.items() if verdict is False)
+
+
+def _depends(world: World, cause: Event, effect: Event) -> bool | None:
+    if world.says(cause.key) is not False or {effect.body, effect.other} & set(world.intervention.bodies):
+        return None
+    happens = world.says(effect.key)
+    return None if happens is None else not happens
