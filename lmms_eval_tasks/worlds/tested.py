@@ -9,7 +9,7 @@ STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
 """The standard set: a draft a line, as `engine.drafts` has them."""
 
 
-def tested_families() -> frozenset[str]:
+def families_of_tests() -> frozenset[str]:
     """The families of the standard set, and of what is prepared."""
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.release import load_table

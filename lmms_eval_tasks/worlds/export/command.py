@@ -83,9 +83,9 @@ def chosen_families(named: Sequence[str] | None) -> tuple[str, ...]:
     """
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.worlds.engine.families import families
-    from lmms_eval_tasks.worlds.tested import tested_families
+    from lmms_eval_tasks.worlds.tested import families_of_tests
 
-    tested = tested_families()
+    tested = families_of_tests()
     others = tuple(name for name in families() if name not in tested)
     if unknown := sorted(set(named or ()) - families().keys()):
         raise InputError(f"Expected families, any of {', '.join(others)}, but got {', '.join(unknown)}.")
