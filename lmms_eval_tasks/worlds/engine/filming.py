@@ -12,8 +12,8 @@ from lmms_eval_tasks.api.release import Problems, write_file
 from lmms_eval_tasks.worlds.engine.clips import SceneClip
 from lmms_eval_tasks.worlds.engine.encoding import comment_of, encode_frames
 from lmms_eval_tasks.worlds.engine.facts import Sight
-from lmms_eval_tasks.worlds.engine.scene import Scene
 from lmms_eval_tasks.worlds.engine.renderers import open_renderers
+from lmms_eval_tasks.worlds.engine.scene import Scene
 
 
 class _Task(NamedTuple):

@@ -33,7 +33,7 @@ def dress(model: mujoco.MjModel, scene: Scene) -> None:
     look.map.shadowclip = 1.2
     look.map.haze = 0.75
     look.rgba.haze[:] = (*_SKY, 1.0)
-    look.headlight.ambient[:], look.headlight.diffuse[:], look.headlight.specular[:] = 0.36, 0.16, 0.0
+    look.headlight.ambient[:], look.headlight.diffuse[:], look.headlight.specular[:] = 0.40, 0.20, 0.0
     _part_faces(model)
     _light(model, scene)
     _lay_floor(model, scene)

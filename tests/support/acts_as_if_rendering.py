@@ -1,0 +1,9 @@
+"""The program of a process that renders, which needs no renderer: what it is asked to do draws nothing."""
+
+from __future__ import annotations
+
+from lmms_eval_tasks.worlds.engine import rendering
+
+if __name__ == "__main__":
+    rendering._why_not = lambda: ""
+    rendering.main()

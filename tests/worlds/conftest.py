@@ -1,0 +1,20 @@
+"""What tests of scenes share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.worlds.engine.renderers import Renderers, open_renderers
+
+
+@pytest.fixture(scope="session")
+def rendering_process() -> Iterator[Renderers]:
+    """A process that renders; tests that need one are skipped where there is none."""
+    try:
+        with open_renderers(1) as opened:
+            yield opened
+    except InputError as error:
+        pytest.skip(str(error).splitlines()[0])
