@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection
+from functools import cache
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from lmms_eval_tasks.worlds.engine.facts import (
     World,
 )
 from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Camera, Scene
+from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
+from lmms_eval_tasks.worlds.questions.question import Question
 
 SECONDS, DELAY = 4.0, 0.5
 PAINTS = [colour for colour in COLOURS if colour not in ("grey", "brown")]
@@ -166,3 +169,23 @@ def _sights(scene: Scene, rng: np.random.Generator) -> list[Sight]:
             left = 20.0 + 30.0 * place + step
             sights.append(Sight(body=name, time=step / 4, box=[left, 90.0, left + 25.0, 130.0], visible=visible))
     return sights
+
+
+@cache
+def made_set(number: int) -> tuple[tuple[Facts, ...], tuple[Question, ...]]:
+    """So many scenes with all their questions."""
+    facts = tuple(made_facts(number))
+    return facts, tuple(questions_of_set(facts, seed=3))
+
+
+def one_scene(events: list[Event], bodies: list[Body], **fields: object) -> Facts:
+    """A scene with such events and bodies."""
+    scene = Scene(id="one", family="made", seed=0, depth=2, bodies=bodies)
+    return Facts.model_validate({"scene": scene, "events": events, "worlds": [], "lost_energy": 0.5, **fields})
+
+
+def body(name: str, speed: float = 0.0, **fields: object) -> Body:
+    """A body of a colour and a shape, which moves at such a speed or waits."""
+    colour, shape = name.split()
+    waits = {"name": name, "shape": shape, "colour": colour, "size": [0.1], "place": [0.0, 0.0, 0.1]}
+    return Body.model_validate({**waits, "velocity": [speed, 0.0, 0.0], **fields})

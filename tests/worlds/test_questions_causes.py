@@ -1,0 +1,122 @@
+"""Questions about cause and effect, answered again from the other worlds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from made_facts import body, made_set, one_scene
+from read_wording import read_body, read_event
+
+from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Sight, World
+from lmms_eval_tasks.worlds.questions.askable import Askable
+from lmms_eval_tasks.worlds.questions.evidence import Instance, as_released, instances_of
+from lmms_eval_tasks.worlds.questions.paired import causes_of
+
+pytestmark = pytest.mark.slow
+SCENES = 60
+
+
+def of_task(task: str):
+    facts, questions = made_set(SCENES)
+    known = {one.scene.id: one for one in facts}
+    found = [(known[one.scene], one) for one in questions if one.task == task]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("task", ["paired", "evidence"])
+def test_without_the_right_body_alone_the_event_does_not_happen(task: str) -> None:
+    asked = [(facts, one) for facts, one in of_task(task) if one.kind.startswith("cause")]
+    assert asked
+    for facts, question in asked:
+        (key,) = (EventKey(*one) for one in question.about)
+        assert facts.says(key)
+        still = [facts.world("remove", read_body(option)).says(key) for option in question.options]
+        assert still == [letter != question.answer for letter in "ABCD"[: len(still)]]
+        assert not {key.body, key.other} & set(map(read_body, question.options))
+
+
+def test_the_right_event_alone_would_have_happened_or_would_not() -> None:
+    asked = [(facts, one) for facts, one in of_task("paired") if one.kind.startswith("would")]
+    assert {one.kind for _, one in asked} >= {"would after remove", "would not after remove"}
+    for facts, question in asked:
+        world = facts.world(question.intervention, question.changed)
+        keys = [read_event(option)[0] for option in question.options]
+        wanted = "not" not in question.kind.split()
+        assert [world.says(key) is wanted for key in keys] == [
+            letter == question.answer for letter in "ABCD"[: len(keys)]
+        ]
+        assert None not in map(world.says, keys)
+        assert all(question.changed not in (key.body, key.other) for key in keys)
+
+
+def test_pairs_ask_the_same_in_other_words_and_another_order() -> None:
+    pairs: dict[str, list] = {}
+    for _, question in of_task("paired"):
+        pairs.setdefault(question.group_id, []).append(question)
+    for one, other in pairs.values():
+        assert one.question != other.question
+        assert sorted(one.options) == sorted(other.options)
+        assert one.answer != other.answer
+        assert one.options["ABCD".index(one.answer)] == other.options["ABCD".index(other.answer)]
+
+
+def test_causes_are_the_bodies_without_which_it_does_not_happen() -> None:
+    hits = Event(kind="hits", time=1.0, body="green ball", other="blue box")
+    falls = Event(kind="falls", time=1.2, body="blue box")
+    bodies = [body("red ball", 1.0), body("green ball"), body("blue box"), body("white box"), body("pink box")]
+
+    def without(name: str, *events: Event, unsure: tuple[Event, ...] = ()) -> World:
+        return World(
+            intervention=Intervention(kind="remove", bodies=[name]),
+            events=list(events),
+            unsure=[list(event.key) for event in unsure],
+        )
+
+    worlds = [without("red ball"), without("green ball", falls), without("blue box")]
+    worlds += [without("white box", hits, falls), without("pink box", unsure=(falls,))]
+    scene = Askable(one_scene([hits, falls], bodies, worlds=worlds))
+    assert causes_of(scene, falls.key) == (["red ball"], ["green ball", "white box"])
+
+
+def test_evidence_is_read_as_cast_bench_reads_it() -> None:
+    for facts, question in of_task("evidence"):
+        truth = read_truth(question.evidence)
+        (key,) = (EventKey(*one) for one in question.about)
+        assert {one.name for one in truth} == {question.changed, key.body, *([key.other] if key.kind == "hits" else [])}
+        time = next(event.time for event in facts.events if event.key == key)
+        for one in truth:
+            line = one.timeline()
+            assert line.end - line.start >= 1
+            assert len(line.boxes) >= 2
+            if one.name != question.changed:
+                assert line.start <= time <= line.end + 1
+            for second, box in line.boxes.items():
+                seen = [sight.box for sight in facts.sights if sight.body == one.name and sight.time == second]
+                assert [list(box)] == seen
+
+
+def test_evidence_lies_around_the_last_act_of_the_cause_and_around_the_effect() -> None:
+    events = [
+        Event(kind="hits", time=0.4, body="red ball", other="green ball"),
+        Event(kind="hits", time=2.6, body="green ball", other="blue box"),
+        Event(kind="falls", time=2.9, body="blue box"),
+    ]
+    names = ("red ball", "green ball", "blue box")
+    sights = [
+        Sight(body=name, time=step / 4, box=[step, 0.0, step + 9, 9.0], visible=1.0)
+        for step in range(16)
+        for name in names
+    ]
+    facts = one_scene(events, [body(name) for name in names], sights=sights)
+    found = instances_of(facts, "red ball", EventKey("falls", "blue box"))
+    assert found == [
+        Instance("red ball", "cause", 0, 1, {0: [0.0, 0.0, 9.0, 9.0], 1: [4.0, 0.0, 13.0, 9.0]}),
+        Instance("blue box", "effect", 2, 3, {2: [8.0, 0.0, 17.0, 9.0], 3: [12.0, 0.0, 21.0, 9.0]}),
+    ]
+    (first, _) = json.loads(as_released(found))
+    assert (first["evidence_start_time"], first["evidence_end_time"]) == ("00:00", "00:01")
+    hidden = [sight for sight in sights if sight.body != "red ball" or sight.time < 1]
+    assert instances_of(facts.model_copy(update={"sights": hidden}), "red ball", EventKey("falls", "blue box")) == []

@@ -1,0 +1,147 @@
+"""Counterfactual questions, answered again from the other worlds, and the reader of what was seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from made_facts import body, made_set, one_scene
+
+from lmms_eval_tasks.api.answers import NO, YES
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, World
+from lmms_eval_tasks.worlds.questions.askable import Askable
+from lmms_eval_tasks.worlds.questions.counterfactual import suppositions
+from lmms_eval_tasks.worlds.questions.seen_graph import answer_of_seen_graph, reaches
+
+SCENES = 60
+CHAIN = [
+    Event(kind="hits", time=0.5, body="red ball", other="green ball"),
+    Event(kind="starts", time=0.51, body="green ball"),
+    Event(kind="hits", time=1.0, body="green ball", other="blue box"),
+    Event(kind="falls", time=1.2, body="blue box"),
+    Event(kind="hits", time=2.0, body="white ball", other="blue box"),
+]
+NAMES = ("red ball", "green ball", "blue box", "white ball")
+
+
+def counterfactual():
+    facts, questions = made_set(SCENES)
+    known = {one.scene.id: one for one in facts}
+    return [(known[one.scene], one) for one in questions if one.task == "counterfactual"]
+
+
+@pytest.mark.slow
+def test_the_answer_is_what_the_other_world_says() -> None:
+    asked = counterfactual()
+    assert {one.intervention for _, one in asked} == {"remove", "freeze", "delay"}
+    for facts, question in asked:
+        key = EventKey(*question.outcome)
+        says = facts.world(question.intervention, question.changed).says(key)
+        assert question.answer == {True: YES, False: NO}[says]
+        assert question.changed not in (key.body, key.other)
+        assert question.options == []
+        for name in (question.changed, key.body, *([key.other] if key.other else [])):
+            assert f"the {name}" in question.question.replace("The ", "the ")
+
+
+@pytest.mark.slow
+def test_levels_are_by_what_touches_in_the_clip() -> None:
+    for facts, question in counterfactual():
+        key = EventKey(*question.outcome)
+        assert facts.says(key) is not None
+        touched = any(
+            event.kind == "hits"
+            and question.changed in (event.body, event.other)
+            and {event.body, event.other} & {key.body, key.other}
+            for event in facts.events
+        )
+        expected = "absent" if not facts.says(key) else "direct" if touched else "chain"
+        assert question.level == expected
+        assert ("still" in question.question.split()) >= (question.level != "absent")
+
+
+@pytest.mark.slow
+def test_yes_is_as_frequent_as_no_by_level_kind_wording_and_scene() -> None:
+    sums: Counter[tuple[object, ...]] = Counter()
+    for _, question in counterfactual():
+        sign = 1 if question.answer == YES else -1
+        sums[question.level, question.intervention, question.kind, question.wording] += sign
+        sums[question.scene, question.level, question.kind] += sign
+    assert set(sums.values()) == {0}
+    assert {key[0] for key in sums} >= {"direct", "chain", "absent"}
+
+
+@pytest.mark.slow
+def test_no_colour_or_shape_goes_with_an_answer() -> None:
+    sums: Counter[tuple[str, ...]] = Counter()
+    for facts, question in counterfactual():
+        sign = 1 if question.answer == YES else -1
+        for part, name in (("changed", question.changed), ("outcome", question.outcome[1])):
+            found = facts.scene.body(name)
+            sums[question.level, question.intervention, part, found.shape] += sign
+            sums[question.level, question.intervention, part, found.colour] += sign
+    assert max(map(abs, sums.values())) <= 6
+
+
+@pytest.mark.slow
+def test_groups_are_of_one_scene_with_opposite_answers() -> None:
+    groups: dict[str, list] = {}
+    for _, question in counterfactual():
+        groups.setdefault(question.group_id, []).append(question)
+    for members in groups.values():
+        assert sorted(one.answer for one in members) == [NO, YES]
+        assert len({(one.scene, one.level, one.wording) for one in members}) == 1
+
+
+@pytest.mark.slow
+def test_what_the_graph_of_what_was_seen_gets_wrong_is_marked() -> None:
+    asked = counterfactual()
+    for facts, question in asked:
+        key = EventKey(*question.outcome)
+        assert question.seen == answer_of_seen_graph(facts, question.changed, key)
+        assert question.marked == (question.seen != question.answer)
+    assert 0.1 < sum(one.marked for _, one in asked) / len(asked) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("changed", "key", "answer"),
+    [
+        ("red ball", EventKey("falls", "blue box"), NO),
+        ("green ball", EventKey("falls", "blue box"), NO),
+        ("white ball", EventKey("falls", "blue box"), YES),
+        ("blue box", EventKey("starts", "green ball"), YES),
+        ("red ball", EventKey("hits", "blue box", "green ball"), NO),
+        ("white ball", EventKey("falls", "green ball"), NO),
+    ],
+)
+def test_the_graph_of_what_was_seen_follows_hits_in_the_order_of_time(changed: str, key: EventKey, answer: str) -> None:
+    assert answer_of_seen_graph(one_scene(CHAIN, [body(name) for name in NAMES]), changed, key) == answer
+
+
+def test_a_hit_that_sets_nothing_off_is_no_link() -> None:
+    events = [event for event in CHAIN if event.kind != "starts"]
+    facts = one_scene(events, [body(name) for name in NAMES])
+    assert not reaches(facts, "red ball", EventKey("falls", "blue box"))
+    assert reaches(facts, "green ball", EventKey("falls", "blue box"))
+
+
+def test_later_links_lead_to_nothing_earlier() -> None:
+    events = [event.model_copy(update={"time": 1.1}) if event.time < 0.52 else event for event in CHAIN]
+    assert not reaches(one_scene(events, [body(name) for name in NAMES]), "red ball", EventKey("falls", "blue box"))
+
+
+def test_nothing_unsure_is_supposed() -> None:
+    falls = EventKey("falls", "blue box")
+    world = World(intervention=Intervention(kind="remove", bodies=["red ball"]), events=[], unsure=[list(falls)])
+    facts = one_scene(CHAIN, [body(name) for name in NAMES], worlds=[world])
+    asked = {one.key for one in suppositions(Askable(facts))}
+    assert EventKey("starts", "green ball") in asked
+    assert falls not in asked
+    unsure_here = facts.model_copy(update={"unsure": [["starts", "green ball", ""]]})
+    assert EventKey("starts", "green ball") not in {one.key for one in suppositions(Askable(unsure_here))}
+
+
+def test_an_event_of_the_changed_body_is_not_asked_about() -> None:
+    world = World(intervention=Intervention(kind="freeze", bodies=["green ball"]), events=CHAIN[:1])
+    facts = one_scene(CHAIN, [body(name) for name in NAMES], worlds=[world])
+    assert all("green ball" not in (one.key.body, one.key.other) for one in suppositions(Askable(facts)))

@@ -1,0 +1,94 @@
+"""Questions about what is seen, answered again from the events."""
+
+from __future__ import annotations
+
+import pytest
+from made_facts import body, made_set, one_scene
+from read_wording import read_body, read_event
+
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
+from lmms_eval_tasks.worlds.questions.askable import Askable
+
+pytestmark = pytest.mark.slow
+SCENES = 60
+
+
+def perception(*kinds: str):
+    facts, questions = made_set(SCENES)
+    known = {one.scene.id: one for one in facts}
+    found = [one for one in questions if one.task == "perception" and one.kind.split()[0] in kinds]
+    assert found
+    return [(known[one.scene], one) for one in found]
+
+
+def test_one_option_alone_happens() -> None:
+    for facts, question in perception("what"):
+        says = [facts.says(read_event(option)[0]) for option in question.options]
+        wanted = question.kind == "what"
+        assert [one is wanted for one in says] == [place == "ABCD".index(question.answer) for place in range(len(says))]
+        assert None not in says
+
+
+def test_the_right_event_is_first_or_last_by_some_time() -> None:
+    for facts, question in perception("first", "last"):
+        times = [
+            next(event.time for event in facts.events if event.key == read_event(option)[0])
+            for option in question.options
+        ]
+        right = times.pop("ABCD".index(question.answer))
+        if question.kind == "first":
+            assert right <= min(times) - 0.4 + 1e-9
+        else:
+            assert right >= max(times) + 0.4 - 1e-9
+
+
+def test_it_happens_to_one_body_alone() -> None:
+    for facts, question in perception("who"):
+        ((kind, one, other),) = question.about
+        bodies = [read_body(option) for option in question.options]
+        rest = next((part for part in (one, other) if part not in bodies), "") if kind == "hits" else other
+        if kind == "hits":
+            assert rest in question.question or rest in question.question.lower()
+        keys = [
+            EventKey("hits", *sorted((name, rest))) if kind == "hits" else EventKey(kind, name, other)
+            for name in bodies
+        ]
+        assert [facts.says(key) for key in keys] == [
+            place == "ABCD".index(question.answer) for place in range(len(keys))
+        ]
+
+
+def test_scenes_with_questions_of_cause_have_a_control_about_the_same_events() -> None:
+    _, questions = made_set(SCENES)
+    seen = {(one.scene, tuple(key)) for one in questions if one.task == "perception" for key in one.about}
+    caused = {one.scene: [] for one in questions if one.task in ("paired", "minimal", "counterfactual", "evidence")}
+    for one in questions:
+        if one.scene in caused and one.task != "perception":
+            caused[one.scene] += [(one.scene, tuple(key)) for key in one.about]
+    assert caused
+    assert all(seen.intersection(about) for about in caused.values())
+
+
+def test_what_the_bodies_cannot_do_is_no_wrong_option() -> None:
+    bodies = [body("red ball", 1.0), body("blue box"), body("white wall", moves="not at all")]
+    scene = Askable(one_scene([Event(kind="hits", time=1.0, body="red ball", other="blue box")], bodies))
+    assert scene.absent() == [
+        EventKey("hits", "red ball", "white wall"),
+        EventKey("hits", "blue box", "white wall"),
+        EventKey("stops", "red ball"),
+        EventKey("falls", "red ball"),
+        EventKey("starts", "blue box"),
+        EventKey("falls", "blue box"),
+    ]
+
+
+def test_nothing_unsure_and_no_scenery_is_asked_about() -> None:
+    bodies = [body("red ball", 1.0), body("blue box"), body("grey wall", scenery=True, moves="not at all")]
+    events = [
+        Event(kind="hits", time=0.5, body="red ball", other="grey wall"),
+        Event(kind="hits", time=1.0, body="red ball", other="blue box"),
+        Event(kind="falls", time=1.5, body="blue box"),
+    ]
+    scene = Askable(one_scene(events, bodies, unsure=[["falls", "blue box", ""], ["starts", "blue box", ""]]))
+    assert [event.key for event in scene.happened()] == [EventKey("hits", "blue box", "red ball")]
+    assert scene.absent() == [EventKey("stops", "red ball"), EventKey("falls", "red ball")]
