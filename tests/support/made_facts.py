@@ -64,13 +64,14 @@ def made_scene(rng: np.random.Generator, place: int) -> Facts:
         for name in scene.actors
         if kind != "delay" or any(scene.body(name).velocity)
     ]
+    sights = _sights(scene, rng)
     return Facts(
         scene=scene,
-        events=events,
+        events=sorted([*events, *_views(sights)], key=lambda one: one.time),
         unsure=[list(events[-1].key)] if events and rng.random() < 0.1 else [],
         worlds=worlds,
         twin=_twin(scene, events, rng),
-        sights=_sights(scene, rng),
+        sights=sights,
         violations=[
             Violation(principle=principle, body=scene.actors[int(rng.integers(len(scene.actors)))], time=1.0)
             for principle in ("permanence", "continuity", "gravity")
@@ -162,13 +163,29 @@ def _twin(scene: Scene, events: list[Event], rng: np.random.Generator) -> Twin |
 
 
 def _sights(scene: Scene, rng: np.random.Generator) -> list[Sight]:
+    """Most bodies are always seen, some are half hidden, and some are out of sight for a second."""
     sights = []
+    least = {name: float(rng.choice([0.6, 0.6, 0.6, 0.3])) for name in scene.actors}
+    away = {name: int(rng.integers(4, 12)) if rng.random() < 0.25 else -9 for name in scene.actors}
     for step in range(16):
         for place, name in enumerate(scene.actors):
-            visible = float(rng.uniform(0.4, 1.0))
+            if away[name] <= step < away[name] + 4:
+                continue
+            visible = float(rng.uniform(least[name], 1.0))
             left = 20.0 + 30.0 * place + step
             sights.append(Sight(body=name, time=step / 4, box=[left, 90.0, left + 25.0, 130.0], visible=visible))
     return sights
+
+
+def _views(sights: list[Sight]) -> list[Event]:
+    found = []
+    for name in sorted({sight.body for sight in sights}):
+        seen = {sight.time for sight in sights if sight.body == name}
+        for step in range(1, 16):
+            before, now = (step - 1) / 4 in seen, step / 4 in seen
+            if before != now:
+                found.append(Event(kind="leaves view" if before else "comes into view", time=step / 4, body=name))
+    return found
 
 
 @cache

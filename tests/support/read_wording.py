@@ -13,6 +13,8 @@ PATTERNS = {
     "stops": re.compile(rf"{NAME} comes to rest\.?"),
     "falls": re.compile(rf"{NAME} falls\.?"),
     "enters": re.compile(rf"{NAME} ends up in {NAME}\.?"),
+    "leaves view": re.compile(rf"{NAME} goes out of sight\.?"),
+    "comes into view": re.compile(rf"{NAME} comes into sight\.?"),
 }
 DENIED = {
     "hits": re.compile(rf"{NAME} and {NAME} do not hit each other\.?"),

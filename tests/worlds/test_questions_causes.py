@@ -94,8 +94,8 @@ def test_evidence_is_read_as_cast_bench_reads_it() -> None:
             if one.name != question.changed:
                 assert line.start <= time <= line.end + 1
             for second, box in line.boxes.items():
-                seen = [sight.box for sight in facts.sights if sight.body == one.name and sight.time == second]
-                assert [list(box)] == seen
+                seen = [sight.box for sight in facts.sights if sight.body == one.name and int(sight.time) == second]
+                assert list(box) == seen[0]
 
 
 def test_evidence_lies_around_the_last_act_of_the_cause_and_around_the_effect() -> None:

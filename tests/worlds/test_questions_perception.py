@@ -6,8 +6,8 @@ import pytest
 from made_facts import body, made_set, one_scene
 from read_wording import read_body, read_event
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
-from lmms_eval_tasks.worlds.questions.askable import Askable
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Sight
+from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable
 
 pytestmark = pytest.mark.slow
 SCENES = 60
@@ -80,6 +80,20 @@ def test_what_the_bodies_cannot_do_is_no_wrong_option() -> None:
         EventKey("starts", "blue box"),
         EventKey("falls", "blue box"),
     ]
+
+
+def test_only_what_is_clearly_seen_all_the_time_is_never_out_of_sight() -> None:
+    bodies = [body("red ball"), body("blue box"), body("pink box")]
+    sights = [
+        Sight(body=name, time=time, box=[0.0, 0.0, 9.0, 9.0], visible=0.4 if name == "blue box" else 0.9)
+        for time in (0.0, 0.25)
+        for name in ("red ball", "blue box", *(["pink box"] if time else []))
+    ]
+    assert Askable(one_scene([], bodies, sights=sights)).absent(VIEWED) == [
+        EventKey("leaves view", "red ball"),
+        EventKey("comes into view", "red ball"),
+    ]
+    assert Askable(one_scene([], bodies)).absent(VIEWED) == []
 
 
 def test_nothing_unsure_and_no_scenery_is_asked_about() -> None:

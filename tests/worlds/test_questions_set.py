@@ -71,7 +71,7 @@ def test_letters_are_balanced() -> None:
         letters[one.task, len(one.options)][one.answer] += 1
     for (_, options), counts in letters.items():
         assert len(counts) == (options or 2)
-        assert max(counts.values()) - min(counts.values()) <= 2
+        assert max(counts.values()) - min(counts.values()) <= 4
 
 
 def test_no_rule_of_bias_is_above_chance() -> None:
@@ -138,5 +138,6 @@ def test_distractors_and_occlusion_are_strata() -> None:
         scene = known[one.scene].scene
         assert (one.depth, one.distractors, one.bodies) == (scene.depth, scene.distractors, len(scene.actors))
         hidden = any(sight.visible < 0.5 for sight in known[one.scene].sights)
+        hidden = hidden or any(event.kind == "leaves view" for event in known[one.scene].events)
         assert one.occlusion == ("some" if hidden else "none")
     assert Askable(facts[0]).actors == facts[0].scene.actors

@@ -21,6 +21,8 @@ ENTERS = EventKey("enters", "red ball", "white tray")
         (wording.why(HITS), "did the blue box and the red ball hit each other"),
         (wording.would_have(HITS, still=True), "would the blue box and the red ball still have hit each other"),
         (wording.happens(FALLS), "the blue box falls"),
+        (wording.had_not(FALLS), "had the blue box not fallen"),
+        (wording.had_not(HITS), "had the blue box and the red ball not hit each other"),
         (wording.happens_not(FALLS), "the blue box does not fall"),
         (wording.happened(FALLS), "the blue box fell"),
         (wording.would_have(FALLS), "would the blue box have fallen"),
@@ -52,6 +54,11 @@ def test_every_wording_of_a_supposition_is_another_question(made: Supposition) -
     assert texts[10] == (
         "Think of how things would have gone without the red ball. Would the blue box still have fallen?"
     )
+
+
+def test_a_delay_is_as_long_as_the_engine_makes_it() -> None:
+    held = pytest.importorskip("lmms_eval_tasks.worlds.engine.interventions").HELD
+    assert f"{held:g} seconds" == wording.DELAY
 
 
 @pytest.fixture

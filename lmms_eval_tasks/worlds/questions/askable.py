@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
@@ -10,7 +11,13 @@ from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind, Fact
 PHYSICAL: tuple[EventKind, ...] = ("hits", "starts", "falls", "enters")
 """Kinds of which one can ask whether they would have happened. A body that never moved would not "come to rest"."""
 PLAIN: tuple[EventKind, ...] = (*PHYSICAL, "stops")
-"""Kinds of which one can ask whether they happen."""
+"""Kinds of which one can ask whether they happen, without pictures."""
+VIEWED: tuple[EventKind, ...] = ("leaves view", "comes into view")
+"""Kinds that are known of the clip alone, and of no other world."""
+SHOWN: tuple[EventKind, ...] = (*PLAIN, *VIEWED)
+"""Kinds of which one can ask whether the clip shows them."""
+CLEAR = 0.5
+"""Share of a body that is always seen, from which it is sure that it is never out of sight."""
 
 
 class Sayings:
@@ -83,7 +90,7 @@ class Askable:
     def _find_happened(self) -> list[Event]:
         found: dict[EventKey, Event] = {}
         for event in sorted(self.facts.events, key=lambda one: (one.time, one.key)):
-            if event.kind in PLAIN and self.says(event.key) and self.may_be_named(event.key):
+            if self.says(event.key) and self.may_be_named(event.key):
                 found.setdefault(event.key, event)
         return list(found.values())
 
@@ -105,4 +112,10 @@ class Askable:
             if body.moves == "freely":
                 keys.append(EventKey("falls", body.name))
                 keys += [EventKey("enters", body.name, tray) for tray in trays if tray != body.name]
-        return keys
+        return [*keys, *(EventKey(kind, name) for name in self._clear() for kind in VIEWED)]
+
+    def _clear(self) -> list[str]:
+        """The bodies that are never nearly out of sight; none where nothing is known of what is seen."""
+        times = len({sight.time for sight in self.facts.sights})
+        clear = Counter(sight.body for sight in self.facts.sights if sight.visible >= CLEAR)
+        return [name for name in self.actors if times and clear[name] == times]

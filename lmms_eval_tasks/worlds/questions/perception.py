@@ -8,7 +8,7 @@ import numpy as np
 
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind
 from lmms_eval_tasks.worlds.questions import wording
-from lmms_eval_tasks.worlds.questions.askable import PLAIN, Askable
+from lmms_eval_tasks.worlds.questions.askable import SHOWN, VIEWED, Askable
 from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
 from lmms_eval_tasks.worlds.questions.sketch import Sketch
 from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
@@ -71,6 +71,16 @@ WHO = {
         "Which one is in {other} at the end, and was not there before?",
         "One of these comes to lie in {other}. Which one?",
     ),
+    "leaves view": (
+        "Which of these goes out of sight?",
+        "Which one is wholly hidden at some time, or leaves the picture?",
+        "One of these cannot be seen any more at some time. Which one?",
+    ),
+    "comes into view": (
+        "Which of these comes into sight during the clip?",
+        "Which one is out of sight at some time, and is seen later?",
+        "One of these appears after it could not be seen. Which one?",
+    ),
 }
 
 
@@ -105,7 +115,7 @@ def _what(
     scene: Askable, rng: np.random.Generator, key: EventKey | None = None, wrong: EventKey | None = None
 ) -> Sketch | None:
     """One event that happens among some that do not."""
-    yes, no = [event.key for event in scene.happened()], scene.absent()
+    yes, no = [event.key for event in scene.happened(SHOWN)], scene.absent(SHOWN)
     if key is None and yes:
         key = pick(rng, yes)
     if key not in yes or (wrong is not None and wrong not in no):
@@ -119,7 +129,7 @@ def _what(
 
 def _what_not(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
     """One event that does not happen among some that do."""
-    yes, no = [event.key for event in scene.happened()], scene.absent()
+    yes, no = [event.key for event in scene.happened(SHOWN)], scene.absent(SHOWN)
     if key is None and no:
         key = pick(rng, no)
     if key not in no or len(yes) < 2:
@@ -129,12 +139,12 @@ def _what_not(scene: Askable, rng: np.random.Generator, key: EventKey | None = N
 
 def _order(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
     """The first or the last of events that all happen, each some time from the others."""
-    events = scene.happened()
+    events = scene.happened(SHOWN)
     kind = pick(rng, ("first", "last"))
     start = [event for event in events if event.key == key] if key else []
     chosen: list[Event] = list(start)
     most = int(rng.integers(2, MOST_OPTIONS + 1))
-    only = pick(rng, PLAIN) if rng.random() < 0.5 else None
+    only = pick(rng, SHOWN) if rng.random() < 0.5 else None
     for event in sample(rng, events, len(events)):
         if only is not None and event.kind != only and not key:
             continue
@@ -148,7 +158,7 @@ def _order(scene: Askable, rng: np.random.Generator, key: EventKey | None = None
 
 def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) -> Sketch | None:
     """The body to which something happens among some to which it does not."""
-    events = [event.key for event in scene.happened()]
+    events = [event.key for event in scene.happened(SHOWN)]
     if key is None and events:
         # By kind first: hits are many, and entries few.
         kind = pick(rng, sorted({event.kind for event in events}))
@@ -157,7 +167,7 @@ def _who(scene: Askable, rng: np.random.Generator, key: EventKey | None = None) 
         return None
     body, other = sample(rng, (key.body, key.other), 2) if key.kind == "hits" else (key.body, key.other)
     others = [
-        one for one in scene.actors if one not in (body, other) and scene.says(_key(key.kind, one, other)) is False
+        one for one in scene.actors if one not in (body, other) and _is_sure_not(scene, _key(key.kind, one, other))
     ]
     if len(others) < 2:
         return None
@@ -202,6 +212,10 @@ def _near(rng: np.random.Generator, pool: list[EventKey], key: EventKey, number:
 def _key(kind: EventKind, body: str, other: str) -> EventKey:
     """The key of an event, whichever of two bodies that hit each other is named first."""
     return EventKey(kind, *sorted((body, other))) if kind == "hits" else EventKey(kind, body, other)
+
+
+def _is_sure_not(scene: Askable, key: EventKey) -> bool:
+    return key in scene.absent(VIEWED) if key.kind in VIEWED else scene.says(key) is False
 
 
 def _option(body: str) -> str:

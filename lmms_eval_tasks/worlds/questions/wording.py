@@ -40,15 +40,15 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "if someone had held {body} still from the beginning to the end",
     ),
     "delay": (
-        "had {body} been held for {delay} and only then let go",
+        "had {body} been held for the first {delay} and only then let go",
         "if {body} had set off {delay} later",
         "with {body} kept in its first place for {delay} at the start",
         "if someone had let go of {body} only after {delay}",
     ),
 }
 """How a change is put, several ways each; the same number for all kinds."""
-DELAY = "half a second"
-"""How long a delay is, in words."""
+DELAY = "0.6 seconds"
+"""How long a delayed body is held, as in `engine.interventions`, which needs the physics engine."""
 
 
 def name(body: str) -> str:
@@ -93,11 +93,6 @@ def why(key: EventKey) -> str:
 def would_have(key: EventKey, still: bool = False) -> str:
     """As a question about another world: "would the blue box still have fallen"."""
     return f"would {subject(key)}{' still' if still else ''} have {_form(key, 3)}"
-
-
-def would_not_have(key: EventKey) -> str:
-    """Denied of another world: "the blue box would not have fallen"."""
-    return f"{subject(key)} would not have {_form(key, 3)}"
 
 
 def had_not(key: EventKey) -> str:
