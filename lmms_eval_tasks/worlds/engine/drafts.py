@@ -8,15 +8,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
+from lmms_eval_tasks.api import GroupedIssues, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Violation, World
+from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
 from lmms_eval_tasks.worlds.engine.settling import Settled, SettledTwin, settle
 from lmms_eval_tasks.worlds.engine.twins import changed_field, twin_scene
-from lmms_eval_tasks.worlds.engine.violations import suitable_violations
+from lmms_eval_tasks.worlds.engine.violations import choose_violations, suitable_violations
 
 Keys = list[list[str]]
 
@@ -146,33 +148,41 @@ def _as_json(draft: SceneDraft) -> dict[str, Any]:
     return draft.model_dump(mode="json", exclude_defaults=True)
 
 
-def read_drafts(path: Path) -> list[SceneDraft]:
+def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:
     """The drafts of a file. A line may be only a scene: then its nearly equal scenes are run here, for some seconds.
+
+    Args:
+        path: The file.
+        progress: Called with how many of such scenes are done.
+        processes: How many work at once, as many as there are cores if None.
 
     Raises:
         OSError: the file cannot be read.
         InputError: lines are wrong; all of them are named.
     """
     issues = GroupedIssues()
-    lines = list(read_rows(path, SceneDraft, issues))
+    drafts: list[SceneDraft] = []
     places: dict[str, str] = {}
-    for place, draft in lines:
-        first = places.setdefault(draft.scene.id, place)
-        if first != place:
-            issues.add(
-                "id", "Expected an id of its own for each scene, but got", f"{draft.scene.id} ({first}, {place})"
-            )
-    drafts = [_completed(draft, place, issues) for place, draft in lines]
-    issues.raise_if_any(f"{path} cannot be used", "no scene was run")
-    return [draft for draft in drafts if draft is not None]
+    for place, draft in read_rows(path, SceneDraft, issues):
+        drafts.append(draft)
+        for name in (draft.scene.id, f"{draft.scene.id}_twin"):
+            first = places.setdefault(name, place)
+            if first != place:
+                issues.add(
+                    "id", "Expected an id that no other scene or twin has, but got", f"{name} ({first}, {place})"
+                )
+        for problem in problems_of(draft.scene):
+            issues.add("scene", "Expected one that can be run, but", f"{problem} ({place})")
+    issues.raise_if_any(f"{path} cannot be used")
+    own = [draft.scene for draft in drafts if draft.unsure is None]
+    made: dict[str, SceneDraft] = {}
+    with Workers(processes if own else 1) as workers:
+        for scene, draft in zip(own, workers.map(_settled, own), strict=True):
+            made[scene.id] = draft
+            progress("scenes of one's own", len(made), len(own))
+    return [made.get(draft.scene.id, draft) for draft in drafts]
 
 
-def _completed(draft: SceneDraft, place: str, issues: GroupedIssues) -> SceneDraft | None:
-    if draft.unsure is not None:
-        return draft
-    try:
-        settled = settle(draft.scene)
-    except (ValueError, ValidationError) as error:
-        issues.add("scene", "Expected a scene that MuJoCo can run, but got", f"{error} ({place})")
-        return None
-    return draft_of(draft.scene, settled, suitable_violations(draft.scene, settled.rollout)[:2])
+def _settled(scene: Scene) -> SceneDraft:
+    settled = settle(scene)
+    return draft_of(scene, settled, choose_violations([suitable_violations(scene, settled.rollout)])[0])

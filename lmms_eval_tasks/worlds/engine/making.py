@@ -17,11 +17,12 @@ from lmms_eval_tasks.worlds.engine.interventions import intervene
 from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
 from lmms_eval_tasks.worlds.engine.settling import SettledTwin, begin, finish, why_not, why_not_begin
 from lmms_eval_tasks.worlds.engine.twins import make_twin, twin_scene
 from lmms_eval_tasks.worlds.engine.violations import choose_violations, suitable_violations
 
-REFUSED = "the engine refuses it"
+REFUSED = "it cannot be run"
 MOST_DRAWN = 40
 """How many scenes are drawn for one that is kept, at most."""
 
@@ -176,9 +177,11 @@ def _try(asked: tuple[str, int, int]) -> _Tried:
     """Draw a scene and see whether it can be used."""
     try:
         scene = draw_scene(*asked)
-        settled = begin(scene)
     except ValueError:
         return _Tried(None, [], REFUSED)
+    if problems_of(scene):
+        return _Tried(None, [], REFUSED)
+    settled = begin(scene)
     why = why_not_begin(settled)
     if why:
         return _Tried(None, [], why)

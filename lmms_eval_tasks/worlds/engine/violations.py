@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
+from lmms_eval_tasks.worlds.engine.broken import broken_poses
 from lmms_eval_tasks.worlds.engine.facts import Event, Violation
 from lmms_eval_tasks.worlds.engine.mechanics import build_model
 from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout
@@ -20,12 +21,20 @@ if TYPE_CHECKING:
 
 MOVES = 0.35
 """Metres per second from which a body is seen to move."""
+RESTS = 0.02
+"""Metres per second below which a body is seen to rest."""
 DROPS = 0.8
 """Metres per second downward from which a body is seen to fall."""
 CALM = 0.25
 """Seconds before and after a moment without a contact that could explain it."""
 BEFORE, AFTER = 5, 8
 """For how many frames before and after the moment the body must be in sight."""
+TRIED = 4
+"""How many violations of a principle are tried, until one shows."""
+APART = 0.15
+"""Metres by which the body must come to be elsewhere than where nothing is broken."""
+FRAMES = (8, 30)
+"""Between which frames a body at rest breaks a principle."""
 _WIDE = 0.9
 """The share of the picture's half width and half height within which a body is in sight."""
 
@@ -33,7 +42,7 @@ _WIDE = 0.9
 def suitable_violations(scene: Scene, rollout: Rollout) -> list[Violation]:
     """One violation for each principle that the scene can break, in an order that is drawn from its seed.
 
-    The body is in sight before and after the moment, and moves then.
+    The body is in sight before and after the moment, and is then seen to be elsewhere than it should be.
     """
     seen = _sight(scene, rollout)
     random = numbers("violations", scene.id, scene.seed)
@@ -41,10 +50,27 @@ def suitable_violations(scene: Scene, rollout: Rollout) -> list[Violation]:
     for violation in _candidates(scene, rollout, seen):
         found.setdefault(violation.principle, []).append(violation)
     principles = sorted(found)
-    return [
-        found[principles[index]][int(random.integers(len(found[principles[index]])))]
-        for index in random.permutation(len(principles))
-    ]
+    chosen = (_first_seen(scene, rollout, found[principles[index]], random) for index in random.permutation(len(found)))
+    return [violation for violation in chosen if violation is not None]
+
+
+def _first_seen(
+    scene: Scene, rollout: Rollout, candidates: Sequence[Violation], random: np.random.Generator
+) -> Violation | None:
+    """One of the candidates that shows, drawn from them; None where none of the first few does."""
+    for index in random.permutation(len(candidates))[:TRIED]:
+        violation = candidates[int(index)]
+        try:
+            poses = broken_poses(scene, violation)
+        except ValueError:
+            # There is no room for it to jump to, or to start.
+            continue
+        later = slice(round(violation.time * FPS), None)
+        first = int(build_model(scene).joint(violation.body).qposadr[0])
+        way = poses[later, first : first + 3] - rollout.poses[later, first : first + 3]
+        if float(np.linalg.norm(way, axis=1).max()) > APART:
+            return violation
+    return None
 
 
 def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) -> list[list[Violation]]:
@@ -62,27 +88,28 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
 
 def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Iterator[Violation]:
     for name, places in rollout.places.items():
-        if name not in seen:
+        if name not in seen or scene.body(name).moves != "freely":
             continue
         speeds = np.gradient(places, 1.0 / FPS, axis=0)
         fast = np.linalg.norm(speeds, axis=1)
         touches = [event.time for event in rollout.events if event.kind == "hits" and name in (event.body, event.other)]
-        held = scene.body(name).moves != "freely"
         falling = np.flatnonzero(speeds[:, 2] < -DROPS)
-        if len(falling) and not held:
-            time = _dropping(speeds[:, 2], int(falling[0])) / FPS
-            if _whole(seen[name], round(time * FPS)):
-                yield Violation(principle="gravity", body=name, time=round(time, 3))
+        if len(falling):
+            frame = _dropping(speeds[:, 2], int(falling[0]))
+            if _whole(seen[name], frame):
+                yield Violation(principle="gravity", body=name, time=round(frame / FPS, 3))
         for frame in range(BEFORE, len(places) - AFTER):
             time = round(frame / FPS, 3)
             calm = all(abs(time - touch) > CALM for touch in touches)
-            if not (fast[frame] > MOVES and fast[frame + 1] > MOVES and calm and _whole(seen[name], frame)):
+            moves = fast[frame] > MOVES and fast[frame + 1] > MOVES
+            rests = FRAMES[0] <= frame < FRAMES[1] and not fast[frame - BEFORE : frame + BEFORE].max() > RESTS
+            if not (moves or rests) or not calm or not _whole(seen[name], frame):
                 continue
-            yield Violation(principle="permanence", body=name, time=time)
-            if not held:
+            if abs(speeds[frame, 2]) < 0.1:
+                yield Violation(principle="inertia", body=name, time=time)
+            if moves:
+                yield Violation(principle="permanence", body=name, time=time)
                 yield Violation(principle="continuity", body=name, time=time)
-                if abs(speeds[frame, 2]) < 0.1:
-                    yield Violation(principle="inertia", body=name, time=time)
     for event in rollout.events:
         yield from _passes(scene, event, rollout, seen)
 

@@ -1,0 +1,117 @@
+"""Actual causes, as interventions show them.
+
+A body is a but-for cause of an event if the event does not happen once the body is removed. That misses two cases which
+Halpern and Pearl's definition has (Causes and explanations, part I, British Journal for the Philosophy of Science 56,
+2005, section 3): a cause is that without which the event would not happen *while something else is kept from acting*.
+
+- Overdetermination: two bodies bring the event about together, and either would have been enough. Neither is a but-for
+  cause; with both removed the event does not happen.
+- Preemption: one body brings the event about; without it another, its backup, would have. The first is an actual cause,
+  though no but-for cause: the event would not happen without it while the backup is kept from acting as it does not in
+  the scene. The backup is none, unless it is a but-for cause by setting the first in motion.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lmms_eval_tasks.worlds.engine.facts import EventKey, Facts, World
+from lmms_eval_tasks.worlds.engine.which_worlds import last_to_hit
+
+TOGETHER = 0.1
+"""Seconds between the first touches of two bodies that act together."""
+
+
+class Causes(NamedTuple):
+    """Why an event happens; names are sorted, and never those of the event itself.
+
+    Attributes:
+        but_for: Bodies without which it surely does not happen.
+        together: Pairs of bodies that bring it about together, of which either would have been enough.
+        preempting: Pairs of the body that brings it about and the one that would have, had that not been there.
+        without_part: Bodies without which it surely still happens, and which are in none of the pairs as a cause.
+        unsure: Bodies of which it is not known.
+    """
+
+    but_for: tuple[str, ...]
+    together: tuple[tuple[str, str], ...]
+    preempting: tuple[tuple[str, str], ...]
+    without_part: tuple[str, ...]
+    unsure: tuple[str, ...]
+
+    @property
+    def actual(self) -> tuple[str, ...]:
+        """All actual causes."""
+        return tuple(
+            sorted(
+                {
+                    *self.but_for,
+                    *(name for pair in self.together for name in pair),
+                    *(one for one, _ in self.preempting),
+                }
+            )
+        )
+
+
+def causes_of(facts: Facts, key: EventKey) -> Causes:
+    """The actual causes of an event among the bodies whose removal was run.
+
+    Raises:
+        ValueError: the event does not surely happen in the scene.
+    """
+    if facts.says(key) is not True:
+        raise ValueError(
+            f"Expected something that surely happens in {facts.scene.id}, but got {' '.join(key).strip()}."
+        )
+    worlds = {name: world for world in facts.worlds if (name := _removed(world)) and name not in (key.body, key.other)}
+    says = {name: world.says(key) for name, world in worlds.items()}
+    together, preempting = _pairs(facts, key, worlds)
+    but_for = sorted(name for name, still in says.items() if still is False)
+    acting = {*but_for, *(name for pair in together for name in pair), *(one for one, _ in preempting)}
+    return Causes(
+        but_for=tuple(but_for),
+        together=together,
+        preempting=preempting,
+        without_part=tuple(sorted(name for name, still in says.items() if still and name not in acting)),
+        unsure=tuple(sorted(name for name, still in says.items() if still is None)),
+    )
+
+
+def _removed(world: World) -> str | None:
+    """The one body that a world lacks."""
+    bodies = world.intervention.bodies
+    return bodies[0] if world.intervention.kind == "remove" and len(bodies) == 1 else None
+
+
+def _pairs(
+    facts: Facts, key: EventKey, worlds: dict[str, World]
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Pairs that bring an event about together, and pairs of which one does and the other would have."""
+    together, preempting = set(), set()
+    doer = last_to_hit(facts.events, key)
+    if doer in worlds and worlds[doer].says(key):
+        backup = last_to_hit(worlds[doer].events, key)
+        if backup and backup != doer:
+            preempting.add((doer, backup))
+    for world in facts.worlds:
+        pair = tuple(world.intervention.bodies)
+        if world.intervention.kind != "remove" or len(pair) != 2 or world.says(key) is not False:
+            continue
+        one, other = pair
+        if not all(name in worlds and worlds[name].says(key) for name in pair):
+            continue
+        touches = _touches(facts, key)
+        if one in touches and other in touches and abs(touches[one] - touches[other]) <= TOGETHER:
+            together.add((one, other))
+            preempting -= {(one, other), (other, one)}
+    return tuple(sorted(together)), tuple(sorted(preempting))
+
+
+def _touches(facts: Facts, key: EventKey) -> dict[str, float]:
+    """When each body first touches an event's body, up to the event."""
+    times = [event.time for event in facts.events if event.key == key]
+    return {
+        event.other if event.body == key.body else event.body: event.time
+        for event in facts.events
+        if event.kind == "hits" and key.body in (event.body, event.other) and event.time <= times[0]
+    }
