@@ -72,6 +72,20 @@ def differences(asked: tuple[Scene, Violation, tuple[int, ...]]) -> list[float]:
     return [float(np.abs(one.astype(int) - two).max()) for one, two in zip(possible, impossible, strict=True)]
 
 
+def vanishing(shown: Scene) -> tuple[Any, Any]:
+    """The last picture of a scene whose first body vanishes, and that of a scene that never had it in view."""
+    from lmms_eval_tasks.worlds.engine.broken import broken_poses
+    from lmms_eval_tasks.worlds.engine.pictures import Filmer
+
+    violation = Violation(principle="permanence", body=shown.bodies[0].name, time=0.1)
+    far = ball("blue", [0.0, -30.0, 0.15])
+    empty = shown.model_copy(update={"bodies": [far]})
+    with Filmer(shown) as filmer:
+        seen = filmer.frames(broken_poses(shown, violation)[-1:])[0]
+    with Filmer(empty) as filmer:
+        return seen, filmer.frames(np.array([[0.0, -30.0, 0.15, 1.0, 0.0, 0.0, 0.0]]))[0]
+
+
 def plain_clip(task: tuple[SceneClip, Path]) -> None:
     """Act as if a clip were rendered: grey frames, and a line in the folder's log for each that is made.
 

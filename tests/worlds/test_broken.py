@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_worlds import differences, rolling
+from small_worlds import ball, differences, rolling, scene, vanishing, wall
 
 from lmms_eval_tasks.worlds.engine.facts import Violation
 from lmms_eval_tasks.worlds.engine.renderers import Renderers
+from lmms_eval_tasks.worlds.engine.scene import Hinge
 
 pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
-from lmms_eval_tasks.worlds.engine.broken import GONE, broken_poses
+from lmms_eval_tasks.worlds.engine.broken import GONE, breaks_visibly, broken_poses
 from lmms_eval_tasks.worlds.engine.rollout import FPS, roll_out
 
 SCENE = rolling(seconds=1.0)
@@ -93,6 +94,49 @@ def test_what_stops_stays_and_what_starts_goes_far_enough_to_be_seen() -> None:
     assert np.linalg.norm(before_it_is_hit - started[0]) > 0.15
 
 
+SWINGING = scene(
+    ball("red", [-0.5, 0.0, 0.5]).model_copy(
+        update={"moves": "about its hinge", "hinge": Hinge(point=[0.0, 0.0, 1.2], axis="y")}
+    )
+)
+
+
+def test_what_turns_about_a_hinge_can_vanish_and_nothing_else() -> None:
+    gone = broken_poses(SWINGING, Violation(principle="permanence", body="red ball", time=0.25))
+    assert np.isnan(gone[3:]).all() and np.array_equal(gone[:3], roll_out(SWINGING).poses[:3])
+    with pytest.raises(ValueError, match="that moves freely"):
+        broken_poses(SWINGING, Violation(principle="inertia", body="red ball", time=0.25))
+
+
+@pytest.mark.parametrize("how", VIOLATIONS)
+def test_what_breaks_a_principle_is_known_to_be_visible(how: str) -> None:
+    assert breaks_visibly(SCENE, VIOLATIONS[how], roll_out(SCENE).poses)
+
+
+@pytest.mark.parametrize(
+    "violation",
+    [
+        Violation(principle="gravity", body="white ball", time=0.7),  # it lies on the floor by then
+        Violation(principle="solidity", body="red ball", other="white ball", time=0.1),  # they do not meet
+        Violation(principle="gravity", body="blue ball", time=0.1),  # it is not there
+        Violation(principle="permanence", body="red ball", time=2.0),  # the clip has ended
+    ],
+)
+def test_what_breaks_nothing_is_known_not_to_be_visible(violation: Violation) -> None:
+    assert not breaks_visibly(SCENE, violation, roll_out(SCENE).poses)
+
+
+def test_nothing_jumps_into_another_body_or_out_of_the_picture() -> None:
+    red = ball("red", [0.0, 0.0, 0.15])
+    walls = [wall([x, 0.0, 0.2], [0.3, 0.7, 0.2]).model_copy(update={"name": f"grey wall {x}"}) for x in (-0.6, 0.6)]
+    jumps = Violation(principle="continuity", body="red ball", time=0.1)
+    moved = broken_poses(scene(red, *walls), jumps)[2:, :2] - np.zeros(2)
+    assert np.abs(moved[:, 0]).max() < 0.15 and np.abs(moved[:, 1]).min() > 0.4
+    behind = [wall([0.0, y, 0.4], [1.5, 0.4, 0.4]).model_copy(update={"name": f"wall {y}"}) for y in (-0.56, 0.56)]
+    with pytest.raises(ValueError, match="room for red ball of scene one to jump to"):
+        broken_poses(scene(red, *walls, *behind), jumps)
+
+
 @pytest.mark.parametrize(
     ("violation", "message"),
     [
@@ -112,3 +156,9 @@ def test_every_principle_is_seen_to_be_broken(rendering_process: Renderers) -> N
         assert not answer.refused, (how, answer.refused)
         before, after = answer.result
         assert before == 0.0 and after > 40.0, how
+
+
+def test_what_vanishes_with_its_hinge_is_not_drawn_and_nor_is_its_rod(rendering_process: Renderers) -> None:
+    (vanished,) = rendering_process.each(vanishing, [SWINGING])
+    seen, empty = vanished[1].result
+    assert np.array_equal(seen, empty)

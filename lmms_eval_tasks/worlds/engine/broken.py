@@ -9,8 +9,10 @@ import mujoco
 import numpy as np
 
 from lmms_eval_tasks.worlds.engine.facts import Violation
-from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, joint_address
-from lmms_eval_tasks.worlds.engine.rollout import Change, roll_out
+from lmms_eval_tasks.worlds.engine.looks import SIZE
+from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, build_model, joint_address
+from lmms_eval_tasks.worlds.engine.pictures import camera_at
+from lmms_eval_tasks.worlds.engine.rollout import FPS, Change, roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ ROLLS, SLIDES = 1.6, 2.4
 """Metres per second with which it starts: what slides loses it within half a metre."""
 BEFORE = 5
 """Steps before its time from which a body goes through another: they must not have touched."""
-VIEW = 1.25
-"""Metres from the middle of the scene within which bodies are in the picture."""
+MARGIN = 0.9
+"""The share of the picture's half width and half height within which a body is put."""
 ROOM = 0.08
-"""Metres to the next body, and to the edge of the view, that are enough."""
+"""Metres to the next body that are enough; with less, the way with the most is taken."""
+SEEN, WITHIN = 0.1, 0.6
+"""Metres, or radians, by which a pose must differ within so many seconds for a principle to be seen to be broken."""
 
 
 def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
@@ -39,16 +43,45 @@ def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
     ``solidity``: it and the other one do not touch. ``gravity``: nothing pulls it down, and it falls and turns no
     further. ``inertia``: it is still until something new touches it or, where it rested, it starts.
 
+    What turns about a hinge can only vanish; its poses are not numbers from then on, and it is not drawn.
+
     Raises:
         ValueError: the scene has no such body, it does not move freely, there is no room to jump or to start, or
             there is no other body to go through.
     """
     names = {body.name: body for body in scene.bodies}
-    if violation.body not in names or names[violation.body].moves != "freely":
+    moves = names[violation.body].moves if violation.body in names else "not at all"
+    if moves == "not at all" or (moves == "about its hinge" and violation.principle != "permanence"):
         raise ValueError(f"Expected a body of scene {scene.id} that moves freely, but got {violation.body!r}.")
     if violation.principle == "solidity" and violation.other not in names:
         raise ValueError(f"Expected a body of scene {scene.id} to go through, but got {violation.other!r}.")
-    return roll_out(scene, _CHANGES[violation.principle](scene, violation)).poses
+    poses = roll_out(scene, _CHANGES[violation.principle](scene, violation)).poses
+    if moves == "about its hinge":
+        model = build_model(scene)
+        poses[_due_frame(violation) :, model.jnt_qposadr[model.body(violation.body).jntadr[0]]] = np.nan
+    return poses
+
+
+def breaks_visibly(scene: Scene, violation: Violation, poses: NDArray[np.float64]) -> bool:
+    """Whether a scene can break a principle so that it is seen soon, and not before its time.
+
+    Args:
+        scene: The scene.
+        violation: What it is to break.
+        poses: `qpos` at each frame of the scene as it is.
+    """
+    try:
+        broken = broken_poses(scene, violation)
+    except ValueError:
+        return False
+    due = _due_frame(violation)
+    soon = slice(due, due + round(WITHIN * FPS))
+    model = build_model(scene)
+    # How a body is turned is left out, for a ball's turning is not seen.
+    free = model.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE)
+    seen = [axis for joint, first in enumerate(model.jnt_qposadr) for axis in range(first, first + 1 + 2 * free[joint])]
+    moved = np.nan_to_num(np.abs(broken[soon] - poses[soon])[:, seen], nan=np.inf)
+    return np.array_equal(broken[:due], poses[:due]) and bool(moved.max(initial=0.0) > SEEN)
 
 
 def _permanence(scene: Scene, violation: Violation) -> Change:
@@ -57,9 +90,10 @@ def _permanence(scene: Scene, violation: Violation) -> Change:
             body = model.body(violation.body).id
             for geom in _geoms(model, body):
                 model.geom_contype[geom] = model.geom_conaffinity[geom] = 0
-            place, speed = _address(model, violation.body)
-            data.qpos[place + 2] = GONE
-            data.qvel[speed : speed + 6] = 0.0
+            if model.body_dofnum[body] == 6:
+                place, speed = _address(model, violation.body)
+                data.qpos[place + 2] = GONE
+                data.qvel[speed : speed + 6] = 0.0
 
     return change
 
@@ -143,6 +177,11 @@ _CHANGES = {
 }
 
 
+def _due_frame(violation: Violation) -> int:
+    """The first frame that may differ."""
+    return int(np.ceil(violation.time * FPS - 0.01))
+
+
 def _is_due(data: mujoco.MjData, time: float) -> bool:
     return bool(data.time > time - STEP / 2)
 
@@ -164,11 +203,12 @@ def _touching(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> set[int]
 
 
 def _ways(scene: Scene) -> list[NDArray[np.float64]]:
-    """To the right and to the left of who looks at the scene, then away from them: the first is seen best."""
+    """To the right and to the left of who looks at the scene, then askew, away and towards: the first is seen best."""
     looks = np.array(scene.camera.target) - np.array(scene.camera.place)
     ahead = np.array([looks[0], looks[1], 0.0]) / np.hypot(looks[0], looks[1])
     right = np.array([ahead[1], -ahead[0], 0.0])
-    return [right, -right, ahead]
+    askew = [(side * right + depth * ahead) / np.sqrt(2) for depth in (1, -1) for side in (1, -1)]
+    return [right, -right, *askew, ahead, -ahead]
 
 
 def _free_way(
@@ -176,23 +216,31 @@ def _free_way(
 ) -> NDArray[np.float64] | None:
     """The first way at whose end a body has room enough, else the one with the most; None where none has any."""
     rooms = [_room(scene, model, data, name, way) for way in ways]
-    best = next((place for place, room in enumerate(rooms) if room > ROOM), int(np.argmax(rooms)))
+    best = next((place for place, room in enumerate(rooms) if room >= ROOM), int(np.argmax(rooms)))
     return ways[best] if rooms[best] > 0.0 else None
 
 
 def _room(scene: Scene, model: mujoco.MjModel, data: mujoco.MjData, name: str, way: NDArray[np.float64]) -> float:
-    """Metres between a body, once it is moved, and the next one or the edge of the view; less than 0 beyond them."""
+    """Metres between a body, once it is moved, and the next one, at most `ROOM`; less than 0 out of the picture."""
+    moved = mujoco.MjData(model)
+    place, _ = _address(model, name)
+    moved.qpos[:] = data.qpos
+    moved.qpos[place : place + 3] += way
+    mujoco.mj_kinematics(model, moved)
     body = model.body(name).id
-    there = data.xpos[body] + way
-    reach = _reach(model, body)
-    room = VIEW - float(np.hypot(there[0], there[1]))
-    for other in scene.bodies:
-        if other.name != name:
-            number = model.body(other.name).id
-            room = min(room, float(np.linalg.norm(data.xpos[number] - there)) - reach - _reach(model, number))
-    return room
+    if not _in_picture(scene, model, moved.xpos[body], float(data.time)):
+        return -1.0
+    others = [geom for geom in range(model.ngeom) if model.geom_bodyid[geom] not in (0, body)]
+    room = ROOM
+    for geom in _geoms(model, body):
+        for other in others:
+            room = min(room, mujoco.mj_geomDistance(model, moved, geom, other, ROOM, None))
+    return float(room)
 
 
-def _reach(model: mujoco.MjModel, body: int) -> float:
-    """Metres from a body's middle to its farthest point."""
-    return max(float(np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom]) for geom in _geoms(model, body))
+def _in_picture(scene: Scene, model: mujoco.MjModel, place: NDArray[np.float64], time: float) -> bool:
+    camera, turned = camera_at(scene, time / scene.seconds - 0.5)
+    across, up, back = turned.T @ (place - camera)
+    high = np.tan(np.radians(float(model.cam_fovy[0])) / 2) * MARGIN
+    wide = high * SIZE[0] / SIZE[1]
+    return bool(back < 0.0 and abs(up) < -back * high and abs(across) < -back * wide)

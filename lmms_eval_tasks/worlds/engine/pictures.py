@@ -43,7 +43,10 @@ class Filmer:
         dress(self._model, scene)
         self._data = mujoco.MjData(self._model)
         self._camera = self._model.camera(CAMERA).id
-        self._colours = self._model.geom_rgba.copy()
+        self._colours, self._shown = self._model.geom_rgba.copy(), self._model.geom_rgba.copy()
+        # A rod is a body of its own, below the one that it holds.
+        roots = self._model.body_rootid[self._model.geom_bodyid]
+        self._held = [roots == self._model.body_rootid[body] for body in self._model.jnt_bodyid]
         width, height = SIZE
         self._renderer = mujoco.Renderer(self._model, height, width)
 
@@ -62,6 +65,7 @@ class Filmer:
 
         Args:
             poses: `qpos` at each frame of the whole clip, (frames, nq); the camera travels from the first to the last.
+                A body whose pose is not a number is not drawn.
         """
         frames = []
         for number in range(len(poses)):
@@ -94,8 +98,12 @@ class Filmer:
         return found
 
     def _pose(self, poses: NDArray[np.float64], number: int) -> None:
-        """Put the bodies and the camera where they are at a frame."""
-        self._data.qpos[:] = poses[number]
+        """Put the bodies and the camera where they are at a frame; a body whose pose is no number is not there."""
+        self._data.qpos[:] = np.nan_to_num(poses[number])
+        self._shown[:] = self._colours
+        for joint in np.flatnonzero(np.isnan(poses[number][self._model.jnt_qposadr])):
+            self._shown[self._held[joint], 3] = 0.0
+        self._model.geom_rgba[:] = self._shown
         share = number / (len(poses) - 1) - 0.5 if len(poses) > 1 else 0.0
         place, turned = camera_at(self._scene, share)
         self._model.cam_pos[self._camera] = place
@@ -128,7 +136,7 @@ class Filmer:
         try:
             pixels: NDArray[np.bool_] = self._owners() == body
         finally:
-            self._model.geom_rgba[:] = self._colours
+            self._model.geom_rgba[:] = self._shown
         return pixels
 
 
