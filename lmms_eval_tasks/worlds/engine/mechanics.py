@@ -24,6 +24,8 @@ STIFFNESS = 40_000.0
 SPINNING, ROLLING = 0.004, 0.003
 """Friction against turning on the spot and against rolling, in metres: a ball that rolls at one metre a second comes to
 rest after about two and a half."""
+STIFF_HINGE, FREE_HINGE = 3.0, 0.002
+"""Damping of hinges in newton metres per radian a second: planks turn slowly, so that what they lift stays on them."""
 _CRITICAL = 400.0
 """The damping, per kilogram, with which a contact of that stiffness does not bounce at all."""
 
@@ -52,7 +54,21 @@ def build_model(scene: Scene) -> mujoco.MjModel:
     _add_camera_and_light(spec, scene)
     for body in scene.bodies:
         _add_body(spec, body)
-    return spec.compile()
+    model = spec.compile()
+    _soften_hinged(model, scene)
+    return model
+
+
+def _soften_hinged(model: mujoco.MjModel, scene: Scene) -> None:
+    """Tell MuJoCo how easily the ends of bodies move that turn about their middle.
+
+    It scales the softness of contacts by how easily a body's middle moves. Where that is not at all, contacts would be
+    so hard that its solver fails and throws things about.
+    """
+    for body in scene.bodies:
+        if body.moves == "about its hinge":
+            ease = model.body_invweight0[model.body(body.name).id]
+            ease[0] = max(ease[0], ease[1] * (max(body.size) / 2) ** 2)
 
 
 def start(model: mujoco.MjModel, scene: Scene) -> mujoco.MjData:
@@ -102,7 +118,6 @@ def _add_floor(spec: mujoco.MjSpec, scene: Scene) -> None:
         # Of two friction values MuJoCo takes the larger: the floor has none, so that each body's own decides.
         friction=[0.0, 0.0, 0.0],
         solref=_contact(0.1),
-        condim=6,
     )
 
 
@@ -141,7 +156,7 @@ def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
             type=mujoco.mjtJoint.mjJNT_HINGE,
             pos=to_body @ (np.array(body.hinge.point) - np.array(body.place)),
             axis=to_body @ np.array(about),
-            damping=0.002,
+            damping=STIFF_HINGE if body.shape == "plank" else FREE_HINGE,
         )
     if body.hinge is not None:
         _add_rod(added, body)
@@ -156,7 +171,8 @@ def _add_body(spec: mujoco.MjSpec, body: Body) -> None:
             rgba=[red, green, blue, 1.0],
             friction=[body.friction, SPINNING, ROLLING],
             solref=_contact(body.bounce),
-            condim=6,
+            # Only what rolls needs friction against it: a contact has that of the body with more.
+            condim=6 if body.shape in _GEOMS else 3,
         )
 
 

@@ -1,4 +1,4 @@
-"""Bodies at the top of a ramp: balls roll down, boxes slide if their friction is low; they hit what lies at the foot."""
+"""Bodies on a ramp: balls roll down, boxes slide if their friction is low, and they hit what lies at the foot."""
 
 from __future__ import annotations
 
