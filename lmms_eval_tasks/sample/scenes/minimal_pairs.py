@@ -59,15 +59,15 @@ def side_world(bodies: tuple[Body, ...], walls: tuple[Wall, ...], laws: Laws = S
 
 
 def scene_pair(
-    worlds: tuple[World, World],
+    both: tuple[World, World],
     look: Look,
     skins: dict[str, Skin],
     duration: float,
     mirror: bool = False,
     screens: tuple[Rect, ...] = (),
 ) -> tuple[Scene, Scene]:
-    """Two scenes that share everything but their worlds; both are mirrored, or neither."""
-    one, other = (Scene(world, look, skins, duration, screens) for world in worlds)
+    """Two scenes that share everything but their world; both are mirrored, or neither."""
+    one, other = (Scene(world, look, skins, duration, screens) for world in both)
     return (mirrored(one), mirrored(other)) if mirror else (one, other)
 
 
@@ -101,8 +101,8 @@ def push_left_or_right(rng: random.Random) -> PairDraft:
     size, speed, middle = rng.uniform(5.5, 7.5), rng.uniform(28, 38), rng.uniform(80, 112)
     skins, look = draw_skins(rng, (THING,)), draw_look(rng)
     still = side_world((Body(THING, "ball", size, (middle, FLOOR - size)),), (), SIDE_VIEW_ROUGH)
-    worlds = pushed_by_hand(still, THING, (1.0, 0.0), speed), pushed_by_hand(still, THING, (-1.0, 0.0), speed)
-    scenes = scene_pair(worlds, look, skins, 3.2)
+    both = pushed_by_hand(still, THING, (1.0, 0.0), speed), pushed_by_hand(still, THING, (-1.0, 0.0), speed)
+    scenes = scene_pair(both, look, skins, 3.2)
     question = f"In which direction does the hand push the {scenes[0].called(THING)}?"
     return PairDraft(question, ("From left to right", "From right to left"), scenes)
 
@@ -116,8 +116,8 @@ def fall_or_stay(rng: random.Random) -> PairDraft:
     still = side_world((Body(THING, "ball", size, (start, height - size)),), (shelf,), SIDE_VIEW_ROUGH)
     skins, look, mirror = draw_skins(rng, (THING,)), draw_look(rng), rng.random() < 0.5
     fast, slow = rng.uniform(40, 50), rng.uniform(23, 27)
-    worlds = pushed_by_hand(still, THING, (1.0, 0.0), fast), pushed_by_hand(still, THING, (1.0, 0.0), slow)
-    scenes = scene_pair(worlds, look, skins, 3.4, mirror)
+    both = pushed_by_hand(still, THING, (1.0, 0.0), fast), pushed_by_hand(still, THING, (1.0, 0.0), slow)
+    scenes = scene_pair(both, look, skins, 3.4, mirror)
     falls, stays = (scene.simulate() for scene in scenes)
     require(falls.displacement(THING)[1] >= 30)
     require(abs(stays.displacement(THING)[1]) <= 1 and comes_to_rest(stays, THING))
@@ -142,8 +142,8 @@ def which_goal(rng: random.Random) -> PairDraft:
         goals.append(Body(name, rng.choice(SHAPES), size, at))
     world = World(TOP_VIEW, (thing, *goals), rims())
     skins, look = draw_skins(rng, (THING, GOAL, OTHER_GOAL)), draw_look(rng)
-    worlds = pushed_by_hand(world, THING, ways[0], speeds[0]), pushed_by_hand(world, THING, ways[1], speeds[1])
-    scenes = scene_pair(worlds, look, skins, 3.4)
+    both = pushed_by_hand(world, THING, ways[0], speeds[0]), pushed_by_hand(world, THING, ways[1], speeds[1])
+    scenes = scene_pair(both, look, skins, 3.4)
     for scene, near, far in zip(scenes, (GOAL, OTHER_GOAL), (OTHER_GOAL, GOAL), strict=True):
         trajectory = scene.simulate()
         gaps = gaps_to(scene.world, trajectory, THING, -1)
@@ -165,8 +165,8 @@ def closer_or_farther(rng: random.Random) -> PairDraft:
     world = World(TOP_VIEW, (thing, other), rims())
     skins, look, mirror = draw_skins(rng, (THING, GOAL)), draw_look(rng), rng.random() < 0.5
     speed, arm = rng.uniform(20, 25), (0.0, rng.choice([-1.0, 1.0]))
-    worlds = pushed_by_hand(world, THING, (1.0, 0.0), speed, arm), pushed_by_hand(world, THING, (-1.0, 0.0), speed, arm)
-    scenes = scene_pair(worlds, look, skins, 3.4, mirror)
+    both = pushed_by_hand(world, THING, (1.0, 0.0), speed, arm), pushed_by_hand(world, THING, (-1.0, 0.0), speed, arm)
+    scenes = scene_pair(both, look, skins, 3.4, mirror)
     for scene, sign in zip(scenes, (-1, 1), strict=True):
         trajectory = scene.simulate()
         before, after = (gaps_to(scene.world, trajectory, THING, frame)[GOAL] for frame in (0, -1))
@@ -251,8 +251,8 @@ def which_falls_first(rng: random.Random) -> PairDraft:
         )
         return side_world(bodies, hooks)
 
-    worlds = drop((early, late)), drop((late, early))
-    scenes = scene_pair(worlds, draw_look(rng), draw_skins(rng, (ONE, OTHER)), 3.2)
+    both = drop((early, late)), drop((late, early))
+    scenes = scene_pair(both, draw_look(rng), draw_skins(rng, (ONE, OTHER)), 3.2)
     answers = f"The {scenes[0].called(ONE)}", f"The {scenes[0].called(OTHER)}"
     return PairDraft("Which ball falls first?", answers, scenes)
 

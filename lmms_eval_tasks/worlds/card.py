@@ -1,0 +1,60 @@
+"""The facts of Worlds, whose truth is computed."""
+
+from lmms_eval_tasks.api import Card, SplitFacts
+
+SPLIT = "standard"
+SUBSETS = ("perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal")
+"""What its tasks ask, each a subset of the one split and a kind of task."""
+FAMILIES = (
+    "backup",
+    "chain",
+    "containment",
+    "dominoes",
+    "occlusion",
+    "pendulum",
+    "ramp",
+    "seesaw",
+    "support",
+    "two_causes",
+    "two_chains",
+)
+"""The families of scenes; `engine.families` draws them."""
+DEPTHS = ("0", "1", "2", "3", "4", "5")
+"""How many links the longest chain of causes of a scene has."""
+LEVELS = ("direct", "chain", "absent")
+"""Of counterfactual questions: what the changed body touches itself, what lies further on, and what never happened."""
+PRINCIPLES = ("permanence", "continuity", "solidity", "gravity", "inertia")
+"""Of physics, which impossible clips break."""
+ARROWS = ("strong", "none")
+"""Whether a scene loses much of its energy, so that time has an arrow, or hardly any."""
+ASPECTS = {"perception": ("what", "first", "last", "who"), "paired": ("cause", "would")}
+"""What the questions of a task are about."""
+STRATA = ("family", "depth", "bodies", "distractors", "occlusion")
+"""By which the scores of every task can be broken down."""
+OWN_STRATA = {
+    "perception": ("aspect",),
+    "paired": ("aspect",),
+    "minimal": ("start",),
+    "counterfactual": ("level", "marked"),
+    "evidence": (),
+    "possible": ("principle",),
+    "reversal": ("arrow",),
+}
+"""Those of one task."""
+COLUMNS = tuple(dict.fromkeys((*STRATA, *(name for names in OWN_STRATA.values() for name in names))))
+"""All of these, which are columns of the prepared table."""
+FRAME = (384, 288)
+"""Width and height of every clip in pixels."""
+
+CARD = Card(
+    name="worlds",
+    title="Worlds",
+    paper="",
+    licence="the scenes, clips and questions are made by this package, under its own licence",
+    homepage="",
+    main_metric="single_accuracy",
+    splits={SPLIT: SplitFacts()},
+    strata_columns=("subset", "family"),
+    chance={"verdict_accuracy": 50.0, "balanced_accuracy": 50.0},
+    prepare_command="lmms-eval-tasks prepare worlds",
+)

@@ -1,0 +1,135 @@
+"""The hooks of Worlds' tasks: how a question is asked and its answer graded, as in the benchmark that it is after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.api import (
+    GradedItem,
+    Row,
+    RunningTask,
+    TaskContext,
+    aggregate,
+    choice_grader,
+    doc_to_target,
+    doc_to_text,
+    doc_to_visual,
+    hook,
+    process_docs,
+    read_prompt,
+)
+from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
+from lmms_eval_tasks.api.evidence import (
+    EvidenceQuestion,
+    EvidenceSettings,
+    evidence_settings_reader,
+    grade_evidence,
+    read_truth,
+)
+from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
+from lmms_eval_tasks.worlds.card import CARD, FRAME, OWN_STRATA, STRATA
+
+__all__ = [
+    "aggregate",
+    "counterfactual_process_results",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "evidence_doc_to_text",
+    "evidence_process_results",
+    "possible_process_results",
+    "process_docs",
+    "process_results",
+    "question_doc_to_text",
+]
+
+FIELDS = ("scene", "step")
+COUNTERFACTUAL_PROMPT, POSSIBLE_PROMPT = "worlds_counterfactual", "worlds_possible"
+EVIDENCE_PROMPT = "cast_bench_evidence"
+
+read_counterfactual_settings = prompt_reader(fields=frozenset({"question"}), default=COUNTERFACTUAL_PROMPT)
+read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=POSSIBLE_PROMPT)
+read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, read_prompt)
+
+
+def strata_of(row: Row) -> dict[str, str]:
+    """Names and values by which the scores of a row's task are broken down."""
+    return {name: row[name] for name in (*STRATA, *OWN_STRATA[row["subset"]])}
+
+
+grade_choice = choice_grader(stratum=strata_of, fields=FIELDS)
+grade_verdict = verdict_grader(strata_of, FIELDS)
+grade_plausibility = plausibility_grader(strata_of, FIELDS)
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an option, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_choice)
+
+
+@hook
+def question_doc_to_text(
+    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """The prompt: the question alone."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask)
+
+
+@hook
+def counterfactual_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a verdict, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_verdict)
+
+
+@hook
+def possible_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of whether a clip was taken for possible, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_plausibility)
+
+
+@hook
+def evidence_doc_to_text(
+    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """The prompt: question, options, and the form of the answer."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_for_evidence)
+
+
+@hook
+def evidence_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an option with its evidence, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_grounded)
+
+
+def ask(row: Row, settings: TaskSettings) -> str:
+    """The prompt: the question alone."""
+    assert settings.prompt is not None
+    return settings.prompt.render(question=row["question"])
+
+
+def ask_for_evidence(row: Row, settings: EvidenceSettings) -> str:
+    """The prompt with the options as ``A: text``, as CaST-Bench has them."""
+    options = "\n".join(f"{letter}: {text}" for letter, text in zip(ascii_uppercase, row["options"], strict=False))
+    return settings.prompt.render(question=row["question"], options=options)
+
+
+def grade_grounded(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade an option and its evidence; raises nothing."""
+    settings: EvidenceSettings = context.settings
+    question = EvidenceQuestion(
+        item_id=row["item_id"],
+        group_id=row["group_id"],
+        stratum=strata_of(row),
+        answer=row["answer"],
+        truth=read_truth(row["evidence"]),
+        letters=ascii_uppercase[: len(row["options"])],
+        frame=FRAME,
+        seen=settings.seen(FRAME, context.model),
+        asked=row["asked"],
+    )
+    record = grade_evidence(question, response, settings.hits, settings.convention)
+    own = {name: row[name] for name in FIELDS}
+    return GradedItem(record.with_fields(**own, prompt=settings.signature))

@@ -1,0 +1,163 @@
+"""From drafts of scenes to all that a set is made of: facts, questions and clips, kept where work is interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, read_rows
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds.card import CARD
+from lmms_eval_tasks.worlds.engine.clips import LOOK, SceneClip
+from lmms_eval_tasks.worlds.engine.facts import Facts
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
+
+AT_ONCE = 64
+"""Scenes whose facts are written together: as many as are computed again after an interruption."""
+CLIP_BYTES = 80_000
+"""About what a clip takes."""
+
+
+def require_engine() -> None:
+    """Stop where the physics engine is not installed.
+
+    Raises:
+        InputError: it is not.
+    """
+    if find_spec("mujoco") is None:
+        raise InputError(
+            f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
+            'Remedy: pip install "lmms-eval-tasks[worlds]"; or prepare a set that was made elsewhere, with --source.'
+        )
+
+
+def known_facts(drafts: Sequence[SceneDraft], folder: Path, progress: Progress) -> list[Facts]:
+    """What is known of each scene, with what is seen of it; what a folder has of an earlier call is not done again.
+
+    Args:
+        drafts: The scenes.
+        folder: Keeps what is done, in files by the scenes that they are of.
+        progress: Called for each scene that is run and looked at.
+
+    Raises:
+        InputError: something else happens than where a draft was made, or nothing can be rendered here.
+        OSError: the folder cannot be written.
+    """
+    found = []
+    for start in range(0, len(drafts), AT_ONCE):
+        part = drafts[start : start + AT_ONCE]
+        path = folder / f"facts_{_digest(part)}.jsonl"
+        facts = _read_facts(path, len(part))
+        if facts is None:
+            facts = list(_seen(part, progress))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, as_lines(one.model_dump(mode="json") for one in facts))
+        found += facts
+        progress("scenes that are known", len(found), len(drafts))
+    return found
+
+
+def _seen(drafts: Sequence[SceneDraft], progress: Progress) -> Iterator[Facts]:
+    from lmms_eval_tasks.worlds.engine.filming import see
+    from lmms_eval_tasks.worlds.engine.making import all_facts
+    from lmms_eval_tasks.worlds.engine.pictures import events_of_view
+
+    facts = all_facts(drafts, progress)
+    for one, sights in zip(facts, see([one.scene for one in facts], progress), strict=True):
+        events = sorted([*one.events, *events_of_view(sights)], key=lambda event: event.time)
+        yield one.model_copy(update={"sights": sights, "events": events})
+
+
+def _read_facts(path: Path, number: int) -> list[Facts] | None:
+    """The facts of a file; None where it is not there, or of another version."""
+    if not path.is_file():
+        return None
+    issues = GroupedIssues()
+    facts = [one for _, one in read_rows(path, Facts, issues)]
+    return facts if not issues and len(facts) == number else None
+
+
+def _digest(drafts: Sequence[SceneDraft]) -> str:
+    content = as_lines([{"look": LOOK}, *(draft.model_dump(mode="json") for draft in drafts)])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def clips_of(facts: Sequence[Facts]) -> dict[str, SceneClip]:
+    """Every clip that can be made of scenes, by the name of its file."""
+    clips = []
+    for one in facts:
+        clips += [SceneClip(one.scene), SceneClip(one.scene, backwards=True)]
+        clips += [SceneClip(one.scene, violation=violation) for violation in one.violations]
+        clips += [SceneClip(one.twin.scene)] if one.twin else []
+    return {clip.name: clip for clip in clips}
+
+
+class Shooting:
+    """The clips of a build, all rendered together when the first of them is to be made.
+
+    So nothing is rendered for a build that is refused, and many processes share the work.
+
+    Args:
+        clips: The clips.
+        folder: Where they are rendered; it keeps them where that is interrupted.
+        places: Folders that may hold some of them.
+        progress: Called after each clip.
+    """
+
+    def __init__(self, clips: Sequence[SceneClip], folder: Path, places: Sequence[Path], progress: Progress) -> None:
+        self._clips, self._folder, self._places, self._progress = clips, folder, places, progress
+        self._lock, self._done = Lock(), False
+
+    def path_of(self, clip: SceneClip) -> Path:
+        """The file of a clip.
+
+        Raises:
+            InputError: nothing can be rendered here.
+            OSError: the folder cannot be written.
+        """
+        from lmms_eval_tasks.worlds.engine.filming import film
+
+        with self._lock:
+            if not self._done:
+                there = (
+                    clip for clip in self._clips if not any(is_clip(clip, one / clip.name) for one in self._places)
+                )
+                film(list(there), self._folder, self._progress)
+                self._done = True
+        return self._folder / clip.name
+
+
+def is_clip(clip: SceneClip, path: Path) -> bool:
+    """Whether a file is a clip: it says of what it was made."""
+    from lmms_eval_tasks.worlds.engine.encoding import comment_of
+
+    return path.is_file() and comment_of(path) == clip.digest
+
+
+@dataclass(frozen=True)
+class RenderedClip:
+    """A clip of a scene as a build takes it."""
+
+    clip: SceneClip
+    shooting: Shooting
+    size: int = CLIP_BYTES
+
+    def is_made(self, path: Path) -> bool:
+        """Whether a file is this clip."""
+        return is_clip(self.clip, path)
+
+    def make(self, path: Path) -> None:
+        """Write it; the first one has all others of the build rendered too.
+
+        Raises:
+            InputError: nothing can be rendered here.
+            OSError: it cannot be written.
+        """
+        path.write_bytes(self.shooting.path_of(self.clip).read_bytes())

@@ -1,0 +1,143 @@
+"""From scenes to a prepared table: the standard set, new ones of a seed, one's own, and sets that were made before."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import as_lines
+from lmms_eval_tasks.worlds import released
+from lmms_eval_tasks.worlds.card import CARD, SPLIT
+from lmms_eval_tasks.worlds.making_sets import RenderedClip, Shooting, clips_of, known_facts, require_engine
+from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
+from lmms_eval_tasks.worlds.rows import make_rows, own_columns
+from lmms_eval_tasks.worlds.tested import STANDARD_SCENES
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
+
+STANDARD_SEED = 0
+"""Of the questions of the standard set."""
+WORK = "work"
+"""Folder of a build with what an interruption is not to lose."""
+
+
+class SetSize(str, Enum):
+    """How large a new set is."""
+
+    SMALL = "small"
+    STANDARD = "standard"
+    LARGE = "large"
+
+    @property
+    def scenes(self) -> int:
+        """How many scenes of each family."""
+        return {SetSize.SMALL: 4, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
+
+
+def prepare(
+    seed: Annotated[
+        int | None, typer.Option(help="Make new scenes of this seed in place of the standard ones.", min=0)
+    ] = None,
+    size: Annotated[SetSize, typer.Option(help="How large a set of new scenes is.")] = SetSize.STANDARD,
+    scenes: Annotated[
+        Path | None, typer.Option(help="File of your own scenes, one a line.", show_default=False)
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(help=f"Folder of a set made before, with {released.QUESTIONS} and clips.", show_default=False),
+    ] = None,
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare Worlds: run and render the scenes of the standard set, which comes with this package.
+
+    Every scene is run again, with everything that might have been otherwise; where something else happens than where
+    the set was made, nothing is prepared. What is rendered is kept: an interrupted `prepare` goes on when it is called
+    again.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: more than one of --seed, --scenes and --source is given; scenes or questions have problems; or this
+            machine can run or render none.
+
+    Examples:
+        lmms-eval-tasks prepare worlds
+        lmms-eval-tasks prepare worlds --seed 7 --size small
+        lmms-eval-tasks prepare worlds --scenes my_scenes.jsonl
+        lmms-eval-tasks prepare worlds --source set
+    """
+    if sum(one is not None for one in (seed, scenes, source)) > 1:
+        raise InputError("Expected one of --seed, --scenes and --source, but got several.")
+    if source is not None:
+        return _take(source, progress)
+    require_engine()
+    with building(CARD.name) as build:
+        work = build.folder / WORK
+        drafts = _drafts(seed, size, scenes, work, progress)
+        facts = known_facts(drafts, work, progress)
+        questions = questions_of_set(facts, STANDARD_SEED if seed is None else seed)
+        known = clips_of(facts)
+        asked = [known[name] for name in dict.fromkeys(question.clip for question in questions)]
+        videos = [folder / "videos" / SPLIT for folder in (build.folder, build.current)]
+        shooting = Shooting(asked, work / "clips", videos, progress)
+        origin = Origin(
+            str(scenes or ("the standard scenes" if seed is None else f"seed {seed}, size {size.value}")),
+            {
+                released.SCENES: as_lines(draft.scene.model_dump(mode="json") for draft in drafts).encode(),
+                "events": as_lines({"scene": draft.scene.id, "events": draft.digest} for draft in drafts).encode(),
+                released.QUESTIONS: released.digested_questions(questions),
+            },
+            own=seed is not None or scenes is not None,
+        )
+        clips = {f"{SPLIT}/{clip.name}": RenderedClip(clip, shooting) for clip in asked}
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        _keep_scenes(drafts, build.folder / released.SCENES)
+        shutil.rmtree(work, ignore_errors=True)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
+    """Prepare a set that was made before; its clips are linked, not copied, and nothing is run."""
+    questions = released.read_questions(source)
+    files = {name: source / name for name in (released.QUESTIONS, released.SCENES) if (source / name).is_file()}
+    folder = source / released.CLIPS
+    clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
+    with building(CARD.name) as build:
+        origin = Origin(str(source), files)
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _drafts(
+    seed: int | None, size: SetSize, scenes: Path | None, work: Path, progress: Progress
+) -> Sequence[SceneDraft]:
+    """The scenes of a set; new ones are kept in a folder as soon as they are drawn."""
+    from lmms_eval_tasks.worlds.engine.drafts import read_drafts, write_drafts
+    from lmms_eval_tasks.worlds.engine.making import make_drafts
+
+    if seed is None:
+        path = scenes or STANDARD_SCENES
+        if not path.is_file():
+            raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
+        return read_drafts(path)
+    path = work / f"drafts_{seed}_{size.value}.jsonl"
+    if not path.is_file():
+        drafts, _ = make_drafts(size.scenes, seed, progress)
+        work.mkdir(parents=True, exist_ok=True)
+        write_drafts(drafts, path)
+    return read_drafts(path)
+
+
+def _keep_scenes(drafts: Sequence[SceneDraft], path: Path) -> None:
+    """Write the scenes beside the table, so that they can be run again and given to others."""
+    from lmms_eval_tasks.worlds.engine.drafts import write_drafts
+
+    write_drafts(drafts, path)
