@@ -1,24 +1,13 @@
 """The facts of Worlds, whose truth is computed."""
 
 from lmms_eval_tasks.api import Card, SplitFacts
+from lmms_eval_tasks.worlds.engine.families import families
 
 SPLIT = "standard"
 SUBSETS = ("perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal")
 """What its tasks ask, each a subset of the one split and a kind of task."""
-FAMILIES = (
-    "backup",
-    "chain",
-    "containment",
-    "dominoes",
-    "occlusion",
-    "pendulum",
-    "ramp",
-    "seesaw",
-    "support",
-    "two_causes",
-    "two_chains",
-)
-"""The families of scenes; `engine.families` draws them."""
+FAMILIES = tuple(name for name, family in families().items() if not family.for_training)
+"""The families of scenes that tests have."""
 DEPTHS = ("0", "1", "2", "3", "4", "5")
 """How many links the longest chain of causes of a scene has."""
 LEVELS = ("direct", "chain", "absent")

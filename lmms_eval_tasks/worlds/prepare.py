@@ -13,7 +13,7 @@ import typer
 from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.worlds import released
-from lmms_eval_tasks.worlds.card import CARD, SPLIT
+from lmms_eval_tasks.worlds.card import CARD, FAMILIES, SPLIT
 from lmms_eval_tasks.worlds.making_sets import RenderedClip, Shooting, clips_of, known_facts, require_engine
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 from lmms_eval_tasks.worlds.rows import make_rows, own_columns
@@ -130,7 +130,7 @@ def _drafts(
         return read_drafts(path)
     path = work / f"drafts_{seed}_{size.value}.jsonl"
     if not path.is_file():
-        drafts, _ = make_drafts(size.scenes, seed, progress)
+        drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES)
         work.mkdir(parents=True, exist_ok=True)
         write_drafts(drafts, path)
     return read_drafts(path)

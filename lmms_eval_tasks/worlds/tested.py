@@ -1,8 +1,7 @@
-"""Which families of scenes a test has."""
+"""Which families of scenes tests have."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
@@ -10,14 +9,13 @@ STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
 
 
 def families_of_tests() -> frozenset[str]:
-    """The families of the standard set, and of what is prepared."""
+    """The families that sets are made of, and those of what is prepared."""
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.release import load_table
+    from lmms_eval_tasks.worlds.card import FAMILIES, SPLIT
 
-    lines = STANDARD_SCENES.read_text(encoding="utf-8").splitlines()
-    standard = {json.loads(line)["scene"]["family"] for line in lines}
     try:
-        prepared = set(load_table("worlds", "standard", require_clips=False)["family"])
+        prepared = set(load_table("worlds", SPLIT, require_clips=False)["family"])
     except InputError:
         prepared = set()
-    return frozenset(standard | prepared)
+    return frozenset(FAMILIES) | prepared

@@ -22,12 +22,14 @@ class Family:
         about: What happens in it, in a few words.
         draw: A scene of it, given its id, its seed and numbers drawn with that seed.
         vary: One body with one field changed, candidates for the other scene of a minimal pair, the best first.
+        for_training: Whether its scenes are made for training alone, and no test has them.
     """
 
     name: str
     about: str
     draw: Callable[[str, int, np.random.Generator], Scene]
     vary: Callable[[Scene, np.random.Generator], Sequence[Body]]
+    for_training: bool = False
 
 
 @cache

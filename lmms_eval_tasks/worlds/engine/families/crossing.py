@@ -53,4 +53,10 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (changed(first, velocity=[first.velocity[0] * 0.15, 0.0, 0.0]),)
 
 
-FAMILY = Family("crossing", "a ball from the side and one from the front, each towards bodies of its own", draw, vary)
+FAMILY = Family(
+    "crossing",
+    "a ball from the side and one from the front, each towards bodies of its own",
+    draw,
+    vary,
+    for_training=True,
+)

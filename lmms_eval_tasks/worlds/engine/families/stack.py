@@ -57,4 +57,10 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (changed(first, velocity=[first.velocity[0] * 0.15, 0.0, 0.0]),)
 
 
-FAMILY = Family("stack", "a ball rolls into a stack of boxes, and beside it another ball into a third", draw, vary)
+FAMILY = Family(
+    "stack",
+    "a ball rolls into a stack of boxes, and beside it another ball into a third",
+    draw,
+    vary,
+    for_training=True,
+)
