@@ -61,12 +61,11 @@ def test_levels_are_by_what_touches_in_the_clip() -> None:
 
 
 @pytest.mark.slow
-def test_yes_is_as_frequent_as_no_by_level_kind_wording_and_scene() -> None:
+def test_yes_is_as_frequent_as_no_by_level_kind_and_wording() -> None:
     sums: Counter[tuple[object, ...]] = Counter()
     for _, question in counterfactual():
         sign = 1 if question.answer == YES else -1
         sums[question.level, question.intervention, question.kind, question.wording] += sign
-        sums[question.scene, question.level, question.kind] += sign
     assert set(sums.values()) == {0}
     assert {key[0] for key in sums} >= {"direct", "chain", "absent"}
 
@@ -84,11 +83,13 @@ def test_no_colour_or_shape_goes_with_an_answer() -> None:
 
 
 @pytest.mark.slow
-def test_groups_are_of_one_scene_with_opposite_answers() -> None:
+def test_most_groups_are_two_of_one_scene_with_opposite_answers() -> None:
     groups: dict[str, list] = {}
     for _, question in counterfactual():
         groups.setdefault(question.group_id, []).append(question)
-    for members in groups.values():
+    pairs = [members for members in groups.values() if len(members) > 1]
+    assert len(pairs) > len(groups) / 2
+    for members in pairs:
         assert sorted(one.answer for one in members) == [NO, YES]
         assert len({(one.scene, one.level, one.wording) for one in members}) == 1
 

@@ -18,8 +18,10 @@ from lmms_eval_tasks.worlds.questions.sketch import Balance
 from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
 
 LEVELS = ("direct", "chain", "absent")
-MOST_PAIRS = 2
-"""Pairs that a scene has at most in each level."""
+MOST = 4
+"""Questions that a scene has in each level, from which it gets no more."""
+MOST_REJECTED = 4
+"""How often a few pairs are looked at in vain before a level is done."""
 WINDOW = 24
 """Pairs that are looked at to choose the next one."""
 SHAPES = (
@@ -75,9 +77,13 @@ class Supposition:
         sign = 1.0 if self.verdict == YES else -1.0
         read = [f"changed {trait}" for trait in body_traits(self.facts, self.body)]
         read += [f"outcome {trait}" for trait in event_traits(self.facts, self.key)]
+        shapes = " ".join(sorted(self.facts.scene.body(one).shape for one in (self.key.body, self.key.other) if one))
+        read.append(f"{self.facts.scene.body(self.body).shape} changed, {self.key.kind} {shapes}")
         return {f"{self.cell[0]}/{self.kind}/{trait}": sign for trait in read}
 
 
+SuppositionPair = tuple[Supposition, Supposition]
+"""One whose answer is yes, and one whose answer is no."""
 WORDINGS = len(SHAPES) * len(wording.CHANGES["remove"])
 
 
@@ -96,57 +102,94 @@ def suppositions(scene: Askable) -> list[Supposition]:
     return found
 
 
-def supposition_pairs(
-    scenes: Sequence[Askable], rng: np.random.Generator
-) -> list[tuple[tuple[Supposition, Supposition], int]]:
-    """Pairs of suppositions of one scene and one cell with opposite answers, each pair with the wording of both.
+def supposition_pairs(scenes: Sequence[Askable], rng: np.random.Generator) -> list[tuple[SuppositionPair, int]]:
+    """Pairs of suppositions of one cell with opposite answers, each pair with the wording of both.
 
-    So the answers are balanced in each level, kind of change, kind of event, wording and scene. What else can be read,
-    shapes and colours, is balanced by the choice of pairs. Half of a scene's pairs have one that the graph of what was
-    seen gets wrong, where there are any.
+    So the answers are balanced in each level, kind of change, kind of event and wording. What else can be read, shapes
+    and colours, is balanced by the choice of pairs. Both are of the same scene first; where scenes have room for more,
+    they are of two of one family. Those that the graph of what was seen gets wrong are preferred.
     """
-    chosen: list[tuple[tuple[Supposition, Supposition], int]] = []
-    pools: dict[str, list[tuple[Supposition, Supposition]]] = {level: [] for level in LEVELS}
-    for scene in scenes:
-        for level, pairs in _pairs(suppositions(scene), rng).items():
-            pools[level] += pairs
+    choosing = _Choosing(rng)
+    found = [suppositions(scene) for scene in scenes]
     for level in LEVELS:
-        taken: defaultdict[str, list[Supposition]] = defaultdict(list)
-        balance, left = Balance(), list(sample(rng, pools[level], len(pools[level])))
-        numbers: defaultdict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: _numbers(rng))
-        rejected = 0
-        while left and rejected < WINDOW * 4:
-            window: list[tuple[Supposition, Supposition]] = []
+        within = [_pairs([one for one in own if one.level == level], rng) for own in found]
+        choosing.choose(level, [pair for pairs in within for pair in pairs])
+        free = [one for own in found for one in own if one.level == level and choosing.is_free(one)]
+        choosing.choose(level, _across(free, rng))
+    return choosing.chosen
+
+
+class _Choosing:
+    """Pairs that have been chosen so far."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.chosen: list[tuple[SuppositionPair, int]] = []
+        self._rng = rng
+        self._taken: defaultdict[tuple[str, str], list[Supposition]] = defaultdict(list)
+        self._balances: defaultdict[str, Balance] = defaultdict(Balance)
+        self._numbers: defaultdict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: _numbers(rng))
+
+    def is_free(self, one: Supposition) -> bool:
+        """Whether it has not been asked, and its scene may have more of its level."""
+        taken = self._taken[one.facts.scene.id, one.level]
+        return len(taken) < MOST and not any(one is other for other in taken)
+
+    def choose(self, level: str, pool: Sequence[SuppositionPair]) -> None:
+        """Take pairs of a level, each time the one of a few that keeps the set balanced best."""
+        left, rejected = list(sample(self._rng, pool, len(pool))), 0
+        while left and rejected < MOST_REJECTED:
+            window: list[SuppositionPair] = []
             while left and len(window) < WINDOW:
-                if _is_free(pair := left.pop(), taken[pair[0].facts.scene.id]):
+                if all(map(self.is_free, pair := left.pop())):
                     window.append(pair)
-            place = balance.choose([_sum(pair) for pair in window])
+            place = self._balances[level].choose([_sum(pair) for pair in window])
             if place is None:
-                rejected += WINDOW
+                rejected += 1
                 left = [*window, *left]
                 continue
             rejected = 0
             pair = window.pop(place)
-            chosen.append((pair, next(numbers[pair[0].cell])))
-            taken[pair[0].facts.scene.id] += pair
+            self.chosen.append((pair, next(self._numbers[pair[0].cell])))
+            for one in pair:
+                self._taken[one.facts.scene.id, level].append(one)
             left += window
-    return chosen
 
 
-def _pairs(found: Sequence[Supposition], rng: np.random.Generator) -> dict[str, list[tuple[Supposition, Supposition]]]:
-    """Pairs of one cell with opposite answers; of each level some, those that share a body or an event first."""
+def _across(free: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
+    """Pairs of one cell with opposite answers of two alike scenes; those that the graph gets wrong each several times.
+
+    The scenes are of one family, so that the answers are balanced there too.
+    """
+    cells: defaultdict[tuple[str, ...], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
+    for one in free:
+        cell = (one.facts.scene.family, *one.cell)
+        cells[cell][one.verdict].append(one)
+    pairs: list[SuppositionPair] = []
+    for _, answers in sorted(cells.items()):
+        few, many = sorted(answers.values(), key=len)
+        for one in few if many else []:
+            others = sample(rng, many, 8 if one.marked else 4)
+            pairs += [(one, other) if one.verdict == YES else (other, one) for other in others]
+    return [(yes, no) for yes, no in pairs if yes.facts is not no.facts]
+
+
+def _pairs(found: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
+    """Pairs of one scene and cell with opposite answers: some of each cell, those that share a body or an event first.
+
+    A scene has few; all are of one level.
+    """
     cells: defaultdict[tuple[str, str, str], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
     for one in found:
         cells[one.cell][one.verdict].append(one)
-    pairs: dict[str, list[tuple[Supposition, Supposition]]] = {level: [] for level in LEVELS}
-    for (level, _, _), answers in sorted(cells.items()):
+    pairs: list[SuppositionPair] = []
+    for _, answers in sorted(cells.items()):
         every = [(yes, no) for yes in answers[YES] for no in answers[NO]]
         drawn = sample(rng, every, len(every))
-        pairs[level] += sorted(drawn, key=lambda pair: -_worth(pair))[: 4 * MOST_PAIRS]
+        pairs += sorted(drawn, key=lambda pair: -_worth(pair))[: 2 * MOST]
     return pairs
 
 
-def _worth(pair: tuple[Supposition, Supposition]) -> int:
+def _worth(pair: SuppositionPair) -> int:
     yes, no = pair
     return 2 * (yes.marked or no.marked) + (yes.key == no.key) + (yes.body == no.body)
 
@@ -157,11 +200,6 @@ def _sum(pair: Iterable[Supposition]) -> dict[str, float]:
         for trait, step in one.lean().items():
             sums[trait] += step
     return dict(sums)
-
-
-def _is_free(pair: tuple[Supposition, Supposition], taken: Sequence[Supposition]) -> bool:
-    """Whether a pair asks nothing that was asked of its scene, and the scene may have more."""
-    return len(taken) < 2 * MOST_PAIRS and not any(one is other for one in pair for other in taken)
 
 
 def _numbers(rng: np.random.Generator) -> Iterator[int]:

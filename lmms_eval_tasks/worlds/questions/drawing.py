@@ -142,8 +142,13 @@ class _Drawing:
                 }
                 for one in pair
             ]
-            shuffled = members if rng.random() < 0.5 else members[::-1]
-            self._add(pair[0].facts, "counterfactual", pair[0].key.kind, shuffled)
+            order = (0, 1) if rng.random() < 0.5 else (1, 0)
+            kind = pair[0].key.kind
+            if pair[0].facts is pair[1].facts:
+                self._add(pair[0].facts, "counterfactual", kind, [members[place] for place in order])
+                continue
+            for place in order:
+                self._add(pair[place].facts, "counterfactual", kind, [members[place]])
 
     def possible(self) -> None:
         rng, _ = self._start("possible")

@@ -23,6 +23,13 @@ CAUSE = (
     "It happened that {past}. Which of these was it due to, so that it would not have happened without it?",
     "Take one of these away, and it is no longer so that {present}. Which one?",
 )
+NO_CAUSE = (
+    "Which of these was not needed for it to happen that {past}?",
+    "Take one of these away, and it is still so that {present}. Which one?",
+    "It happened that {past}. All but one of these had a part in it, so that it would not have happened without them. "
+    "Which one had none?",
+    "Without which of these would it have happened all the same that {past}?",
+)
 WOULD = (
     "{Change}, which of these would have happened?",
     "What would have taken place {change}?",
@@ -37,7 +44,7 @@ WOULD_NOT = (
 
 def paired_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]:
     """Sketches of a scene's pairs: of each list, one is to be asked, in two wordings."""
-    causes = [cause_sketch(scene, rng, "paired", 2) for _ in range(TRIES)]
+    causes = [cause_sketch(scene, rng, "paired", 2, needed=bool(number % 2)) for number in range(3 * TRIES)]
     changes = [_change(scene, rng) for _ in range(3 * TRIES)]
     return [[one for one in slot if one is not None] for slot in (causes, changes, changes)]
 
@@ -57,25 +64,38 @@ def causes_of(scene: Askable, key: EventKey) -> tuple[list[str], list[str]]:
 
 
 def cause_sketch(
-    scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, key: EventKey | None = None
+    scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, needed: bool = True
 ) -> Sketch | None:
-    """The one body of several without which an event would not have happened; None where a draw gives none."""
+    """The one body of several without which an event would not have happened; None where a draw gives none.
+
+    Args:
+        scene: What may be asked about.
+        rng: Draws the event, the options and the wordings.
+        task: The task that asks.
+        wordings: How many the question has.
+        needed: Whether the right body is the one without which it would not have happened, rather than the only one
+            without which it would have.
+    """
     events = [event.key for event in scene.happened(PHYSICAL)]
-    if key is None and events:
-        key = pick(rng, events)
-    if key not in events:
+    if not events:
         return None
+    key = pick(rng, events)
     yes, no = causes_of(scene, key)
-    if not yes or len(no) < FEWEST_WRONG:
+    rights, wrongs = (yes, no) if needed else (no, yes)
+    if not rights or len(wrongs) < FEWEST_WRONG:
         return None
-    right, wrong = pick(rng, yes), sample(rng, no, MOST_WRONG)
+    right = pick(rng, rights)
+    shape = scene.facts.scene.body(right).shape
+    alike = [body for body in wrongs if scene.facts.scene.body(body).shape == shape]
+    # Where balls are the causes, the shape would say which option is right; so often all have the same one.
+    wrong = sample(rng, alike if len(alike) >= FEWEST_WRONG and rng.random() < 0.5 else wrongs, MOST_WRONG)
     options = {body: wording.sentence(wording.name(body)) for body in (right, *wrong)}
     told = {"why": wording.why(key), "past": wording.happened(key), "present": wording.happens(key)}
     return Sketch(
         scene.facts,
         task,
-        f"cause of {key.kind}",
-        worded(rng, CAUSE, wordings, **told),
+        f"cause of {key.kind}" if needed else f"cause not of {key.kind}",
+        worded(rng, CAUSE if needed else NO_CAUSE, wordings, **told),
         options[right],
         tuple(options[body] for body in wrong),
         {option: body_traits(scene.facts, body) for body, option in options.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from lmms_eval_tasks.worlds.questions.question import TaskName
 
 CAP = 2.5
 """How far right and wrong options may come apart in anything that can be read, in options."""
+SPREAD = 0.75
+"""How far they may come apart in many questions: this many standard deviations of what guessing would bring about."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Sketch:
             for trait in self.traits.get(option, ()):
                 mark = "~" if trait.startswith("~") else ""
                 sums[f"{mark}{self.task}/{self.kind}/{trait.lstrip('~')}"] += (place == 0) - share
+            # What is right in one question of a scene is not to be right in its others.
+            sums[f"~{self.task}/{self.facts.scene.id}/{option}"] += (place == 0) - share
         lengths = [len(option) for option in options]
         for rule, values in (("longest", lengths), ("shortest", [-length for length in lengths])):
             sums[f"{self.task}/{rule}"] = _chosen(values) - share
@@ -72,12 +77,13 @@ class Balance:
     """Keeps count of what right options have in common, and chooses what makes up for it.
 
     Args:
-        cap: How far a trait may come apart.
+        cap: How far a trait may come apart in few questions.
     """
 
     def __init__(self, cap: float = CAP) -> None:
         self._cap = cap
         self._sums: defaultdict[str, float] = defaultdict(float)
+        self._squares: defaultdict[str, float] = defaultdict(float)
 
     def choose(self, leans: Sequence[Mapping[str, float]], force: bool = False) -> int | None:
         """Choose one of several questions, and count it.
@@ -97,6 +103,7 @@ class Balance:
             return None
         for trait, step in leans[place].items():
             self._sums[trait] += step
+            self._squares[trait] += step * step
         return place
 
     def _cost(self, lean: Mapping[str, float]) -> tuple[float, float]:
@@ -106,8 +113,9 @@ class Balance:
             before = self._sums[trait]
             after = before + step
             growth += after * after - before * before
-            if not trait.startswith("~") and abs(after) > max(self._cap, abs(before)):
-                past += abs(after) - self._cap
+            cap = max(self._cap, SPREAD * math.sqrt(self._squares[trait]))
+            if not trait.startswith("~") and abs(after) > max(cap, abs(before)):
+                past += abs(after) - cap
         return past, growth
 
 
