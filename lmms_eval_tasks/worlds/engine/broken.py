@@ -10,10 +10,10 @@ import numpy as np
 
 from lmms_eval_tasks.worlds.engine.facts import Violation
 from lmms_eval_tasks.worlds.engine.looks import SIZE
-from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, build_model, joint_address
+from lmms_eval_tasks.worlds.engine.mechanics import STEP, build_model, joint_address
 from lmms_eval_tasks.worlds.engine.pictures import camera_at
 from lmms_eval_tasks.worlds.engine.rollout import FPS, Change, roll_out
-from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.scene import GRAVITY, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Scene
+from lmms_eval_tasks.worlds.engine.scene import COLOURS, GRAVITY, Body, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEP = 0.002
 """Seconds of a step of the physics."""
-GRAVITY = 9.81
+
 CAMERA = "camera"
 WALL = 0.02
 """Half the thickness of a tray's walls and floor."""

@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 
 from lmms_eval_tasks.worlds.engine.facts import Event
-from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY, STEP, build_model, start
-from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.engine.mechanics import STEP, build_model, start
+from lmms_eval_tasks.worlds.engine.scene import GRAVITY, Body, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,6 +25,8 @@ COLOURS = {
 }
 """Red, green and blue from 0 to 1. Grey and brown are of scenery alone."""
 
+GRAVITY = 9.81
+"""Metres per second squared."""
 FLOORS = ("wood", "checker", "sand", "slate")
 
 

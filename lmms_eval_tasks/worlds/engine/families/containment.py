@@ -16,8 +16,7 @@ from lmms_eval_tasks.worlds.engine.families._drawing import (
     side,
     surroundings,
 )
-from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY
-from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.engine.scene import GRAVITY, Body, Scene
 
 EDGE = -0.15
 """Where the shelf ends, for scenes that go from left to right."""
