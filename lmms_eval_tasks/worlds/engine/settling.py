@@ -16,6 +16,8 @@ from lmms_eval_tasks.worlds.engine.which_worlds import pairs_to_remove, singles
 
 MAIN = ("hits", "starts", "falls", "enters")
 """Events that a scene is about. When a body stops for good is often unsure, and no reason against a scene."""
+DECISIVE = ("starts", "enters")
+"""Of these none may be unsure: whether a body has any part in what happens hangs on them."""
 MOST_UNSURE = 2
 """How many of a scene's main events may be unsure."""
 MOST_WORLDS = 12
@@ -93,7 +95,8 @@ def why_not_begin(settled: Settled) -> str | None:
     main = [event for event in settled.rollout.events if event.kind in MAIN]
     loose = {tuple(key) for key in unsure}
     links = [event.key for event in main if event.kind != "hits"]
-    if len(unsure) > MOST_UNSURE or (links and links[-1] in loose):
+    parts = any(key[0] in DECISIVE for key in unsure)
+    if parts or len(unsure) > MOST_UNSURE or (links and links[-1] in loose):
         return NEAR_A_TIE
     return None if links else NOTHING_HAPPENS
 

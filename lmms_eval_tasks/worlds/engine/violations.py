@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.broken import broken_poses
+from lmms_eval_tasks.worlds.engine.broken import breaks_visibly
 from lmms_eval_tasks.worlds.engine.facts import Event, Violation
 from lmms_eval_tasks.worlds.engine.mechanics import build_model
 from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout
@@ -31,8 +31,6 @@ BEFORE, AFTER = 5, 8
 """For how many frames before and after the moment the body must be in sight."""
 TRIED = 4
 """How many violations of a principle are tried, until one shows."""
-APART = 0.15
-"""Metres by which the body must come to be elsewhere than where nothing is broken."""
 FRAMES = (8, 30)
 """Between which frames a body at rest breaks a principle."""
 _WIDE = 0.9
@@ -60,15 +58,7 @@ def _first_seen(
     """One of the candidates that shows, drawn from them; None where none of the first few does."""
     for index in random.permutation(len(candidates))[:TRIED]:
         violation = candidates[int(index)]
-        try:
-            poses = broken_poses(scene, violation)
-        except ValueError:
-            # There is no room for it to jump to, or to start.
-            continue
-        later = slice(round(violation.time * FPS), None)
-        first = int(build_model(scene).joint(violation.body).qposadr[0])
-        way = poses[later, first : first + 3] - rollout.poses[later, first : first + 3]
-        if float(np.linalg.norm(way, axis=1).max()) > APART:
+        if breaks_visibly(scene, violation, rollout.poses):
             return violation
     return None
 
@@ -88,13 +78,14 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
 
 def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Iterator[Violation]:
     for name, places in rollout.places.items():
-        if name not in seen or scene.body(name).moves != "freely":
+        if name not in seen:
             continue
+        free = scene.body(name).moves == "freely"
         speeds = np.gradient(places, 1.0 / FPS, axis=0)
         fast = np.linalg.norm(speeds, axis=1)
         touches = [event.time for event in rollout.events if event.kind == "hits" and name in (event.body, event.other)]
         falling = np.flatnonzero(speeds[:, 2] < -DROPS)
-        if len(falling):
+        if len(falling) and free:
             frame = _dropping(speeds[:, 2], int(falling[0]))
             if _whole(seen[name], frame):
                 yield Violation(principle="gravity", body=name, time=round(frame / FPS, 3))
@@ -105,11 +96,12 @@ def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_
             rests = FRAMES[0] <= frame < FRAMES[1] and not fast[frame - BEFORE : frame + BEFORE].max() > RESTS
             if not (moves or rests) or not calm or not _whole(seen[name], frame):
                 continue
-            if abs(speeds[frame, 2]) < 0.1:
+            if abs(speeds[frame, 2]) < 0.1 and free:
                 yield Violation(principle="inertia", body=name, time=time)
             if moves:
                 yield Violation(principle="permanence", body=name, time=time)
-                yield Violation(principle="continuity", body=name, time=time)
+                if free:
+                    yield Violation(principle="continuity", body=name, time=time)
     for event in rollout.events:
         yield from _passes(scene, event, rollout, seen)
 
