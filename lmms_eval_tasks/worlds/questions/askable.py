@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind, Facts, World
+from lmms_eval_tasks.worlds.questions.at_rest import touching_at_start
 
 PHYSICAL: tuple[EventKind, ...] = ("hits", "starts", "falls", "enters")
 """Kinds of which one can ask whether they would have happened. A body that never moved would not "come to rest"."""
@@ -48,7 +49,8 @@ class Askable:
         self._worlds = [(world, Sayings(world.events, world.unsure)) for world in facts.worlds]
         self._happened = self._find_happened()
         self._absent = [key for key in self._possible() if self.says(key) is False]
-        self._hits = [{event.body, event.other} for event in facts.events if event.kind == "hits"]
+        self._touching = touching_at_start(facts.scene)
+        self._touching += [{event.body, event.other} for event in facts.events if event.kind == "hits"]
 
     @property
     def worlds(self) -> list[tuple[World, Sayings]]:
@@ -84,8 +86,8 @@ class Askable:
         return [key for key in found if says(key)], [key for key in found if says(key) is False]
 
     def touches(self, body: str, key: EventKey) -> bool:
-        """Whether a body hits one of those of an event, or is hit by it, at any time of the clip."""
-        return any(body in pair and pair & {key.body, key.other} for pair in self._hits)
+        """Whether a body touches one of those of an event at any time of the clip."""
+        return any(body in pair and pair & {key.body, key.other} for pair in self._touching)
 
     def _find_happened(self) -> list[Event]:
         found: dict[EventKey, Event] = {}

@@ -40,8 +40,8 @@ class Supposition:
         kind: What is changed, as in `Intervention.kind`.
         body: The body that is changed.
         key: The event, of other bodies.
-        level: `absent` where the event does not happen in the clip; else `direct` where the changed body hits one of
-            the event's, or is hit by it; else `chain`.
+        level: `absent` where the event does not happen in the clip; else `direct` where the changed body touches one of
+            the event's at any time; else `chain`.
         verdict: `YES` or `NO`.
         seen: What the graph of what was seen answers.
     """

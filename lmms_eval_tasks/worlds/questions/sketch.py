@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -125,9 +125,10 @@ def shared_words(option: str, question: str) -> float:
     return len(own & _words(question)) / len(own) if own else 0.0
 
 
-def _words(text: str) -> set[tuple[str, ...]]:
+@lru_cache(maxsize=8192)
+def _words(text: str) -> frozenset[tuple[str, ...]]:
     words = re.findall(r"\w+", text.casefold())
-    return {(word,) for word in words} | set(pairwise(words))
+    return frozenset([*((word,) for word in words), *pairwise(words)])
 
 
 def _chosen(values: Sequence[float]) -> float:
