@@ -105,7 +105,7 @@ def cause_sketch(
 
 
 def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
-    """What would, or would not, have happened had one body been changed."""
+    """What would, or would not, have happened had one body been changed; never what the clip alone shows."""
     worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED]
     if not worlds:
         return None
@@ -119,6 +119,8 @@ def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
     seen = {event.key for event in scene.happened(PHYSICAL)}
     # What the change does not touch is most of what there is; ask of what it touches as often.
     right, wrong = _pick(rng, rights, seen, positive), _sample(rng, wrongs, seen, positive)
+    if (right in seen) == positive and all((key in seen) != positive for key in wrong):
+        return None  # who knows what the clip shows would answer it, whatever is changed
     text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
     kind = world.intervention.kind
     changed = wording.change(kind, body, int(rng.integers(len(wording.CHANGES[kind]))))
