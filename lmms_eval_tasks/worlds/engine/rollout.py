@@ -35,6 +35,8 @@ LOOK = 8
 STILL_FOR = 0.4
 """Seconds at the end of which a body that has stopped must have been still."""
 
+_COS_TURNED, _COS_TIPPED = np.cos(np.radians([TURNED, TIPPED]))
+
 Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
 """What is done to a world before each step."""
 
@@ -114,8 +116,8 @@ class _Watch:
         self._ids = np.array([model.body(body.name).id for body in self.moving], dtype=int)
         data = start(model, self.scene)
         self._start = data.xpos[self._ids].copy()
-        self._up = data.xmat[self._ids].reshape(-1, 3, 3).copy()
-        self._rested = np.array([not any(body.velocity) for body in self.moving])
+        self._up = data.xmat[self._ids, 2::3].copy()
+        self._rested = np.array([not any(body.velocity) for body in self.moving], dtype=bool)
         self._touching = _touching(model, data)
         geoms = {body.name: np.flatnonzero(model.geom_bodyid == model.body(body.name).id) for body in self.scene.bodies}
         self._geoms = [geoms[body.name] for body in self.moving]
@@ -128,7 +130,8 @@ class _Watch:
         self._fallen = np.zeros(len(self.moving))
         self._heights = self._start[:, 2].copy()
         self._last = b""
-        self._rolls = np.array([body.shape == "ball" for body in self.moving])
+        self._known: set[tuple[int, int]] = set()
+        self._rolls = np.array([body.shape == "ball" for body in self.moving], dtype=bool)
         self._drop = np.array([max(_half_height(body), FALLEN) for body in self.moving])
         self._trays = [body for body in self.scene.bodies if body.shape == "tray"]
 
@@ -139,7 +142,9 @@ class _Watch:
         if found == self._last:
             return
         self._last = found
-        for pair in {_pair(self.model, one) for one in geoms.tolist()} - self._touching - self.seen.keys():
+        new = {(one, other) for one, other in geoms.tolist()} - self._known
+        self._known |= new
+        for pair in {_pair(self.model, one) for one in new} - self._touching - self.seen.keys():
             if pair[0] in self._names and pair[1] in self._names:
                 faster, slower = sorted(pair, key=lambda body: -float(np.linalg.norm(data.cvel[body][3:])))
                 self.seen[pair] = Event(
@@ -153,9 +158,9 @@ class _Watch:
         """
         places = data.xpos[self._ids]
         moved = np.linalg.norm(places - self._start, axis=1) > MOVED
-        upright = np.einsum("bji,bji->bi", self._up, data.xmat[self._ids].reshape(-1, 3, 3))[:, 2]
-        turned = (upright < np.cos(np.radians(TURNED))) & ~self._rolls
-        tipped = (upright < np.cos(np.radians(TIPPED))) & ~self._rolls
+        upright = (self._up * data.xmat[self._ids, 2::3]).sum(axis=1)
+        turned = (upright < _COS_TURNED) & ~self._rolls
+        tipped = (upright < _COS_TIPPED) & ~self._rolls
         down = self._heights - places[:, 2]
         for index in np.flatnonzero(down > 0.0) if self._carriers else ():
             if self._carried(data, int(index)):
