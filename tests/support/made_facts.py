@@ -64,6 +64,11 @@ def made_scene(rng: np.random.Generator, place: int) -> Facts:
         for name in scene.actors
         if kind != "delay" or any(scene.body(name).velocity)
     ]
+    for _ in range(2):
+        pair = sorted(scene.actors[int(one)] for one in rng.permutation(len(scene.actors))[:2])
+        if all(world.intervention.bodies != pair for world in worlds):
+            events_of_world = simulate(scene, remove=pair)
+            worlds.append(World(intervention=Intervention(kind="remove", bodies=pair), events=events_of_world))
     sights = _sights(scene, rng)
     return Facts(
         scene=scene,

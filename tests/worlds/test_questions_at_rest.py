@@ -43,5 +43,5 @@ def test_what_holds_a_body_touches_it_though_nothing_hits() -> None:
     away = placed("white box", 1.0, 0.1, [0.1, 0.1, 0.1])
     falls = Event(kind="falls", time=1.0, body="blue box")
     scene = Askable(one_scene([falls], [LOWER, upper, away]))
-    assert scene.touches("red box", EventKey("falls", "blue box"))
-    assert not scene.touches("white box", EventKey("falls", "blue box"))
+    assert scene.touches(["red box"], EventKey("falls", "blue box"))
+    assert not scene.touches(["white box"], EventKey("falls", "blue box"))

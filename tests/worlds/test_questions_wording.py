@@ -66,4 +66,4 @@ def made() -> Supposition:
     from made_facts import body, one_scene
 
     facts = one_scene([], [body("red ball"), body("blue box")])
-    return Supposition(facts, "remove", "red ball", FALLS, "direct", "no", "no")
+    return Supposition(facts, "remove", ("red ball",), FALLS, "direct", "no", "no")

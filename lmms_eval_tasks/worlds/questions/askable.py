@@ -40,26 +40,22 @@ class Askable:
         facts: What is known of it.
         actors: Bodies that questions may be about.
         says: Whether something happens; None where that is unsure.
+        worlds: The worlds in which only bodies are changed that questions may be about, and what happens in each.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.actors = facts.scene.actors
         self.says = Sayings(facts.events, facts.unsure)
-        self._worlds = [(world, Sayings(world.events, world.unsure)) for world in facts.worlds]
+        self.worlds = [
+            (world, Sayings(world.events, world.unsure))
+            for world in facts.worlds
+            if set(world.intervention.bodies) <= set(self.actors)
+        ]
         self._happened = self._find_happened()
         self._absent = [key for key in self._possible() if self.says(key) is False]
         self._touching = touching_at_start(facts.scene)
         self._touching += [{event.body, event.other} for event in facts.events if event.kind == "hits"]
-
-    @property
-    def worlds(self) -> list[tuple[World, Sayings]]:
-        """The worlds in which one body that questions may be about is changed, and what happens in them."""
-        return [
-            (world, says)
-            for world, says in self._worlds
-            if len(world.intervention.bodies) == 1 and world.intervention.bodies[0] in self.actors
-        ]
 
     def may_be_named(self, key: EventKey) -> bool:
         """Whether all bodies of an event are no scenery; what something ends up in may be."""
@@ -85,9 +81,9 @@ class Askable:
         found = sorted(key for key in keys if not changed & {key.body, key.other})
         return [key for key in found if says(key)], [key for key in found if says(key) is False]
 
-    def touches(self, body: str, key: EventKey) -> bool:
-        """Whether a body touches one of those of an event at any time of the clip."""
-        return any(body in pair and pair & {key.body, key.other} for pair in self._touching)
+    def touches(self, bodies: Collection[str], key: EventKey) -> bool:
+        """Whether one of some bodies touches one of those of an event at any time of the clip."""
+        return any(pair & set(bodies) and pair & {key.body, key.other} for pair in self._touching)
 
     def _find_happened(self) -> list[Event]:
         found: dict[EventKey, Event] = {}

@@ -38,9 +38,9 @@ class Supposition:
     Attributes:
         facts: Of the scene.
         kind: What is changed, as in `Intervention.kind`.
-        body: The body that is changed.
+        bodies: The bodies that are changed: one, or two where either may be enough for the event.
         key: The event, of other bodies.
-        level: `absent` where the event does not happen in the clip; else `direct` where the changed body touches one of
+        level: `absent` where the event does not happen in the clip; else `direct` where a changed body touches one of
             the event's at any time; else `chain`.
         verdict: `YES` or `NO`.
         seen: What the graph of what was seen answers.
@@ -48,7 +48,7 @@ class Supposition:
 
     facts: Facts
     kind: str
-    body: str
+    bodies: tuple[str, ...]
     key: EventKey
     level: str
     verdict: str
@@ -57,16 +57,21 @@ class Supposition:
     @property
     def cell(self) -> tuple[str, str, str]:
         """Among those of one cell, the answers are balanced."""
-        return (self.level, self.kind, self.key.kind)
+        return (self.level, f"{self.kind} {len(self.bodies)}", self.key.kind)
 
     @property
     def marked(self) -> bool:
         """Whether the graph of what was seen is wrong."""
         return self.seen != self.verdict
 
+    @property
+    def changed(self) -> str:
+        """The changed bodies in words."""
+        return " and ".join(self.bodies)
+
     def text(self, number: int) -> str:
         """The question in one of its wordings."""
-        changed = wording.change(self.kind, self.body, number)
+        changed = wording.change(self.kind, " and the ".join(self.bodies), number)
         would = wording.would_have(self.key, still=self.level != "absent")
         shape = SHAPES[number // len(wording.CHANGES[self.kind])]
         named = {"Change": wording.sentence(changed, ""), "Would": wording.sentence(would, "")}
@@ -75,11 +80,11 @@ class Supposition:
     def lean(self) -> dict[str, float]:
         """For what can be read in it, 1 where the answer is yes and -1 where it is no."""
         sign = 1.0 if self.verdict == YES else -1.0
-        read = [f"changed {trait}" for trait in body_traits(self.facts, self.body)]
+        read = [f"changed {trait}" for body in self.bodies for trait in body_traits(self.facts, body)]
         read += [f"outcome {trait}" for trait in event_traits(self.facts, self.key)]
         shapes = " ".join(sorted(self.facts.scene.body(one).shape for one in (self.key.body, self.key.other) if one))
-        read.append(f"{self.facts.scene.body(self.body).shape} changed, {self.key.kind} {shapes}")
-        return {f"{self.cell[0]}/{self.kind}/{trait}": sign for trait in read}
+        read += [f"{self.facts.scene.body(body).shape} changed, {self.key.kind} {shapes}" for body in self.bodies]
+        return {f"{self.level}/{self.cell[1]}/{trait}": sign for trait in read}
 
 
 SuppositionPair = tuple[Supposition, Supposition]
@@ -93,12 +98,14 @@ def suppositions(scene: Askable) -> list[Supposition]:
     seen = {event.key for event in scene.happened(PHYSICAL)}
     found = []
     for world, says in scene.worlds:
-        (body,), kind = world.intervention.bodies, world.intervention.kind
+        bodies, kind = tuple(world.intervention.bodies), world.intervention.kind
+        if len(bodies) > 1 and kind != "remove":
+            continue  # there are no words for it
         for verdict, keys in zip((YES, NO), scene.outcomes(world, says), strict=True):
             for key in keys:
-                level = "absent" if key not in seen else "direct" if scene.touches(body, key) else "chain"
-                graph = answer_of_seen_graph(facts, body, key)
-                found.append(Supposition(facts, kind, body, key, level, verdict, graph))
+                level = "absent" if key not in seen else "direct" if scene.touches(bodies, key) else "chain"
+                graph = answer_of_seen_graph(facts, bodies, key)
+                found.append(Supposition(facts, kind, bodies, key, level, verdict, graph))
     return found
 
 
@@ -191,7 +198,7 @@ def _pairs(found: Sequence[Supposition], rng: np.random.Generator) -> list[Suppo
 
 def _worth(pair: SuppositionPair) -> int:
     yes, no = pair
-    return 2 * (yes.marked or no.marked) + (yes.key == no.key) + (yes.body == no.body)
+    return 2 * (yes.marked or no.marked) + (yes.key == no.key) + (yes.bodies == no.bodies)
 
 
 def _sum(pair: Iterable[Supposition]) -> dict[str, float]:

@@ -134,7 +134,7 @@ class _Drawing:
                     "wording": number,
                     "answer": one.verdict,
                     "intervention": one.kind,
-                    "changed": one.body,
+                    "changed": one.changed,
                     "outcome": list(one.key),
                     "about": [list(one.key)],
                     "seen": one.seen,

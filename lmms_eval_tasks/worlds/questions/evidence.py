@@ -15,6 +15,8 @@ from lmms_eval_tasks.worlds.questions.sketch import Sketch
 
 AROUND = 0.5
 """Seconds before and after an event that are its evidence."""
+VISIBLE = 0.1
+"""Share of a body that must be seen for its box to count: less is a matter of what renders."""
 FEWEST_SECONDS = 2
 """Whole seconds that an instance must be seen in: the evaluator matches none that shares fewer."""
 
@@ -95,7 +97,9 @@ def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | Non
 
 def _box(facts: Facts, body: str, second: int) -> list[float] | None:
     """Where a body is first seen in a second."""
-    seen = [one for one in facts.sights if one.body == body and one.visible > 0 and second <= one.time < second + 1]
+    seen = [
+        one for one in facts.sights if one.body == body and one.visible >= VISIBLE and second <= one.time < second + 1
+    ]
     return min(seen, key=lambda one: one.time).box if seen else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey
+from lmms_eval_tasks.worlds.engine.facts import EventKey, World
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
@@ -57,9 +57,11 @@ def causes_of(scene: Askable, key: EventKey) -> tuple[list[str], list[str]]:
     yes: list[str] = []
     no: list[str] = []
     for world, says in scene.worlds:
-        (body,), still = world.intervention.bodies, says(key)
-        if world.intervention.kind == "remove" and body not in (key.body, key.other) and still is not None:
-            (no if still else yes).append(body)
+        bodies, still = world.intervention.bodies, says(key)
+        if world.intervention.kind != "remove" or len(bodies) > 1 or still is None:
+            continue
+        if bodies[0] not in (key.body, key.other):
+            (no if still else yes).append(bodies[0])
     return yes, no
 
 
@@ -106,7 +108,7 @@ def cause_sketch(
 
 def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
     """What would, or would not, have happened had one body been changed; never what the clip alone shows."""
-    worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED]
+    worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED and _is_of_one(one[0])]
     if not worlds:
         return None
     world, says = pick(rng, worlds)
@@ -136,6 +138,10 @@ def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
         (right, *wrong),
         {"intervention": kind, "changed": body, "outcome": list(right)},
     )
+
+
+def _is_of_one(world: World) -> bool:
+    return len(world.intervention.bodies) == 1
 
 
 def _pick(rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool) -> EventKey:

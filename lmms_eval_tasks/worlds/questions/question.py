@@ -35,7 +35,7 @@ class Question(RowForm):
         occlusion: Whether a body is more than half hidden at some time.
         wording: Which of the wordings of its kind it has.
         intervention: What is changed, as in `Intervention.kind`; empty where nothing is.
-        changed: The body that is changed.
+        changed: The body that is changed, or two with " and " between them.
         outcome: The event that is asked about, as kind, body and other body; empty where there is not just one.
         about: All events that it is about, in the same form. A perception question is the control of those with which
             it shares one.

@@ -5,6 +5,8 @@ It is a control: where it is wrong, the answer cannot be had from the order of w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Facts
 
@@ -23,12 +25,12 @@ def seen_links(facts: Facts) -> list[tuple[str, str, float]]:
     return sorted(links, key=lambda link: (link[2], link[0], link[1]))
 
 
-def answer_of_seen_graph(facts: Facts, body: str, key: EventKey) -> str:
+def answer_of_seen_graph(facts: Facts, body: str | Iterable[str], key: EventKey) -> str:
     """Whether something would still happen had a body been changed, by the graph of what was seen.
 
     Args:
         facts: What is known of the scene; its other worlds are not looked at.
-        body: The body that is changed.
+        body: The body that is changed, or several.
         key: The event that is asked about.
 
     Returns:
@@ -38,12 +40,12 @@ def answer_of_seen_graph(facts: Facts, body: str, key: EventKey) -> str:
     return NO if not _happens(facts, key) or reaches(facts, body, key) else YES
 
 
-def reaches(facts: Facts, body: str, key: EventKey) -> bool:
-    """Whether a path of hits leads from a body to an event that happens, in the order of time."""
+def reaches(facts: Facts, body: str | Iterable[str], key: EventKey) -> bool:
+    """Whether a path of hits leads from a body, or one of several, to an event that happens, in the order of time."""
     times = [event.time for event in facts.events if event.key == key]
     if not times:
         return False
-    reached = {body}
+    reached = {body} if isinstance(body, str) else set(body)
     for one, other, time in seen_links(facts):
         if one in reached and time <= min(times) + SLACK:
             reached.add(other)
