@@ -6,7 +6,7 @@ from lmms_eval_tasks.api.evidence import EVIDENCE_READER
 from lmms_eval_tasks.worlds import hooks, metrics, report, sample
 from lmms_eval_tasks.worlds.card import CARD
 from lmms_eval_tasks.worlds.cli import app
-from lmms_eval_tasks.worlds.log_forms import line_of
+from lmms_eval_tasks.worlds.log_forms import GroundedLine, SceneLine
 from lmms_eval_tasks.worlds.prepare import prepare
 from lmms_eval_tasks.worlds.rows import own_columns
 
@@ -29,7 +29,7 @@ BENCHMARK = Benchmark(
             columns=report.columns("perception"),
             references=report.references("perception"),
             panels=report.panels,
-            log_form=line_of("perception"),
+            log_form=SceneLine,
             # Some of its questions are about what comes first.
             views=(*STILL, "video_only"),
         ),
@@ -39,7 +39,7 @@ BENCHMARK = Benchmark(
             references=report.references("paired"),
             panels=report.panels,
             members="wordings",
-            log_form=line_of("paired"),
+            log_form=SceneLine,
             views=ANY_ORDER,
         ),
         "minimal": TaskKind(
@@ -48,7 +48,7 @@ BENCHMARK = Benchmark(
             references=report.references("minimal"),
             panels=report.panels,
             members="clips",
-            log_form=line_of("minimal"),
+            log_form=SceneLine,
             views=(*ANY_ORDER, "video_only"),
             # Both clips look alike in it, where they start alike.
             frame="first",
@@ -62,7 +62,7 @@ BENCHMARK = Benchmark(
             members="questions",
             read_settings=hooks.read_counterfactual_settings,
             guesses=_yes_or_no,
-            log_form=line_of("counterfactual"),
+            log_form=SceneLine,
             views=ANY_ORDER,
         ),
         "evidence": TaskKind(
@@ -75,7 +75,7 @@ BENCHMARK = Benchmark(
             answer_view=report.evidence_answer,
             read_settings=hooks.read_evidence_settings,
             guesses=report.evidence_guesses,
-            log_form=line_of("evidence"),
+            log_form=GroundedLine,
             # In another order times and boxes would be others.
             views=STILL,
         ),
@@ -88,7 +88,7 @@ BENCHMARK = Benchmark(
             members="clips",
             read_settings=hooks.read_possible_settings,
             guesses=_yes_or_no,
-            log_form=line_of("possible"),
+            log_form=SceneLine,
             # In another order nothing is possible.
             views=STILL,
         ),
@@ -98,7 +98,7 @@ BENCHMARK = Benchmark(
             references=report.references("reversal"),
             panels=report.panels,
             members="directions",
-            log_form=line_of("reversal"),
+            log_form=SceneLine,
             # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
             views=STILL,
         ),

@@ -18,20 +18,20 @@ ARROWS = ("strong", "none")
 """Whether a scene loses much of its energy, so that time has an arrow, or hardly any."""
 ASPECTS = {"perception": ("what", "first", "last", "who"), "paired": ("cause", "would")}
 """What the questions of a task are about."""
-STRATA = ("family", "depth", "bodies", "distractors", "occlusion")
-"""By which the scores of every task can be broken down."""
-OWN_STRATA = {
-    "perception": ("aspect",),
-    "paired": ("aspect",),
-    "minimal": ("start",),
-    "counterfactual": ("level", "marked"),
-    "evidence": (),
-    "possible": ("principle",),
-    "reversal": ("arrow",),
-}
-"""Those of one task."""
-COLUMNS = tuple(dict.fromkeys((*STRATA, *(name for names in OWN_STRATA.values() for name in names))))
-"""All of these, which are columns of the prepared table."""
+COLUMNS = (
+    "family",
+    "depth",
+    "bodies",
+    "distractors",
+    "occlusion",
+    "aspect",
+    "level",
+    "marked",
+    "start",
+    "principle",
+    "arrow",
+)
+"""By which scores can be broken down, columns of the prepared table: what makes a scene hard, then what is asked."""
 FRAME = (384, 288)
 """Width and height of every clip in pixels."""
 

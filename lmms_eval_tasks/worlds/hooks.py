@@ -29,7 +29,7 @@ from lmms_eval_tasks.api.evidence import (
     read_truth,
 )
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
-from lmms_eval_tasks.worlds.card import CARD, FRAME, OWN_STRATA, STRATA
+from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
 
 __all__ = [
     "aggregate",
@@ -54,14 +54,9 @@ read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=P
 read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, read_prompt)
 
 
-def strata_of(row: Row) -> dict[str, str]:
-    """Names and values by which the scores of a row's task are broken down."""
-    return {name: row[name] for name in (*STRATA, *OWN_STRATA[row["subset"]])}
-
-
-grade_choice = choice_grader(stratum=strata_of, fields=FIELDS)
-grade_verdict = verdict_grader(strata_of, FIELDS)
-grade_plausibility = plausibility_grader(strata_of, FIELDS)
+grade_choice = choice_grader(stratum=COLUMNS, fields=FIELDS)
+grade_verdict = verdict_grader(COLUMNS, FIELDS)
+grade_plausibility = plausibility_grader(COLUMNS, FIELDS)
 
 
 @hook
@@ -122,7 +117,7 @@ def grade_grounded(row: Row, response: object, context: TaskContext) -> GradedIt
     question = EvidenceQuestion(
         item_id=row["item_id"],
         group_id=row["group_id"],
-        stratum=strata_of(row),
+        stratum={name: row[name] for name in COLUMNS},
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters=ascii_uppercase[: len(row["options"])],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lmms_eval_tasks.api.evidence import EvidenceFields
 from lmms_eval_tasks.api.runs import LogForm, log_line
-from lmms_eval_tasks.worlds.card import OWN_STRATA, STRATA
+from lmms_eval_tasks.worlds.card import COLUMNS
 
 
 class SceneFields(LogForm):
@@ -23,7 +21,7 @@ class GroundedFields(EvidenceFields):
     step: str
 
 
-def line_of(subset: str) -> Any:
-    """The form of the lines of a task."""
-    fields = GroundedFields if subset == "evidence" else SceneFields
-    return log_line(fields, (*STRATA, *OWN_STRATA[subset]))
+SceneLine = log_line(SceneFields, COLUMNS)
+"""The line of a question."""
+GroundedLine = log_line(GroundedFields, COLUMNS)
+"""The line of a question whose answer has evidence."""

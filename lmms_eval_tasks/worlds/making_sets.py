@@ -133,6 +133,9 @@ class Shooting:
                 self._done = True
         return self._folder / clip.name
 
+    def _is_there(self, clip: SceneClip) -> bool:
+        return any(is_clip(clip, place / clip.name) for place in self._places)
+
 
 def is_clip(clip: SceneClip, path: Path) -> bool:
     """Whether a file is a clip: it says of what it was made."""
