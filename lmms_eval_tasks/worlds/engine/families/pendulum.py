@@ -30,7 +30,7 @@ def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
     length = float(random.uniform(0.8, 0.9))
     high = length + radius * 1.05
     bodies = [scenery("brown beam", "wall", [0.03, 0.25, 0.03], [x, row, high + 0.04])]
-    raised = 0.0 if hanging else float(np.radians(random.uniform(35.0, 50.0)))
+    raised = 0.0 if hanging else float(np.radians(random.uniform(32.0, 44.0)))
     place = [x - direction * length * np.sin(raised), row, high - length * np.cos(raised)]
     point = [round(x, 4), round(row, 4), round(high, 4)]
     bob = palette.body(
@@ -52,7 +52,7 @@ def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
         row_bodies += row_of(random, palette, places[:1], row + float(random.choice([-0.35, 0.35])), radius, tips=0.0)
     if hanging:
         start = x - direction * random.uniform(0.85, 1.0)
-        speed = float(random.uniform(2.2, 2.7))
+        speed = float(random.uniform(1.8, 2.3))
         bodies.append(
             palette.body(
                 "ball",
