@@ -86,7 +86,7 @@ def _wood(height: int, width: int) -> NDArray[np.float64]:
     light[edge] *= 0.72
     starts = random.integers(0, width, boards)[board]
     light[np.arange(height), starts] *= 0.78
-    return _tint(light, 1.12, 0.84, 0.60)
+    return _tint(light, 1.10, 0.90, 0.70)
 
 
 def _checker(height: int, width: int) -> NDArray[np.float64]:
