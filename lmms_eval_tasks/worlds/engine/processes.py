@@ -39,7 +39,7 @@ class Workers:
             yield from map(work, given)
             return
         left = iter(given)
-        ahead = [self._pool.submit(work, one) for one in islice(left, 2 * self._many)]
+        ahead = [self._pool.submit(work, one) for one in islice(left, self._many)]
         while ahead:
             yield ahead.pop(0).result()
             ahead += [self._pool.submit(work, one) for one in islice(left, 1)]

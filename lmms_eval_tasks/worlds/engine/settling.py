@@ -95,8 +95,8 @@ def why_not_begin(settled: Settled) -> str | None:
     main = [event for event in settled.rollout.events if event.kind in MAIN]
     loose = {tuple(key) for key in unsure}
     links = [event.key for event in main if event.kind != "hits"]
-    parts = any(key[0] in DECISIVE for key in unsure)
-    if parts or len(unsure) > MOST_UNSURE or (links and links[-1] in loose):
+    undecided = any(key[0] in DECISIVE for key in unsure)
+    if undecided or len(unsure) > MOST_UNSURE or (links and links[-1] in loose):
         return NEAR_A_TIE
     return None if links else NOTHING_HAPPENS
 
