@@ -106,7 +106,7 @@ def test_principles_are_broken_equally_often_where_scenes_differ_in_what_suits_t
 
 
 def test_what_suits_a_scene_is_of_bodies_in_view_and_shows() -> None:
-    shown = scene(ball("red", -1.0, velocity=(1.0, 0.0)), ball("green", 0.5), seconds=2.5)
+    shown = scene(ball("red", -1.0, velocity=(1.4, 0.0)), ball("green", 0.5), seconds=2.5)
     rollout = roll_out(shown)
     found = suitable_violations(shown, rollout)
     assert {violation.principle for violation in found} == {"permanence", "continuity", "solidity", "inertia"}
