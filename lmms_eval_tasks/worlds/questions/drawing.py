@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from lmms_eval_tasks.worlds.questions.sketch import Balance, Sketch
 
 ROUNDS = 3
 """How often a question that would take the set out of balance is tried again, after the others."""
+CONTROLS = 4
+"""Perception questions that a scene may have about what its questions of cause and effect are about."""
 TASKS: tuple[TaskName, ...] = (
     "perception",
     "paired",
@@ -90,8 +92,12 @@ class _Drawing:
             about = wanted[scene.facts.scene.id]
             return [control_slot(scene, about, rng)] if about else []
 
-        balance = Balance()
-        sketches = self._balanced(controls, rng, balance, force=True)
+        balance, sketches = Balance(), list[Sketch]()
+        for number in range(CONTROLS):
+            # Every scene gets the first one, even if the set is out of balance for a time.
+            sketches += self._balanced(controls, rng, balance, force=number == 0, taken=sketches)
+            for sketch in sketches:
+                wanted[sketch.facts.scene.id] -= set(sketch.about)
         sketches += self._balanced(lambda one: perception_slots(one, rng), rng, balance, taken=sketches)
         for sketch in sketches:
             self._add_sketch(sketch, deck, deck.deal("perception", len(sketch.options)))
@@ -221,7 +227,7 @@ class _Drawing:
             left = again
         return chosen
 
-    def _asked_about(self) -> Mapping[str, Collection[EventKey]]:
+    def _asked_about(self) -> dict[str, set[EventKey]]:
         """The events of each scene that questions of cause and effect are about."""
         about: defaultdict[str, set[EventKey]] = defaultdict(set)
         known = {one.facts.scene.id: one for one in self.scenes}
