@@ -41,4 +41,4 @@ def write_sample(folder: Path, seed: int, sizes: Mapping[str, int], progress: Pr
     write_file(folder / QUESTIONS, question_lines(questions))
 
 
-WRITER = SampleWriter(f"rendered scenes, and `{QUESTIONS}`", {"scenes": 4}, write_sample)
+WRITER = SampleWriter(f"rendered scenes, and `{QUESTIONS}`", {"scenes": 3}, write_sample)
