@@ -69,7 +69,7 @@ def test_scenes_with_questions_of_cause_have_a_control_about_the_same_events() -
     assert all(seen.intersection(about) for about in caused.values())
     asked = [one for one in questions if one.task in ("paired", "minimal", "counterfactual", "evidence")]
     controlled = [one for one in asked if any((one.scene, tuple(key)) in seen for key in one.about)]
-    assert len(controlled) > 0.7 * len(asked)
+    assert len(controlled) > 0.6 * len(asked)
 
 
 def test_what_the_bodies_cannot_do_is_no_wrong_option() -> None:
