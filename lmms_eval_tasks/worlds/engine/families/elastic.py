@@ -48,13 +48,14 @@ def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
 
 
 def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
-    """The first ball is too slow, a link is aside, or one is too heavy to go on."""
+    """The first ball is too slow, a link is too heavy to go on, or one is aside."""
     first = scene.bodies[0]
-    slower = changed(first, velocity=[first.velocity[0] * 0.12, 0.0, 0.0])
+    slower = changed(first, velocity=[first.velocity[0] * 0.05, 0.0, 0.0])
     link = scene.bodies[int(random.integers(1, scene.depth + 1))]
     aside = changed(link, place=[link.place[0], link.place[1] + 0.4 * side(random), link.place[2]])
-    candidates = (slower, aside)
-    return [candidates[index] for index in random.permutation(2)]
+    heavy = changed(link, mass=40.0)
+    # What cannot be seen at the start comes first.
+    return (slower, heavy, aside) if random.random() < 0.5 else (heavy, slower, aside)
 
 
 FAMILY = Family("elastic", "balls that lose nothing, so that time could run either way", draw, vary)
