@@ -21,13 +21,16 @@ BODIES = ["red ball", "blue box", "green ball"]
 
 
 def groups_of(task: str) -> list[tuple[Question, Question]]:
+    """Pairs with the scene's own clip first, though it stands first in about half of them."""
     _, questions = made_set(SCENES)
     found = [one for one in questions if one.task == task]
     assert len(found) % 2 == 0
     pairs = list(zip(found[::2], found[1::2], strict=True))
     assert pairs
     assert all(one.group_id == other.group_id for one, other in pairs)
-    return pairs
+    firsts = [one.clip == f"{one.scene}.mp4" for one, _ in pairs]
+    assert 0.3 < sum(firsts) / len(firsts) < 0.7
+    return [(one, other) if first else (other, one) for first, (one, other) in zip(firsts, pairs, strict=True)]
 
 
 @pytest.mark.slow
@@ -46,7 +49,7 @@ def test_each_clip_of_a_minimal_pair_shows_its_own_option() -> None:
 
 
 @pytest.mark.slow
-def test_a_possible_clip_stands_before_one_that_breaks_a_principle() -> None:
+def test_a_possible_clip_is_beside_one_that_breaks_a_principle() -> None:
     facts, _ = made_set(SCENES)
     known = {one.scene.id: one for one in facts}
     for possible, broken in groups_of("possible"):

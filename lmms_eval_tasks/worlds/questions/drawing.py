@@ -13,6 +13,7 @@ from lmms_eval_tasks.worlds.questions import possible, reversal
 from lmms_eval_tasks.worlds.questions.askable import Askable
 from lmms_eval_tasks.worlds.questions.counterfactual import supposition_pairs
 from lmms_eval_tasks.worlds.questions.deck import Deck, letter
+from lmms_eval_tasks.worlds.questions.drafting import sample
 from lmms_eval_tasks.worlds.questions.evidence import evidence_slot
 from lmms_eval_tasks.worlds.questions.minimal import clip_pairs
 from lmms_eval_tasks.worlds.questions.paired import paired_slots
@@ -113,22 +114,18 @@ class _Drawing:
                 fields = {"same_start": pair.twin.same_start, "about": [list(key) for key in pair.about]}
                 if len(pair.about) == 1:
                     fields["outcome"] = list(pair.about[0])
-                self._add(
-                    facts,
-                    "minimal",
-                    pair.kind,
-                    [
-                        {
-                            "question": pair.text[0],
-                            "wording": pair.text[1],
-                            "options": options,
-                            "answer": letter(options.index(right)),
-                            "clip": f"{clip}.mp4",
-                            **fields,
-                        }
-                        for clip, right in zip(clips, (pair.here, pair.there), strict=True)
-                    ],
-                )
+                members = [
+                    {
+                        "question": pair.text[0],
+                        "wording": pair.text[1],
+                        "options": options,
+                        "answer": letter(options.index(right)),
+                        "clip": f"{clip}.mp4",
+                        **fields,
+                    }
+                    for clip, right in zip(clips, (pair.here, pair.there), strict=True)
+                ]
+                self._add(facts, "minimal", pair.kind, sample(rng, members, 2))
 
     def counterfactual(self) -> None:
         rng, _ = self._start("counterfactual")
@@ -171,7 +168,7 @@ class _Drawing:
                 }
                 clips = (facts.scene.id, f"{facts.scene.id}_breaks_{violation.principle}")
                 members = [{**both, "answer": letter(place), "clip": f"{clip}.mp4"} for place, clip in enumerate(clips)]
-                self._add(facts, "possible", violation.principle, members)
+                self._add(facts, "possible", violation.principle, sample(rng, members, 2))
 
     def reversal(self) -> None:
         rng, deck = self._start("reversal")
@@ -193,7 +190,7 @@ class _Drawing:
                 }
                 for right, ending in zip(reversal.OPTIONS, ("", "_backwards"), strict=True)
             ]
-            self._add(facts, "reversal", "direction", members)
+            self._add(facts, "reversal", "direction", sample(rng, members, 2))
 
     def _start(self, task: TaskName) -> tuple[np.random.Generator, Deck]:
         """A generator of a task's own, so that what one task draws changes no other."""
