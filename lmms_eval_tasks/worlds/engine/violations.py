@@ -45,7 +45,11 @@ def suitable_violations(scene: Scene, rollout: Rollout) -> list[Violation]:
     seen = _sight(scene, rollout)
     random = numbers("violations", scene.id, scene.seed)
     found: dict[str, list[Violation]] = {}
-    for violation in _candidates(scene, rollout, seen):
+    for violation in _candidates(scene, rollout, seen, moving=True):
+        found.setdefault(violation.principle, []).append(violation)
+    # A body at rest vanishes, or jumps, only where none that moves can.
+    rest = [one for one in _candidates(scene, rollout, seen, moving=False) if one.principle not in found]
+    for violation in rest:
         found.setdefault(violation.principle, []).append(violation)
     principles = sorted(found)
     chosen = (_first_seen(scene, rollout, found[principles[index]], random) for index in random.permutation(len(found)))
@@ -76,7 +80,10 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
     return chosen
 
 
-def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]]) -> Iterator[Violation]:
+def _candidates(
+    scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]], moving: bool
+) -> Iterator[Violation]:
+    """What a scene may break; whether bodies that vanish or jump are those that move, or those at rest."""
     for name, places in rollout.places.items():
         if name not in seen:
             continue
@@ -98,7 +105,7 @@ def _candidates(scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_
                 continue
             if abs(speeds[frame, 2]) < 0.1 and free:
                 yield Violation(principle="inertia", body=name, time=time)
-            if moves:
+            if moves == moving:
                 yield Violation(principle="permanence", body=name, time=time)
                 if free:
                     yield Violation(principle="continuity", body=name, time=time)
