@@ -3,7 +3,7 @@
 from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
-from lmms_eval_tasks.worlds import hooks, metrics, report, sample
+from lmms_eval_tasks.worlds import hooks, metrics, report
 from lmms_eval_tasks.worlds.card import CARD
 from lmms_eval_tasks.worlds.cli import app
 from lmms_eval_tasks.worlds.log_forms import GroundedLine, SceneLine
@@ -31,7 +31,7 @@ BENCHMARK = Benchmark(
             panels=report.panels,
             log_form=SceneLine,
             # Some of its questions are about what comes first.
-            views=(*STILL, "video_only"),
+            views=STILL,
         ),
         "paired": TaskKind(
             metrics=metrics.PAIRED,
@@ -107,5 +107,4 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     cli=app,
     no_submission="Worlds has no leaderboard: everybody can compute its truth.",
-    sample=sample.WRITER,
 )

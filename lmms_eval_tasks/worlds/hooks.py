@@ -47,7 +47,7 @@ __all__ = [
 
 FIELDS = ("scene", "step")
 COUNTERFACTUAL_PROMPT, POSSIBLE_PROMPT = "worlds_counterfactual", "worlds_possible"
-EVIDENCE_PROMPT = "cast_bench_evidence"
+EVIDENCE_PROMPT = "worlds_evidence"
 
 read_counterfactual_settings = prompt_reader(fields=frozenset({"question"}), default=COUNTERFACTUAL_PROMPT)
 read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=POSSIBLE_PROMPT)

@@ -5,22 +5,22 @@ import numpy as np
 import pytest
 
 from lmms_eval_tasks.sample.scenes.table import rims
-from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, World
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, FlatBody, FlatWorld
 from lmms_eval_tasks.sample.world.render import boxes, render
-from lmms_eval_tasks.sample.world.scene import COLOURS, HEIGHT, WIDTH, Scene, draw_look, draw_skin
+from lmms_eval_tasks.sample.world.scene import COLOURS, HEIGHT, WIDTH, DrawnScene, draw_look, draw_skin
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.sample.world.vision import decode, observe
 
 
-def scene_of(seed: int) -> Scene:
+def scene_of(seed: int) -> DrawnScene:
     rng = random.Random(seed)
     bodies = tuple(
-        Body(f"body {i}", rng.choice(["ball", "block"]), rng.uniform(6, 8), (30.0 + 26 * i, rng.uniform(40, 100)),
+        FlatBody(f"body {i}", rng.choice(["ball", "block"]), rng.uniform(6, 8), (30.0 + 26 * i, rng.uniform(40, 100)),
              (rng.uniform(-9, 9), rng.uniform(-30, 30)))
         for i in range(6)
     )  # fmt: skip
     skins = {body.name: draw_skin(rng, colour) for body, colour in zip(bodies, COLOURS, strict=True)}
-    return Scene(World(TOP_VIEW, bodies, rims()), draw_look(rng), skins, 1.0)
+    return DrawnScene(FlatWorld(TOP_VIEW, bodies, rims()), draw_look(rng), skins, 1.0)
 
 
 def test_frames_boxes_and_labels():

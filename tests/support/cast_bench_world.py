@@ -16,7 +16,7 @@ from scipy import ndimage
 from lmms_eval_tasks.sample.scenes.chains import draw_why
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
@@ -156,7 +156,7 @@ def planted_world(folder: Path) -> BuildWorld:
 
 
 def _add_scene(
-    world: BuildWorld, stem: str, scene: Scene, rows: Sequence[dict[str, Any]], ghosts: Sequence[str] = ()
+    world: BuildWorld, stem: str, scene: DrawnScene, rows: Sequence[dict[str, Any]], ghosts: Sequence[str] = ()
 ) -> None:
     frames, tracks = _film(scene)
     # Seen in the first two seconds only, in a corner of the table.
@@ -165,7 +165,7 @@ def _add_scene(
     world.faults[stem] = []
 
 
-def _film(scene: Scene) -> tuple[Frames, dict[str, dict[int, tuple[int, ...]]]]:
+def _film(scene: DrawnScene) -> tuple[Frames, dict[str, dict[int, tuple[int, ...]]]]:
     frames, labels = render(scene)
     seen = boxes(labels, len(scene.skins))
     assert frames.shape[1:] == (HEIGHT, WIDTH, 3)

@@ -91,7 +91,7 @@ def test_questions_that_come_twice_or_apart_from_their_group_are_named(tmp_path:
     path = write_set(tmp_path / "set") / QUESTIONS
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines, lines[0]]) + "\n")
-    with pytest.raises(InputError, match=r"(?s)item_id: Expected each once.*group_id: Expected the questions of a group"):
+    with pytest.raises(InputError, match=r"(?s)item_id: Expected each once.*group_id: Expected the questions"):
         prepare(source=path.parent)
 
 

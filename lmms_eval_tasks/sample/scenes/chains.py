@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from lmms_eval_tasks.sample.scenes.table import INNER, draw_place, rims, sure_touch
-from lmms_eval_tasks.sample.world.bodies import SHAPES, Body, Laws, Vec, World, gap_between
+from lmms_eval_tasks.sample.world.bodies import SHAPES, FlatBody, FlatWorld, Laws, Vec, gap_between
 from lmms_eval_tasks.sample.world.physics import Trajectory
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene, draw_look, draw_skins, require, until_accepted
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene, draw_look, draw_skins, require, until_accepted
 
 SLOW_TABLE = Laws(gravity=0.0, table_friction=1.0, rolling_friction=0.0, bounce=0.9, wall_bounce=0.85)
 LONGEST = 15.0
@@ -57,7 +57,7 @@ class ChainQuestion:
 class Chain:
     """A scene as it unfolds, when each two bodies that touch do so first, and the questions about it, in order."""
 
-    scene: Scene
+    scene: DrawnScene
     trajectory: Trajectory
     touches: Mapping[tuple[str, str], float]
     questions: tuple[ChainQuestion, ...] = ()
@@ -196,11 +196,13 @@ def _why(chain: Chain, cause: str, effect: str, since: int) -> ChainQuestion:
     return ChainQuestion(kind, question, one, evidence, (two,), "Because the {} runs into it.")
 
 
-def _unfold(rng: random.Random, things: Sequence[Body], duration: float, expected: Sequence[tuple[str, str]]) -> Chain:
+def _unfold(
+    rng: random.Random, things: Sequence[FlatBody], duration: float, expected: Sequence[tuple[str, str]]
+) -> Chain:
     """The scene of the things; Rejected unless they fit and just the expected pairs touch, at good times."""
     require(_fits(things))
     skins = draw_skins(rng, [body.name for body in things])
-    scene = Scene(World(SLOW_TABLE, tuple(things), rims()), draw_look(rng), skins, duration)
+    scene = DrawnScene(FlatWorld(SLOW_TABLE, tuple(things), rims()), draw_look(rng), skins, duration)
     trajectory = scene.simulate()
     touches: dict[tuple[str, str], float] = {}
     for contact in trajectory.contacts:
@@ -215,7 +217,7 @@ def _unfold(rng: random.Random, things: Sequence[Body], duration: float, expecte
     return Chain(scene, trajectory, touches)
 
 
-def _fits(bodies: Sequence[Body]) -> bool:
+def _fits(bodies: Sequence[FlatBody]) -> bool:
     """Whether all bodies lie on the table, clear of its rim and of each other."""
     margins = [(body.position, INNER + body.size + 3.0) for body in bodies]
     return all(m < x < WIDTH - m and m < y < HEIGHT - m for (x, y), m in margins) and all(
@@ -223,18 +225,18 @@ def _fits(bodies: Sequence[Body]) -> bool:
     )
 
 
-def _require_touch(world: World, mover: str, goal: str) -> None:
+def _require_touch(world: FlatWorld, mover: str, goal: str) -> None:
     """Rejected unless the mover runs into the goal first, also with a little more or less speed or direction."""
     require(sure_touch(world, mover, world.body(mover).velocity, duration=LONGEST) == goal)
 
 
-def _thing(rng: random.Random, name: str, at: Vec, velocity: Vec = (0.0, 0.0)) -> Body:
+def _thing(rng: random.Random, name: str, at: Vec, velocity: Vec = (0.0, 0.0)) -> FlatBody:
     shape = rng.choice(SHAPES)
     size = rng.uniform(9.0, 11.0) if shape == "ball" else rng.uniform(8.0, 10.0)
-    return Body(name, shape, size, at, velocity)
+    return FlatBody(name, shape, size, at, velocity)
 
 
-def _ahead(rng: random.Random, name: str, of: Body, way: Vec, gap: float, aside: float = 0.0) -> Body:
+def _ahead(rng: random.Random, name: str, of: FlatBody, way: Vec, gap: float, aside: float = 0.0) -> FlatBody:
     """A thing that lies `gap` px before another one's edge on its way, and `aside` px to the right of that."""
     thing = _thing(rng, name, (0.0, 0.0))
     reach = gap + of.size + thing.size
@@ -242,7 +244,7 @@ def _ahead(rng: random.Random, name: str, of: Body, way: Vec, gap: float, aside:
     return replace(thing, position=(x + reach * way[0] - aside * way[1], y + reach * way[1] + aside * way[0]))
 
 
-def _strangers(rng: random.Random, count: int) -> list[Body]:
+def _strangers(rng: random.Random, count: int) -> list[FlatBody]:
     return [_thing(rng, f"stranger {number}", draw_place(rng)) for number in range(count)]
 
 

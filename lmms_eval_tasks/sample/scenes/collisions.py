@@ -12,9 +12,17 @@ from itertools import combinations, pairwise
 
 from lmms_eval_tasks.sample.scenes.chains import SLOW_TABLE
 from lmms_eval_tasks.sample.scenes.table import rims
-from lmms_eval_tasks.sample.world.bodies import Body, Shape, Vec, World
+from lmms_eval_tasks.sample.world.bodies import FlatBody, FlatWorld, Shape, Vec
 from lmms_eval_tasks.sample.world.physics import FPS, simulate
-from lmms_eval_tasks.sample.world.scene import WIDTH, Scene, draw_look, draw_skins, mirrored, require, until_accepted
+from lmms_eval_tasks.sample.world.scene import (
+    WIDTH,
+    DrawnScene,
+    draw_look,
+    draw_skins,
+    mirrored,
+    require,
+    until_accepted,
+)
 
 DURATION = 6.0
 CHAIN = ("first", "second", "third", "fourth")
@@ -41,7 +49,7 @@ class Hit:
 class Collisions:
     """A scene and its hits in order of time; a hit is named by its place among them."""
 
-    scene: Scene
+    scene: DrawnScene
     hits: tuple[Hit, ...]
 
     @property
@@ -72,7 +80,7 @@ def draw_collisions(rng: random.Random, with_blocks: bool) -> Collisions:
         *_line(rng, ASIDE, other_row, rng.uniform(14.0, 24.0), with_blocks),
     ]
     skins = draw_skins(rng, [body.name for body in bodies])
-    scene = Scene(World(SLOW_TABLE, tuple(bodies), rims()), draw_look(rng), skins, DURATION)
+    scene = DrawnScene(FlatWorld(SLOW_TABLE, tuple(bodies), rims()), draw_look(rng), skins, DURATION)
     if rng.random() < 0.5:
         scene = mirrored(scene)
     hits = _hits(scene.world)
@@ -85,7 +93,7 @@ def draw_collisions(rng: random.Random, with_blocks: bool) -> Collisions:
     return collisions
 
 
-def happens_without(world: World, left_out: Hit, outcome: Hit) -> bool:
+def happens_without(world: FlatWorld, left_out: Hit, outcome: Hit) -> bool:
     """Whether a hit still happens where what makes an earlier one is held fast before it touches."""
     seen = simulate(world, DURATION)
     frame = int(left_out.time * FPS)
@@ -97,21 +105,21 @@ def happens_without(world: World, left_out: Hit, outcome: Hit) -> bool:
     return outcome.pair in {hit.pair for hit in _hits(held)}
 
 
-def _line(rng: random.Random, names: Sequence[str], row: float, speed: float, with_blocks: bool) -> list[Body]:
+def _line(rng: random.Random, names: Sequence[str], row: float, speed: float, with_blocks: bool) -> list[FlatBody]:
     """Objects in a row from left to right, of which the first moves towards the others."""
-    bodies: list[Body] = []
+    bodies: list[FlatBody] = []
     at = rng.uniform(20.0, 24.0)
     for number, name in enumerate(names):
         shape: Shape = "block" if with_blocks and number % 2 else "ball"
         size = rng.uniform(8.0, 9.5) if shape == "ball" else rng.uniform(7.5, 8.5)
         place: Vec = (at, row + rng.uniform(-0.6, 0.6))
-        bodies.append(Body(name, shape, size, place, (speed, 0.0) if number == 0 else (0.0, 0.0)))
+        bodies.append(FlatBody(name, shape, size, place, (speed, 0.0) if number == 0 else (0.0, 0.0)))
         # The chain fills its row; the two objects aside have room to lie anywhere in theirs.
         at += rng.uniform(34.0, 41.0) if len(names) > 2 else rng.uniform(34.0, WIDTH - 60.0)
     return bodies
 
 
-def _hits(world: World) -> tuple[Hit, ...]:
+def _hits(world: FlatWorld) -> tuple[Hit, ...]:
     """The first time that each two objects touch, in order of time, the moving one first."""
     names = {body.name for body in world.bodies}
     hits: dict[tuple[str, str], Hit] = {}

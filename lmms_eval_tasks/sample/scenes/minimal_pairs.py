@@ -15,19 +15,19 @@ from lmms_eval_tasks.sample.world.bodies import (
     SIDE_VIEW,
     SIDE_VIEW_ROUGH,
     TOP_VIEW,
-    Body,
+    FlatBody,
+    FlatWorld,
     Laws,
     Wall,
-    World,
     scripted,
 )
 from lmms_eval_tasks.sample.world.physics import FPS, SUBSTEPS, simulate
 from lmms_eval_tasks.sample.world.scene import (
     HEIGHT,
     WIDTH,
+    DrawnScene,
     Look,
     Rect,
-    Scene,
     Skin,
     draw_look,
     draw_skins,
@@ -47,27 +47,27 @@ class PairDraft:
 
     question: str
     answers: tuple[str, str]
-    scenes: tuple[Scene, Scene]
+    scenes: tuple[DrawnScene, DrawnScene]
 
 
 PairFamily = Callable[[random.Random], PairDraft]
 
 
-def side_world(bodies: tuple[Body, ...], walls: tuple[Wall, ...], laws: Laws = SIDE_VIEW) -> World:
+def side_world(bodies: tuple[FlatBody, ...], walls: tuple[Wall, ...], laws: Laws = SIDE_VIEW) -> FlatWorld:
     """A side view with a floor."""
-    return World(laws, bodies, (*walls, Wall("floor", (-4.0, FLOOR + 3), (WIDTH + 4.0, FLOOR + 3), 3.0)))
+    return FlatWorld(laws, bodies, (*walls, Wall("floor", (-4.0, FLOOR + 3), (WIDTH + 4.0, FLOOR + 3), 3.0)))
 
 
 def scene_pair(
-    both: tuple[World, World],
+    both: tuple[FlatWorld, FlatWorld],
     look: Look,
     skins: dict[str, Skin],
     duration: float,
     mirror: bool = False,
     screens: tuple[Rect, ...] = (),
-) -> tuple[Scene, Scene]:
+) -> tuple[DrawnScene, DrawnScene]:
     """Two scenes that share everything but their world; both are mirrored, or neither."""
-    one, other = (Scene(world, look, skins, duration, screens) for world in both)
+    one, other = (DrawnScene(world, look, skins, duration, screens) for world in both)
     return (mirrored(one), mirrored(other)) if mirror else (one, other)
 
 
@@ -79,7 +79,7 @@ def in_or_out(rng: random.Random) -> PairDraft:
     sides = tuple(Wall(f"side {x:.0f}", (x, FLOOR - rng.uniform(24, 30)), (x, FLOOR)) for x in (box - half, box + half))
     skins, look, mirror = draw_skins(rng, (THING,)), draw_look(rng), rng.random() < 0.5
 
-    def carry(start: float, end: float) -> World:
+    def carry(start: float, end: float) -> FlatWorld:
         grasp = FLOOR - 2 * size - hand - 0.8
         # What lies on the floor sinks by a step's fall before the floor lifts it; the hand takes it at the lowest.
         below = FLOOR - size - grasp + SIDE_VIEW_ROUGH.gravity / (FPS * SUBSTEPS) ** 2
@@ -88,7 +88,7 @@ def in_or_out(rng: random.Random) -> PairDraft:
             (2.1, end, 52.0), (2.6, end, grasp), (2.7, end, grasp), (3.2, end, 18.0), (3.4, end, 18.0),
         )  # fmt: skip
         carried = tuple((time, x, y + below) for time, x, y in stops[3:-3])
-        ball = Body(THING, "ball", size, (start, FLOOR - size), path=carried)
+        ball = FlatBody(THING, "ball", size, (start, FLOOR - size), path=carried)
         return side_world((ball, scripted(HAND, "ball", hand, stops, (0.0, -1.0))), sides, SIDE_VIEW_ROUGH)
 
     scenes = scene_pair((carry(ground, box), carry(box, ground)), look, skins, 3.4, mirror)
@@ -100,7 +100,7 @@ def push_left_or_right(rng: random.Random) -> PairDraft:
     """A hand pushes a ball along the floor, from left to right or from right to left."""
     size, speed, middle = rng.uniform(5.5, 7.5), rng.uniform(28, 38), rng.uniform(80, 112)
     skins, look = draw_skins(rng, (THING,)), draw_look(rng)
-    still = side_world((Body(THING, "ball", size, (middle, FLOOR - size)),), (), SIDE_VIEW_ROUGH)
+    still = side_world((FlatBody(THING, "ball", size, (middle, FLOOR - size)),), (), SIDE_VIEW_ROUGH)
     both = pushed_by_hand(still, THING, (1.0, 0.0), speed), pushed_by_hand(still, THING, (-1.0, 0.0), speed)
     scenes = scene_pair(both, look, skins, 3.2)
     question = f"In which direction does the hand push the {scenes[0].called(THING)}?"
@@ -113,7 +113,7 @@ def fall_or_stay(rng: random.Random) -> PairDraft:
     size, height, edge = rng.uniform(5.5, 7.0), rng.uniform(66, 92), rng.uniform(100, 125)
     start = edge - rng.uniform(42, 54)
     shelf = Wall("shelf", (-4.0, height + 2.5), (edge, height + 2.5), 2.5)
-    still = side_world((Body(THING, "ball", size, (start, height - size)),), (shelf,), SIDE_VIEW_ROUGH)
+    still = side_world((FlatBody(THING, "ball", size, (start, height - size)),), (shelf,), SIDE_VIEW_ROUGH)
     skins, look, mirror = draw_skins(rng, (THING,)), draw_look(rng), rng.random() < 0.5
     fast, slow = rng.uniform(40, 50), rng.uniform(23, 27)
     both = pushed_by_hand(still, THING, (1.0, 0.0), fast), pushed_by_hand(still, THING, (1.0, 0.0), slow)
@@ -130,17 +130,17 @@ def which_goal(rng: random.Random) -> PairDraft:
     """A robot arm pushes a block up to one of two objects."""
     start, side = (rng.uniform(80, 112), rng.uniform(62, 82)), rng.randrange(4)
     ways = turned((1.0, 0.0), side), turned((1.0, 0.0), side + rng.choice([1, 3]))
-    thing = Body(THING, "block", rng.uniform(6, 7.5), start)
-    table = World(TOP_VIEW, (thing,), rims())
+    thing = FlatBody(THING, "block", rng.uniform(6, 7.5), start)
+    table = FlatWorld(TOP_VIEW, (thing,), rims())
     speeds = rng.uniform(20, 24), rng.uniform(20, 24)
-    goals: list[Body] = []
+    goals: list[FlatBody] = []
     for name, way, speed in zip((GOAL, OTHER_GOAL), ways, speeds, strict=True):
         x, y = simulate(pushed_by_hand(table, THING, way, speed), 3.4).place(THING)
         size = rng.uniform(6, 7.5)
         ahead = thing.size + size + rng.uniform(3, 5)
         at = (x + ahead * way[0], y + ahead * way[1])
-        goals.append(Body(name, rng.choice(SHAPES), size, at))
-    world = World(TOP_VIEW, (thing, *goals), rims())
+        goals.append(FlatBody(name, rng.choice(SHAPES), size, at))
+    world = FlatWorld(TOP_VIEW, (thing, *goals), rims())
     skins, look = draw_skins(rng, (THING, GOAL, OTHER_GOAL)), draw_look(rng)
     both = pushed_by_hand(world, THING, ways[0], speeds[0]), pushed_by_hand(world, THING, ways[1], speeds[1])
     scenes = scene_pair(both, look, skins, 3.4)
@@ -158,11 +158,11 @@ def which_goal(rng: random.Random) -> PairDraft:
 @until_accepted
 def closer_or_farther(rng: random.Random) -> PairDraft:
     """A robot arm pushes a block closer to another object, or farther away from it."""
-    thing = Body(THING, "block", rng.uniform(6, 7.5), (rng.uniform(70, 84), rng.uniform(50, 94)))
+    thing = FlatBody(THING, "block", rng.uniform(6, 7.5), (rng.uniform(70, 84), rng.uniform(50, 94)))
     shift = rng.uniform(-8, 8)
-    other = Body(GOAL, rng.choice(SHAPES), rng.uniform(6, 7.5),
+    other = FlatBody(GOAL, rng.choice(SHAPES), rng.uniform(6, 7.5),
                  (thing.position[0] + rng.uniform(80, 88), thing.position[1] + shift))  # fmt: skip
-    world = World(TOP_VIEW, (thing, other), rims())
+    world = FlatWorld(TOP_VIEW, (thing, other), rims())
     skins, look, mirror = draw_skins(rng, (THING, GOAL)), draw_look(rng), rng.random() < 0.5
     speed, arm = rng.uniform(20, 25), (0.0, rng.choice([-1.0, 1.0]))
     both = pushed_by_hand(world, THING, (1.0, 0.0), speed, arm), pushed_by_hand(world, THING, (-1.0, 0.0), speed, arm)
@@ -179,7 +179,7 @@ def closer_or_farther(rng: random.Random) -> PairDraft:
 
 
 def _ask_possible(
-    rng: random.Random, real: World, unreal: World, duration: float, screens: tuple[Rect, ...] = ()
+    rng: random.Random, real: FlatWorld, unreal: FlatWorld, duration: float, screens: tuple[Rect, ...] = ()
 ) -> PairDraft:
     mirror, look, skins = rng.random() < 0.5, draw_look(rng), draw_skins(rng, (BALL,))
     scenes = scene_pair((real, unreal), look, skins, duration, mirror, screens)
@@ -191,7 +191,7 @@ def vanishes_or_not(rng: random.Random) -> PairDraft:
     """A ball rolls behind a screen and comes out on the other side, or never."""
     size, speed, start = rng.uniform(5.5, 7.5), rng.uniform(56, 68), rng.uniform(12, 20)
     left, width, top = rng.uniform(72, 88), rng.uniform(30, 38), rng.uniform(92, 108)
-    ball = Body(BALL, "ball", size, (start, FLOOR - size), (speed, 0.0))
+    ball = FlatBody(BALL, "ball", size, (start, FLOOR - size), (speed, 0.0))
     hidden = replace(ball, vanishes_at=(left + width / 2 - start) / speed)
     screen = (left, top, left + width, FLOOR)
     return _ask_possible(rng, side_world((ball,), ()), side_world((hidden,), ()), 2.6, (screen,))
@@ -202,7 +202,7 @@ def solid_or_not(rng: random.Random) -> PairDraft:
     size, speed, start = rng.uniform(5.5, 7.5), rng.uniform(55, 68), rng.uniform(12, 22)
     x = rng.uniform(92, 112)
     post = Wall("post", (x, rng.uniform(88, 104)), (x, FLOOR), 3.5)
-    ball = Body(BALL, "ball", size, (start, FLOOR - size), (speed, 0.0))
+    ball = FlatBody(BALL, "ball", size, (start, FLOOR - size), (speed, 0.0))
     ghost = replace(ball, passes_through=frozenset({post.name}))
     return _ask_possible(rng, side_world((ball,), (post,)), side_world((ghost,), (post,)), 2.6)
 
@@ -212,7 +212,7 @@ def falls_or_hovers(rng: random.Random) -> PairDraft:
     size, speed, height = rng.uniform(5.5, 7.5), rng.uniform(38, 48), rng.uniform(56, 84)
     start, edge = rng.uniform(10, 18), rng.uniform(58, 76)
     ledge = Wall("ledge", (-4.0, height + 2.5), (edge, height + 2.5), 2.5)
-    ball = Body(BALL, "ball", size, (start, height - size), (speed, 0.0))
+    ball = FlatBody(BALL, "ball", size, (start, height - size), (speed, 0.0))
     weightless = side_world((ball,), (ledge,), replace(SIDE_VIEW, gravity=0.0))
     return _ask_possible(rng, side_world((ball,), (ledge,)), weightless, 2.8)
 
@@ -226,9 +226,9 @@ def who_hits_whom(rng: random.Random) -> PairDraft:
     length = (away[0] ** 2 + away[1] ** 2) ** 0.5
     speed = rng.uniform(80, 90)
     velocity = (speed * away[0] / length, speed * away[1] / length)
-    one, other = Body(ONE, "ball", size, places[0]), Body(OTHER, "ball", size, places[1])
-    hits = World(TOP_VIEW, (replace(one, velocity=velocity), other), rims())
-    is_hit = World(TOP_VIEW, (one, replace(other, velocity=(-velocity[0], -velocity[1]))), rims())
+    one, other = FlatBody(ONE, "ball", size, places[0]), FlatBody(OTHER, "ball", size, places[1])
+    hits = FlatWorld(TOP_VIEW, (replace(one, velocity=velocity), other), rims())
+    is_hit = FlatWorld(TOP_VIEW, (one, replace(other, velocity=(-velocity[0], -velocity[1]))), rims())
     scenes = scene_pair((hits, is_hit), draw_look(rng), draw_skins(rng, (ONE, OTHER)), 3.0)
     for scene, struck in zip(scenes, (OTHER, ONE), strict=True):
         trajectory = scene.simulate()
@@ -244,9 +244,9 @@ def which_falls_first(rng: random.Random) -> PairDraft:
     early, late = rng.uniform(0.4, 0.7), rng.uniform(1.2, 1.6)
     hooks = tuple(Wall(f"hook {x:.0f}", (x, -4.0), (x, top - 3)) for x in places)
 
-    def drop(times: tuple[float, float]) -> World:
+    def drop(times: tuple[float, float]) -> FlatWorld:
         bodies = tuple(
-            Body(name, "ball", size, (x, top + size), path=((0.0, x, top + size), (t, x, top + size)))
+            FlatBody(name, "ball", size, (x, top + size), path=((0.0, x, top + size), (t, x, top + size)))
             for name, size, x, t in zip((ONE, OTHER), sizes, places, times, strict=True)
         )
         return side_world(bodies, hooks)
@@ -262,18 +262,18 @@ def which_is_pushed_first(rng: random.Random) -> PairDraft:
     """An arm pushes two objects one after the other."""
     hand, base = 5.0, HEIGHT - 10.0
     bodies = tuple(
-        Body(name, rng.choice(SHAPES), rng.uniform(6.5, 8), (x, rng.uniform(82, 96)))
+        FlatBody(name, rng.choice(SHAPES), rng.uniform(6.5, 8), (x, rng.uniform(82, 96)))
         for name, x in ((ONE, rng.uniform(46, 70)), (OTHER, rng.uniform(122, 146)))
     )
 
-    def push(order: tuple[int, int]) -> World:
+    def push(order: tuple[int, int]) -> FlatWorld:
         stops, time = [(0.0, bodies[order[0]].position[0], base)], 0.3
         for number in order:
             x, y = bodies[number].position
             touch = y + bodies[number].size + hand
             stops += [(time, x, base), (time + 0.8, x, touch - 6), (time + 1.2, x, base)]
             time += 1.75
-        return World(TOP_VIEW, (*bodies, scripted(HAND, "ball", hand, stops, (0.0, 1.0))), rims())
+        return FlatWorld(TOP_VIEW, (*bodies, scripted(HAND, "ball", hand, stops, (0.0, 1.0))), rims())
 
     skins, look = draw_skins(rng, (ONE, OTHER)), draw_look(rng)
     scenes = scene_pair((push((0, 1)), push((1, 0))), look, skins, 4.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.sample.world.bodies import SHAPES
-from lmms_eval_tasks.sample.world.scene import COLOURS, Scene
+from lmms_eval_tasks.sample.world.scene import COLOURS, DrawnScene
 
 OPTIONS = 5
 _SHAPES = {"ball": "round", "block": "square"}
@@ -40,7 +40,7 @@ class Draft:
     """
 
     question: str
-    scene: Scene
+    scene: DrawnScene
     answer: Hashable
     lures: tuple[Hashable, ...]
     others: tuple[Hashable, ...]
@@ -58,7 +58,9 @@ def draw_options(rng: random.Random, draft: Draft, version: int, position: int) 
     return [draft.word(answer, version) for answer in answers]
 
 
-def other_objects(rng: random.Random, scene: Scene, exclude: Sequence[str], options: int = OPTIONS) -> tuple[str, ...]:
+def other_objects(
+    rng: random.Random, scene: DrawnScene, exclude: Sequence[str], options: int = OPTIONS
+) -> tuple[str, ...]:
     """Names of the scene's objects in random order, without `exclude`, then of others that are not in the scene.
 
     They are enough for a question with that many options, and at least two are not in the scene.

@@ -5,14 +5,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, Shape, Vec, Wall, World, gap_between, scripted
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, FlatBody, FlatWorld, Shape, Vec, Wall, gap_between, scripted
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 from lmms_eval_tasks.sample.world.scene import (
     COLOURS,
     HEIGHT,
     WIDTH,
+    DrawnScene,
     Rejected,
-    Scene,
     Skin,
     draw_look,
     draw_skin,
@@ -57,23 +57,23 @@ def draw_place(rng: random.Random, margin: float = 14.0) -> Vec:
     return rng.uniform(low, WIDTH - low), rng.uniform(low, HEIGHT - low)
 
 
-def lay_out(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> World:
+def lay_out(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> FlatWorld:
     """A table with the pieces on it, `apart` px between them or more; Rejected when they do not fit."""
-    bodies: list[Body] = []
+    bodies: list[FlatBody] = []
     for piece in pieces:
         size = rng.uniform(6.2, 8.0) if piece.shape == "ball" else rng.uniform(6.0, 7.5)
         for _ in range(30):
-            body = Body(piece.name, piece.shape, size, piece.at or draw_place(rng), piece.velocity)
+            body = FlatBody(piece.name, piece.shape, size, piece.at or draw_place(rng), piece.velocity)
             if all(gap_between(body, body.position, other, other.position)[0] >= apart for other in bodies):
                 bodies.append(body)
                 break
             require(piece.at is None)
         else:
             raise Rejected
-    return World(TOP_VIEW, tuple(bodies), rims())
+    return FlatWorld(TOP_VIEW, tuple(bodies), rims())
 
 
-def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene:
+def paint(rng: random.Random, world: FlatWorld, duration: float = DURATION) -> DrawnScene:
     """The world with looks: only bodies called `object …` share a colour, two at most, a ball and a block.
 
     Rejected when there are not enough such pairs.
@@ -96,10 +96,12 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
         ]
         require(bool(partners))
         skins[body.name] = draw_skin(rng, skins[rng.choice(partners)].colour)
-    return Scene(world, draw_look(rng), skins, duration)
+    return DrawnScene(world, draw_look(rng), skins, duration)
 
 
-def first_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0) -> str | None:
+def first_touch(
+    world: FlatWorld, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0
+) -> str | None:
     """The body that `mover`, set off with `velocity` (from `at`), touches first; None when it reaches none."""
     moved = world.changing(mover, velocity=velocity, position=at or world.body(mover).position)
     names = {body.name for body in world.bodies}
@@ -113,14 +115,14 @@ def nudged(velocity: Vec) -> list[Vec]:
     return [(scale * (vx - turn * vy), scale * (vy + turn * vx)) for scale, turn in _NUDGES]
 
 
-def sure_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0) -> str | None:
+def sure_touch(world: FlatWorld, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0) -> str | None:
     """`first_touch`, or None when a little more or less speed or direction would change it."""
     outcome = first_touch(world, mover, velocity, at, duration)
     others = nudged(velocity)[1:] if outcome is not None else []
     return outcome if all(first_touch(world, mover, other, at, duration) == outcome for other in others) else None
 
 
-def gaps_to(world: World, trajectory: Trajectory, name: str, frame: int) -> dict[str, float]:
+def gaps_to(world: FlatWorld, trajectory: Trajectory, name: str, frame: int) -> dict[str, float]:
     """Free distance in px from one body to each other at a frame."""
     body, at = world.body(name), trajectory.place(name, frame)
     return {
@@ -143,7 +145,7 @@ def turned(velocity: Vec, quarter_turns: int) -> Vec:
     return x, y
 
 
-def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float, arm: Vec | None = None) -> World:
+def pushed_by_hand(world: FlatWorld, mover: str, direction: Vec, speed: float, arm: Vec | None = None) -> FlatWorld:
     """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back.
 
     The forearm reaches back along the push, or in the direction of `arm`.

@@ -21,9 +21,9 @@ from lmms_eval_tasks.sample.scenes.table import (
     sure_touch,
     turned,
 )
-from lmms_eval_tasks.sample.world.bodies import SHAPES, Vec, World
+from lmms_eval_tasks.sample.world.bodies import SHAPES, FlatWorld, Vec
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
-from lmms_eval_tasks.sample.world.scene import Scene, require, required, until_accepted
+from lmms_eval_tasks.sample.world.scene import DrawnScene, require, required, until_accepted
 
 MOVER, LINK, TARGET, BLOCKER = "mover", "link", "target", "blocker"
 LEVELS = ("easy", "med", "hard")
@@ -73,7 +73,7 @@ def _require_clear(trajectory: Trajectory) -> None:
 
 
 def _ask(
-    rng: random.Random, scene: Scene, question: str, named: Sequence[str], answer: str, lures: Sequence[str] = ()
+    rng: random.Random, scene: DrawnScene, question: str, named: Sequence[str], answer: str, lures: Sequence[str] = ()
 ) -> Draft:
     """A question whose options are objects; bodies are given by name, those named stand for `{}` in the question."""
     objects, alluring = ([scene.called(name) for name in names] for names in (named, lures))
@@ -202,7 +202,7 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     return Draft(question, scene, wanted, (), tuple(wrong), lambda way, version: DIRECTIONS[way][version])
 
 
-def _is_the_only_way(world: World, wanted: tuple[int, int], at: Vec) -> bool:
+def _is_the_only_way(world: FlatWorld, wanted: tuple[int, int], at: Vec) -> bool:
     """Whether of the eight directions only `wanted` makes the ball, pushed from `at`, hit the target first."""
     return sure_touch(world, MOVER, _scaled(wanted, PUSHED), at) == TARGET and all(
         first_touch(world, MOVER, velocity, at) != TARGET

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from lmms_eval_tasks.sample.world.bodies import Body, Vec, gap_between
+from lmms_eval_tasks.sample.world.bodies import FlatBody, Vec, gap_between
 from lmms_eval_tasks.sample.world.scene import require
 from lmms_eval_tasks.sample.world.vision import Observation, Track
 
@@ -44,9 +44,9 @@ def place_at(track: Track, frame: int) -> Vec:
     return float(x), float(y)
 
 
-def body_at(track: Track, frame: int) -> Body:
+def body_at(track: Track, frame: int) -> FlatBody:
     """The object as a resting body where it is at a frame; Rejected when it is hidden then."""
-    return Body(track.name, track.shape, track.size, place_at(track, frame))
+    return FlatBody(track.name, track.shape, track.size, place_at(track, frame))
 
 
 def gap_at(one: Track, other: Track, frame: int) -> float:

@@ -20,7 +20,7 @@ from lmms_eval_tasks.sample.solve.measure import (
     shift,
     the_option,
 )
-from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Laws, World
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, FlatWorld, Laws
 from lmms_eval_tasks.sample.world.scene import require, required
 from lmms_eval_tasks.sample.world.vision import Observation, Track
 
@@ -29,7 +29,7 @@ _SLOWEST = {TOP_VIEW: 20.0, SLOW_TABLE: 6.0}
 _NEAR = 9.0
 
 
-def see_table(seen: Observation, frame: int) -> World:
+def see_table(seen: Observation, frame: int) -> FlatWorld:
     """The table with every object at rest where it is at a frame."""
     rows, columns = seen.structures.mean(axis=1) > 0.5, seen.structures.mean(axis=0) > 0.5
     height, width = seen.structures.shape
@@ -37,7 +37,7 @@ def see_table(seen: Observation, frame: int) -> World:
     top, left = _last(rows[: height // 4]), _last(columns[: width // 4])
     bottom, right = height - _last(rows[::-1][: height // 4]), width - _last(columns[::-1][: width // 4])
     bodies = [body_at(track, frame) for track in seen.tracks.values() if track.seen[frame]]
-    return World(TOP_VIEW, tuple(bodies), rims(left - 2, top - 2, right + 2, bottom + 2))
+    return FlatWorld(TOP_VIEW, tuple(bodies), rims(left - 2, top - 2, right + 2, bottom + 2))
 
 
 def _last(edge: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:

@@ -17,7 +17,7 @@ Waypoint = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Body:
+class FlatBody:
     """A disc (`size` = radius) or an upright square (`size` = half its side) that does not turn.
 
     `path` scripts the motion from its first to its last waypoint; before and after that the body moves freely, or stays
@@ -43,9 +43,9 @@ class Body:
         return self.size, self.size
 
 
-def scripted(name: str, shape: Shape, size: float, path: Sequence[Waypoint], arm: Vec | None = None) -> Body:
+def scripted(name: str, shape: Shape, size: float, path: Sequence[Waypoint], arm: Vec | None = None) -> FlatBody:
     """A body that moves along a path whatever it meets."""
-    return Body(name, shape, size, path[0][1:], path=tuple(path), kinematic=True, arm=arm)
+    return FlatBody(name, shape, size, path[0][1:], path=tuple(path), kinematic=True, arm=arm)
 
 
 @dataclass(frozen=True)
@@ -86,28 +86,28 @@ SIDE_VIEW_ROUGH = replace(SIDE_VIEW, rolling_friction=30.0)
 
 
 @dataclass(frozen=True)
-class World:
+class FlatWorld:
     """Everything that decides how a scene unfolds."""
 
     laws: Laws
-    bodies: tuple[Body, ...]
+    bodies: tuple[FlatBody, ...]
     walls: tuple[Wall, ...] = ()
 
-    def body(self, name: str) -> Body:
+    def body(self, name: str) -> FlatBody:
         """The body called `name`; KeyError when there is none."""
         return {body.name: body for body in self.bodies}[name]
 
-    def without(self, *names: str) -> World:
+    def without(self, *names: str) -> FlatWorld:
         """This world with the bodies of these names left out."""
         return replace(self, bodies=tuple(body for body in self.bodies if body.name not in names))
 
-    def changing(self, name: str, **changes: Any) -> World:
+    def changing(self, name: str, **changes: Any) -> FlatWorld:
         """This world with other values in some fields of the body called `name`."""
         changed = replace(self.body(name), **changes)
         return replace(self, bodies=tuple(changed if body.name == name else body for body in self.bodies))
 
 
-def gap_between(a: Body, at_a: Vec, b: Body | Wall, at_b: Vec) -> tuple[float, Vec]:
+def gap_between(a: FlatBody, at_a: Vec, b: FlatBody | Wall, at_b: Vec) -> tuple[float, Vec]:
     """Free distance in px between two things placed at the given centres (negative: overlap), and the unit
     direction from `b` to `a` along which they touch. A wall is always at its own place.
     """
@@ -126,7 +126,7 @@ def gap_between(a: Body, at_a: Vec, b: Body | Wall, at_b: Vec) -> tuple[float, V
     return _gap_along_axes(gap_x - radius_a - radius_b, gap_y - radius_a - radius_b, dx, dy)
 
 
-def _gap_to_wall(body: Body, at: Vec, wall: Wall) -> tuple[float, Vec]:
+def _gap_to_wall(body: FlatBody, at: Vec, wall: Wall) -> tuple[float, Vec]:
     """For a block the wall must be upright or level."""
     (x1, y1), (x2, y2) = wall.start, wall.end
     if body.shape == "block":

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.world.bodies import Body, Laws, Vec, Wall, Waypoint, World, gap_between
+from lmms_eval_tasks.sample.world.bodies import FlatBody, FlatWorld, Laws, Vec, Wall, Waypoint, gap_between
 
 FPS = 12
 SUBSTEPS = 10
@@ -91,15 +91,15 @@ class _State:
 class _Pair:
     """A body and something that it can run into; it cannot where they are farther apart than `reach` along an axis."""
 
-    body: Body
-    other: Body | Wall
+    body: FlatBody
+    other: FlatBody | Wall
     state: _State
     other_state: _State
     reach: Vec
     touch: bool = False
 
 
-def simulate(world: World, duration: float, stop_at_contact_of: str | None = None) -> Trajectory:
+def simulate(world: FlatWorld, duration: float, stop_at_contact_of: str | None = None) -> Trajectory:
     """Run `world` for `duration` seconds and record a state per frame (frame k at k / FPS, frame 0 is the start).
 
     With `stop_at_contact_of`, the run ends at the first frame after that body has touched another body.
@@ -133,16 +133,16 @@ def simulate(world: World, duration: float, stop_at_contact_of: str | None = Non
     return Trajectory(names, table[..., :2], table[..., 2:], tuple(contacts))
 
 
-def _inverse_mass(body: Body) -> float:
+def _inverse_mass(body: FlatBody) -> float:
     area = math.pi if body.shape == "ball" else 4.0
     return 0.0 if body.kinematic else 1.0 / (area * body.size * body.size)
 
 
-def _pairs(world: World, states: list[_State]) -> list[_Pair]:
+def _pairs(world: FlatWorld, states: list[_State]) -> list[_Pair]:
     """What can run into what: bodies into each other, then bodies into walls."""
     bodies = list(zip(world.bodies, states, strict=True))
     walls = [(wall, _State(*wall.position)) for wall in world.walls]
-    candidates: list[tuple[tuple[Body, _State], tuple[Body | Wall, _State]]]
+    candidates: list[tuple[tuple[FlatBody, _State], tuple[FlatBody | Wall, _State]]]
     candidates = [*combinations(bodies, 2), *product(bodies, walls)]
     return [
         _Pair(body, other, state, other_state, (width + CONTACT_GAP, height + CONTACT_GAP))
@@ -152,7 +152,7 @@ def _pairs(world: World, states: list[_State]) -> list[_Pair]:
     ]
 
 
-def _advance(body: Body, state: _State, laws: Laws, time: float, step: float, number: int) -> None:
+def _advance(body: FlatBody, state: _State, laws: Laws, time: float, step: float, number: int) -> None:
     released = state.driven
     state.driven = bool(body.path) and (body.kinematic or body.path[0][0] <= time <= body.path[-1][0])
     if state.driven or released:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from lmms_eval_tasks.sample.world.bodies import Body, Vec
+from lmms_eval_tasks.sample.world.bodies import FlatBody, Vec
 from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Rgb, Scene, Skin
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene, Rgb, Skin
 
 Picture = NDArray[np.float32]
 """(h, w, 3) of red, green and blue in 0..255, or (h, w) of one number each, such as the covered part of a pixel."""
@@ -18,7 +18,7 @@ Window = tuple[slice, slice]
 NOTHING = -1
 
 
-def render(scene: Scene) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
+def render(scene: DrawnScene) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
     """Simulate a scene and paint it.
 
     Returns:
@@ -55,7 +55,7 @@ def boxes(labels: NDArray[np.int8], bodies: int) -> NDArray[np.float64]:
     return seen
 
 
-def _stage(scene: Scene) -> Picture:
+def _stage(scene: DrawnScene) -> Picture:
     look = scene.look
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH].astype(np.float32)
     light = look.gradient[0] * (x / WIDTH - 0.5) + look.gradient[1] * (y / HEIGHT - 0.5)
@@ -97,7 +97,7 @@ def _capsule(window: Window, start: Vec, end: Vec, half_width: float) -> Picture
     return coverage
 
 
-def _paint_object(picture: Picture, label: NDArray[np.int8], index: int, body: Body, at: Vec, skin: Skin) -> None:
+def _paint_object(picture: Picture, label: NDArray[np.int8], index: int, body: FlatBody, at: Vec, skin: Skin) -> None:
     window = _window(at, body.reach)
     x, y = _grid(window)
     dx, dy = x - at[0], y - at[1]
@@ -122,7 +122,7 @@ def _pattern(skin: Skin, size: float, dx: Picture, dy: Picture, distance: Pictur
     return pattern
 
 
-def _paint_arm(picture: Picture, label: NDArray[np.int8], body: Body, tip: Vec, reach: Vec, colour: Rgb) -> None:
+def _paint_arm(picture: Picture, label: NDArray[np.int8], body: FlatBody, tip: Vec, reach: Vec, colour: Rgb) -> None:
     far = (tip[0] + 300 * reach[0], tip[1] + 300 * reach[1])
     everywhere = (slice(0, HEIGHT), slice(0, WIDTH))
     forearm = _capsule(everywhere, tip, far, max(2.5, body.size * 0.6))

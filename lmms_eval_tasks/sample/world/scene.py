@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
 
-from lmms_eval_tasks.sample.world.bodies import Vec, World
+from lmms_eval_tasks.sample.world.bodies import FlatWorld, Vec
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 
 WIDTH, HEIGHT = 192, 144
@@ -43,14 +43,14 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Scene:
+class DrawnScene:
     """A world with its looks, watched for `duration` seconds.
 
     Bodies are painted in their order, by the `skins` of their names where they have no arm. `screens` are boards in
     front of everything, which collide with nothing.
     """
 
-    world: World
+    world: FlatWorld
     look: Look
     skins: Mapping[str, Skin]
     duration: float
@@ -98,7 +98,7 @@ def draw_skins(rng: random.Random, names: Sequence[str]) -> dict[str, Skin]:
     return {name: draw_skin(rng, colour) for name, colour in zip(names, rng.sample(COLOURS, len(names)), strict=True)}
 
 
-def mirrored(scene: Scene) -> Scene:
+def mirrored(scene: DrawnScene) -> DrawnScene:
     """The scene seen in a mirror that stands upright in the middle of the picture."""
 
     def flip(at: Vec) -> Vec:
@@ -116,7 +116,7 @@ def mirrored(scene: Scene) -> Scene:
     )
     walls = tuple(replace(wall, start=flip(wall.start), end=flip(wall.end)) for wall in scene.world.walls)
     screens = tuple((WIDTH - right, top, WIDTH - left, bottom) for left, top, right, bottom in scene.screens)
-    return replace(scene, world=World(scene.world.laws, bodies, walls), screens=screens)
+    return replace(scene, world=FlatWorld(scene.world.laws, bodies, walls), screens=screens)
 
 
 Value = TypeVar("Value")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
-from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.coding import INSTRUCTIONS
 
@@ -42,7 +42,7 @@ def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS, crf: int =
         container.mux(stream.encode(None))
 
 
-def film_scenes(scenes: Mapping[Path, Scene], progress: Progress) -> None:
+def film_scenes(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
     """Simulate scenes, render them and write each to its clip; folders are made where they are missing."""
     for done, (path, scene) in enumerate(scenes.items(), 1):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from lmms_eval_tasks.sample.scenes.chains import CHAINS, ChainQuestion, Evidence
 from lmms_eval_tasks.sample.scenes.options import other_objects
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
-from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -37,7 +37,7 @@ MOST_CLIPS = 4
 FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 
 
-def draw_release(seed: int, per_family: int) -> tuple[list[dict[str, Any]], dict[str, Scene]]:
+def draw_release(seed: int, per_family: int) -> tuple[list[dict[str, Any]], dict[str, DrawnScene]]:
     """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same.
 
     Returns:
@@ -49,7 +49,7 @@ def draw_release(seed: int, per_family: int) -> tuple[list[dict[str, Any]], dict
     if per_family > MOST_CLIPS:
         raise ValueError(f"Expected at most {MOST_CLIPS} clips of a family but got {per_family}.")
     asked: list[tuple[str, ChainQuestion]] = []
-    scenes: dict[str, Scene] = {}
+    scenes: dict[str, DrawnScene] = {}
     for family, draw in enumerate(CHAINS):
         for number in range(per_family):
             rng = random.Random(f"{seed}/cast_bench/{family}/{number}")
@@ -90,7 +90,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     film_scenes({folder / VIDEOS / name: scene for name, scene in scenes.items()}, progress)
 
 
-def tracks_of(scene: Scene) -> dict[str, dict[str, Any]]:
+def tracks_of(scene: DrawnScene) -> dict[str, dict[str, Any]]:
     """Instance to its name and its box in each second, as text and pixels."""
     frames, labels = render(scene)
     seen = boxes(labels, len(scene.skins))
@@ -109,7 +109,7 @@ def instance_id(number: int) -> str:
     return f"simulated_instance_{number:03d}"
 
 
-def write_build(folder: Path, rows: Sequence[Mapping[str, Any]], scenes: Mapping[str, Scene]) -> None:
+def write_build(folder: Path, rows: Sequence[Mapping[str, Any]], scenes: Mapping[str, DrawnScene]) -> None:
     """Write tracks, a configuration, and the truth by which a stand-in for models can answer."""
     (folder / "tracks").mkdir(parents=True)
     names: dict[str, dict[str, str]] = {}
@@ -148,7 +148,7 @@ def _places(rng: random.Random, counts: Sequence[int]) -> list[int]:
     return places
 
 
-def _options(rng: random.Random, asked: ChainQuestion, scene: Scene, count: int, place: int) -> list[str]:
+def _options(rng: random.Random, asked: ChainQuestion, scene: DrawnScene, count: int, place: int) -> list[str]:
     """Options that name objects: those of the scene that the question does not name, then absent ones."""
     names = list(other_objects(rng, scene, (*asked.named, asked.answer), count)[: count - 1])
     rng.shuffle(names)
@@ -156,7 +156,7 @@ def _options(rng: random.Random, asked: ChainQuestion, scene: Scene, count: int,
     return [asked.wording.format(name) for name in names]
 
 
-def _evidence(scene: Scene, span: EvidenceSpan, seen: NDArray[np.float64]) -> dict[str, Any]:
+def _evidence(scene: DrawnScene, span: EvidenceSpan, seen: NDArray[np.float64]) -> dict[str, Any]:
     number = [body.name for body in scene.world.bodies].index(span.name)
     seconds = range(span.start, span.end + 1)
     return {

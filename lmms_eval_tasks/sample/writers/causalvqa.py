@@ -14,7 +14,7 @@ from zipfile import ZipFile, ZipInfo
 from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options, reworded
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -38,7 +38,7 @@ roles:
 
 def draw_split(
     seed: int, name: str, levels: Sequence[str], per_stratum: int
-) -> tuple[list[dict[str, str]], dict[str, Scene]]:
+) -> tuple[list[dict[str, str]], dict[str, DrawnScene]]:
     """Draw `per_stratum` questions for each type and level.
 
     Returns:
@@ -73,7 +73,7 @@ def draw_split(
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the release as a folder and as an archive, and the test split's answers."""
     release = folder / RELEASE
-    clips: dict[Path, Scene] = {}
+    clips: dict[Path, DrawnScene] = {}
     # The debug split has easy questions only, as in the release.
     for name, levels, size, withheld in (
         ("debug", LEVELS[:1], sizes["debug_per_type"], ()),
@@ -91,7 +91,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     _write_archive(release, folder / ARCHIVE)
 
 
-def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, Scene]) -> None:
+def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, DrawnScene]) -> None:
     """Write annotations, a configuration, and the truth by which a stand-in for models can answer.
 
     Of questions in the same words the first is taken. Clips are not copied.

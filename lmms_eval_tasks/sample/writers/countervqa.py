@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.sample.scenes.collisions import Collisions, absent_hits, draw_collisions
-from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -119,7 +119,7 @@ def _named(collisions: Collisions, name: str) -> str:
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the questions, the graphs and the clips."""
-    scenes: dict[Path, Scene] = {}
+    scenes: dict[Path, DrawnScene] = {}
     graphs, questions = [], []
     for number in range(1, sizes["clips"] + 1):
         collisions, graph, asked = draw_clip(seed, number)

@@ -16,7 +16,7 @@ import pyarrow
 import pyarrow.parquet
 
 from lmms_eval_tasks.sample.scenes import minimal_pairs
-from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -83,7 +83,7 @@ class TruePair:
 
 def draw_subset(
     seed: int, name: str, mini_pairs: int, full_pairs: int
-) -> tuple[dict[str, list[Row]], dict[str, Scene]]:
+) -> tuple[dict[str, list[Row]], dict[str, DrawnScene]]:
     """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split.
 
     Returns:
@@ -94,7 +94,7 @@ def draw_subset(
     swap = [number % 2 == 1 for number in range(full_pairs)]
     rng.shuffle(swap)
     drawn: list[list[Row]] = []
-    scenes: dict[str, Scene] = {}
+    scenes: dict[str, DrawnScene] = {}
     for index, number in enumerate(numbers):
         source, family = FAMILIES[name][index % len(FAMILIES[name])]
         draft = family(random.Random(f"{seed}/mvp/{name}/{index}"))

@@ -20,7 +20,7 @@ from lmms_eval_tasks.sample.scenes.reversible import (
 )
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -34,10 +34,10 @@ SUBSETS: Mapping[str, tuple[str, tuple[SceneFamily, ...]]] = {
 }
 
 
-def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str, object], Scene]]:
+def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str, object], DrawnScene]]:
     """Draw one subset: each forward clip's file name to its metadata entry and its scene; ids begin at 1."""
     source, families = SUBSETS[name]
-    clips: dict[str, tuple[Mapping[str, object], Scene]] = {}
+    clips: dict[str, tuple[Mapping[str, object], DrawnScene]] = {}
     for number in range(1, pairs + 1):
         family = families[(number - 1) % len(families)]
         scene, caption = family(random.Random(f"{seed}/yocausal/{name}/{number}"))
