@@ -21,7 +21,7 @@ Examples:
     >>> read_settings({}, {"LMMS_EVAL_TASKS_PROMPT": "mcq_options"})
     Traceback (most recent call last):
         ...
-    lmms_eval_tasks...InputError: Expected a prompt with question and options, one of ..., mcq_letter, but got
+    lmms_eval_tasks...InputError: Expected a prompt with question and options, one of ..., mcq_letter, ..., but got
     'mcq_options', which has options. A run of several tasks can only have a LMMS_EVAL_TASKS_PROMPT that suits all of
     them.
 

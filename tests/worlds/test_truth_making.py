@@ -17,7 +17,7 @@ from lmms_eval_tasks.worlds.engine import making
 from lmms_eval_tasks.worlds.engine.broken import breaks_visibly
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
 from lmms_eval_tasks.worlds.engine.facts import Violation
-from lmms_eval_tasks.worlds.engine.families import Family, families
+from lmms_eval_tasks.worlds.engine.families import SceneFamily, families
 from lmms_eval_tasks.worlds.engine.making import DrawCounts, draw_scene, facts_of, make_drafts
 from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
@@ -84,7 +84,7 @@ def inside(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
 def test_a_family_whose_scenes_are_all_thrown_away_is_named_with_the_reasons(
     monkeypatch: pytest.MonkeyPatch, draw: object, why: str
 ) -> None:
-    family = replace(Family("odd", "", still, lambda shown, random: ()), draw=draw)  # type: ignore[arg-type]
+    family = replace(SceneFamily("odd", "", still, lambda shown, random: ()), draw=draw)  # type: ignore[arg-type]
     monkeypatch.setattr(making, "families", lambda: {"odd": family})
     monkeypatch.setattr(making, "MOST_DRAWN", 1)
     with pytest.raises(InputError, match=rf"Of 2 drawn scenes of the family odd only 0 can be used.*{why}.*2"):

@@ -14,7 +14,7 @@ from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
 
 @dataclass(frozen=True)
-class Family:
+class SceneFamily:
     """A family of scenes.
 
     Attributes:
@@ -33,7 +33,7 @@ class Family:
 
 
 @cache
-def families() -> Mapping[str, Family]:
+def families() -> Mapping[str, SceneFamily]:
     """All families by name, in the order of the alphabet."""
     modules = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
     return {name: import_module(f"{__name__}.{name}").FAMILY for name in modules}

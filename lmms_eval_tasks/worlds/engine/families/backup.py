@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -92,4 +92,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return [candidates[index] for index in random.permutation(3)]
 
 
-FAMILY = Family("backup", "what one body does another would have done in its place", draw, vary)
+FAMILY = SceneFamily("backup", "what one body does another would have done in its place", draw, vary)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -103,4 +103,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("containment", "balls are pushed from a shelf into a tray, or past it", draw, vary)
+FAMILY = SceneFamily("containment", "balls are pushed from a shelf into a tray, or past it", draw, vary)

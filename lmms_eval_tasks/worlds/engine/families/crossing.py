@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import SMOOTH, Palette, changed, row_of, side, surroundings
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
@@ -53,7 +53,7 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (changed(first, velocity=[first.velocity[0] * 0.15, 0.0, 0.0]),)
 
 
-FAMILY = Family(
+FAMILY = SceneFamily(
     "crossing",
     "a ball from the side and one from the front, each towards bodies of its own",
     draw,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import Palette, bystanders, changed, side, surroundings
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
@@ -70,4 +70,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("dominoes", "a row of upright boxes topples, as far as it reaches", draw, vary)
+FAMILY = SceneFamily("dominoes", "a row of upright boxes topples, as far as it reaches", draw, vary)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     Palette,
     bystanders,
@@ -58,4 +58,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (slower, heavy, aside) if random.random() < 0.5 else (heavy, slower, aside)
 
 
-FAMILY = Family("elastic", "balls that lose nothing, so that time could run either way", draw, vary)
+FAMILY = SceneFamily("elastic", "balls that lose nothing, so that time could run either way", draw, vary)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -81,4 +81,6 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("occlusion", "a ball goes in behind a wall, and what comes out shows what happened there", draw, vary)
+FAMILY = SceneFamily(
+    "occlusion", "a ball goes in behind a wall, and what comes out shows what happened there", draw, vary
+)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -90,4 +90,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("pendulum", "a ball on a hinge swings and strikes others", draw, vary)
+FAMILY = SceneFamily("pendulum", "a ball on a hinge swings and strikes others", draw, vary)

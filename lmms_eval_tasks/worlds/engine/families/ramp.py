@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     Palette,
     bystanders,
@@ -106,4 +106,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("ramp", "bodies roll or slide down a ramp, or stick, and hit what is at its foot", draw, vary)
+FAMILY = SceneFamily("ramp", "bodies roll or slide down a ramp, or stick, and hit what is at its foot", draw, vary)

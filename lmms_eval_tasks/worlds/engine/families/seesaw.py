@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     Palette,
     bystanders,
@@ -98,4 +98,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     ]
 
 
-FAMILY = Family("seesaw", "a body drops on one end of a plank, whose other end lifts what lies there", draw, vary)
+FAMILY = SceneFamily("seesaw", "a body drops on one end of a plank, whose other end lifts what lies there", draw, vary)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import Palette, bystanders, changed, row_of, side, surroundings
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
@@ -92,4 +92,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (slow, heavy, changed(ball, place=place))
 
 
-FAMILY = Family("support", "a ball knocks away what something lies on, or passes by", draw, vary)
+FAMILY = SceneFamily("support", "a ball knocks away what something lies on, or passes by", draw, vary)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -70,4 +70,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return (slower, very_heavy) if box.mass >= HEAVY[0] else (very_heavy, slower)
 
 
-FAMILY = Family("two_causes", "two balls reach a box together; one is enough, or both are needed", draw, vary)
+FAMILY = SceneFamily("two_causes", "two balls reach a box together; one is enough, or both are needed", draw, vary)

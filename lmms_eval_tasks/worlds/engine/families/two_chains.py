@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.families import Family
+from lmms_eval_tasks.worlds.engine.families import SceneFamily
 from lmms_eval_tasks.worlds.engine.families._drawing import (
     SMOOTH,
     Palette,
@@ -67,4 +67,4 @@ def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
     return [candidates[index] for index in random.permutation(3)]
 
 
-FAMILY = Family("two_chains", "two chains side by side, which have nothing to do with each other", draw, vary)
+FAMILY = SceneFamily("two_chains", "two chains side by side, which have nothing to do with each other", draw, vary)
