@@ -33,7 +33,7 @@ QUALITY = 42
 
 def choose(drafts: Iterable[SceneDraft], families: Sequence[str]) -> list[SceneDraft]:
     """The first scene of each family that has a twin and something that a clip may break; else the first."""
-    chosen = {}
+    chosen: dict[str, SceneDraft] = {}
     for draft in drafts:
         held = chosen.get(draft.scene.family)
         whole = draft.twin is not None and bool(draft.violations)
