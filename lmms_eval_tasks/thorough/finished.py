@@ -54,9 +54,16 @@ class Finished:
 
 
 def every_name(benchmark: str) -> Iterator[tuple[str, str]]:
-    """Tasks and groups of a benchmark, and views; of each kind, all views of the first task and of the first group."""
+    """Tasks and groups of a benchmark, and views; of each kind, all views of the first task and of the first group.
+
+    A group whose tasks are of several kinds is not scored as one.
+    """
     own = registry().tasks_of(benchmark)
-    groups = [name for name, (members, _) in registry().groups.items() if members[0] in own]
+    groups = [
+        name
+        for name, (members, _) in registry().groups.items()
+        if members[0] in own and len({id(own[member].kind) for member in members}) == 1
+    ]
     for names in (list(own), groups):
         kinds = set()
         for name in names:
