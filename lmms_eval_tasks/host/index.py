@@ -109,9 +109,10 @@ class ManagesOurTasks:
         """The names that a run's ``--tasks`` match, once the run is checked: lmms-eval loads its model after it."""
         add_views(self, task_list)
         names: list[str] = super().match_tasks(task_list)  # type: ignore[misc]
-        ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
-        members = [member for name in names for member in _members(self.task_index, name)]
-        stop_if_any(describe_unsplit(evaluation_of(self), [name for name, pointer in members if pointer is None]))
+        members = {name: list(_members(self.task_index, name)) for name in names}
+        ours = {name: own for name in names if (own := [pointer for _, pointer in members[name] if pointer])}
+        others = [member for name in names for member, pointer in members[name] if pointer is None]
+        stop_if_any(describe_unsplit(evaluation_of(self), others))
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
             misfit = describe_misfit(str(self.model_name), forms)
