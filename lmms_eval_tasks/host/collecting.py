@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lmms_eval_tasks.host.ranks import on_command_line
 from lmms_eval_tasks.host.wrapping import replaced_method
-from lmms_eval_tasks.utils.core.collection import no_collection
 
 ANSWER = "generate_until"
 """The method by which a model answers every one of our tasks."""
@@ -21,6 +22,9 @@ def collect_while_answering(model: Any) -> Iterator[None]:
 
     Asking and grading make many objects that live until the end, and no cycle of them; a model may make cycles that
     hold a GPU's memory.
+
+    On lmms-eval's command line it is not enabled again after that, but by `collect_again` or `collect_once_gone`: at
+    once it would look through all that was made, which goes by itself when the results are saved.
     """
     if not gc.isenabled():
         yield
@@ -35,5 +39,24 @@ def collect_while_answering(model: Any) -> Iterator[None]:
         finally:
             gc.disable()
 
-    with no_collection(), replaced_method(model, ANSWER, answer_with_collection):
-        yield
+    gc.disable()
+    leave_off = False
+    try:
+        with replaced_method(model, ANSWER, answer_with_collection):
+            yield
+        leave_off = on_command_line()
+    finally:
+        if not leave_off:
+            gc.enable()
+
+
+def collect_again() -> None:
+    """On lmms-eval's command line, enable collection, which an evaluation may have left off."""
+    if on_command_line():
+        gc.enable()
+
+
+def collect_once_gone(results: object) -> None:
+    """The same when nothing refers to an evaluation's results any more: they are saved, and the command line ends."""
+    if on_command_line():
+        weakref.finalize(results, gc.enable).atexit = False

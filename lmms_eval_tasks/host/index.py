@@ -19,7 +19,7 @@ from loguru import logger
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.clip_readers import ready_reader
-from lmms_eval_tasks.host.collecting import collect_while_answering
+from lmms_eval_tasks.host.collecting import collect_again, collect_once_gone, collect_while_answering
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.foreign_view_hooks import bind_view
@@ -87,6 +87,7 @@ def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Calla
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
+        collect_again()  # the results of the evaluation before may still be there
         setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
         if not isinstance(self, ManagesOurTasks):
             kind = type(self)
@@ -108,9 +109,10 @@ class ManagesOurTasks:
         """The names that a run's ``--tasks`` match, once the run is checked: lmms-eval loads its model after it."""
         add_views(self, task_list)
         names: list[str] = super().match_tasks(task_list)  # type: ignore[misc]
-        ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
-        members = [member for name in names for member in _members(self.task_index, name)]
-        stop_if_any(describe_unsplit(evaluation_of(self), [name for name, pointer in members if pointer is None]))
+        members = {name: list(_members(self.task_index, name)) for name in names}
+        ours = {name: own for name in names if (own := [pointer for _, pointer in members[name] if pointer])}
+        others = [member for name in names for member, pointer in members[name] if pointer is None]
+        stop_if_any(describe_unsplit(evaluation_of(self), others))
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
             misfit = describe_misfit(str(self.model_name), forms)
@@ -300,11 +302,13 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         ):
             results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
         if not isinstance(results, dict):
+            collect_again()
             return results
         if part:
             part.label(results)
         known = Results(results)
         known.evaluation = evaluation
+        collect_once_gone(known)
         return known
 
     return evaluate_with_state
