@@ -60,6 +60,7 @@ BENCHMARK = Benchmark(
             references=report.references("counterfactual"),
             panels=report.panels,
             members="questions",
+            answer_view=report.counterfactual_answer,
             read_settings=hooks.read_counterfactual_settings,
             guesses=_yes_or_no,
             log_form=SceneLine,

@@ -45,7 +45,8 @@ __all__ = [
     "question_doc_to_text",
 ]
 
-FIELDS = ("scene", "step")
+FIELDS = ("scene", "step", "about")
+"""What a profile needs of a record: see `profile.ModelProfile`."""
 COUNTERFACTUAL_PROMPT, POSSIBLE_PROMPT = "worlds_counterfactual", "worlds_possible"
 EVIDENCE_PROMPT = "worlds_evidence"
 

@@ -8,10 +8,11 @@ from lmms_eval_tasks.worlds.card import COLUMNS
 
 
 class SceneFields(LogForm):
-    """Of which scene a question is, and which step of a causal answer it tests."""
+    """Of which scene and events a question is, and which step of a causal answer it tests."""
 
     scene: str
     step: str
+    about: list[str]
 
 
 class GroundedFields(EvidenceFields):
@@ -19,6 +20,7 @@ class GroundedFields(EvidenceFields):
 
     scene: str
     step: str
+    about: list[str]
 
 
 SceneLine = log_line(SceneFields, COLUMNS)

@@ -7,122 +7,149 @@ reasons well about what it saw wrongly can be told from one that saw rightly and
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
-from lmms_eval_tasks.api import SINGLE_ACCURACY, Metric, Panel, Record, RunRecords, share_plot
-from lmms_eval_tasks.api.page import heat_map, timestep_plot
+from lmms_eval_tasks.api import Metric, Record, RunRecords
+from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES
 
 STEPS = ("seen", "ordered", "explained", "counterfactual", "grounded")
-SEEN = STEPS[:2]
-"""The controls: what is perceived, before any question of cause."""
+SEEN, CAUSAL = STEPS[:2], STEPS[2:]
+"""The controls, what is perceived before any question of cause; and the questions of cause and effect."""
 NO_FAILURE = "none fails"
 ALL, SEEN_RIGHTLY = "all scenes", "scenes seen rightly"
-
-CAUSAL = replace(
-    SINGLE_ACCURACY, name="causal_accuracy", title="causal questions", applies=lambda record: _step(record) in STEPS[2:]
-)
-"""Percent of scored causal questions that are right: explained, counterfactual and grounded."""
+CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL = "its control is right", "its control is not right", "no control of its own"
 
 
-def _step(record: Record) -> str:
+@dataclass(frozen=True)
+class ModelProfile:
+    """What a run knows of its scenes.
+
+    Attributes:
+        run: The run, with the records of its steps alone as one part. Scenes are its groups, so that intervals are over
+            scenes, and a score says on how many of them it stands.
+        seen_rightly: The scenes whose perception questions are all right.
+        controls: Id of a causal question to whether its own control is right: all perception questions of its scene
+            that are about one of the same events. Questions without one are left out.
+    """
+
+    run: RunRecords
+    seen_rightly: frozenset[str]
+    controls: Mapping[str, bool]
+
+    def accuracy(self, of: str, steps: Sequence[str], depth: str = "") -> Metric:
+        """Percent of scored questions that are right; of evidence an answer is right where its evidence matches.
+
+        Args:
+            of: `ALL`, `SEEN_RIGHTLY`, or what is known of a question's own control, such as `CONTROL_RIGHT`.
+            steps: The steps whose questions count.
+            depth: How many links the longest chain of causes has; every depth without it.
+        """
+        return Metric(f"{of}_{steps[0]}", "right", _percent_right, partial(self._counts, of, steps, depth))
+
+    def questions(self, of: str, steps: Sequence[str]) -> tuple[int, int]:
+        """How many of the questions that `accuracy` counts are right, and how many it counts."""
+        verdicts = [is_right(one) for one in self.run.records if self._counts(of, steps, "", one)]
+        return verdicts.count(True), len(verdicts) - verdicts.count(None)
+
+    @property
+    def depths(self) -> list[str]:
+        """The depths of its scenes, the least first."""
+        return sorted({record.stratum["depth"] for record in self.run.records}, key=int)
+
+    def first_failures(self) -> Counter[str]:
+        """How many scenes fail first at each step, where a scored question of it is not right.
+
+        Scenes count that have a scored control and a scored causal question.
+        """
+        return Counter(_first_failures(self.run.records).values())
+
+    def share_failing(self, step: str) -> tuple[RunRecords, Metric]:
+        """The share of scenes that fail first at a step: one record of each scene, and the score of these."""
+        failures = _first_failures(self.run.records)
+        one_each = {record.group_id: record for record in self.run.records if record.group_id in failures}
+        share = Metric("first_failure", "scenes", lambda record: 100.0 * (failures[record.group_id] == step))
+        return replace(self.run, parts=[list(one_each.values())]), share
+
+    def _counts(self, of: str, steps: Sequence[str], depth: str, record: Record) -> bool:
+        if step_of_record(record) not in steps or depth not in ("", record.stratum["depth"]):
+            return False
+        if of == ALL:
+            return True
+        if of == SEEN_RIGHTLY:
+            return record.group_id in self.seen_rightly
+        if step_of_record(record) in SEEN:
+            return False
+        known = {True: CONTROL_RIGHT, False: CONTROL_WRONG, None: NO_CONTROL}
+        return of == known[self.controls.get(record.item_id)]
+
+
+def profile_of(run: RunRecords) -> ModelProfile | None:
+    """The profile of a run's records; None where they have no perception or no causal question that is scored."""
+    steps = {step_of_record(record) for record in run.records if is_right(record) is not None}
+    if not steps & set(SEEN) or not steps & set(CAUSAL):
+        return None
+    records = [
+        replace(record, group_id=str(record.fields["scene"]))
+        for record in run.records
+        if step_of_record(record) in STEPS
+    ]
+    return ModelProfile(replace(run, parts=[records]), _seen_rightly(records), _own_controls(records))
+
+
+def step_of_record(record: Record) -> str:
+    """The step that a record's question tests; empty where it tests none."""
     return str(record.fields.get("step", ""))
 
 
-def seen_rightly(records: Iterable[Record]) -> frozenset[str]:
-    """The scenes whose perception controls were all right; a scene without a control is not among them."""
+def is_right(record: Record) -> bool | None:
+    """Whether an answer is right, for evidence whether its evidence matches too; None where that is not scored."""
+    if step_of_record(record) != "grounded":
+        return record.correct
+    value = EVIDENCE_SCORES["faithful"].value(record)
+    return None if value is None else value > 0
+
+
+def _percent_right(record: Record) -> float | None:
+    right = is_right(record)
+    return None if right is None else 100.0 * right
+
+
+def _seen_rightly(records: Iterable[Record]) -> frozenset[str]:
+    """The scenes whose controls were all right; a scene without a control is not among them."""
     verdicts: dict[str, bool] = {}
     for record in records:
-        if _step(record) in SEEN:
-            scene = str(record.fields["scene"])
-            verdicts[scene] = verdicts.get(scene, True) and record.correct is True
+        if step_of_record(record) in SEEN:
+            verdicts[record.group_id] = verdicts.get(record.group_id, True) and record.correct is True
     return frozenset(scene for scene, right in verdicts.items() if right)
 
 
-def step_metrics(run: RunRecords) -> Mapping[tuple[str, str], Metric]:
-    """The accuracy of a run at each step, of all scenes and of those that it saw rightly."""
-    scenes = seen_rightly(run.records)
-    return {
-        (of, step): SINGLE_ACCURACY.within(f"{step}_{of}", partial(_counts, step, chosen))
-        for of, chosen in ((ALL, None), (SEEN_RIGHTLY, scenes))
-        for step in STEPS
-    }
-
-
-def _counts(step: str, scenes: frozenset[str] | None, record: Record) -> bool:
-    return _step(record) == step and (scenes is None or record.fields["scene"] in scenes)
-
-
-def first_failures(records: Iterable[Record]) -> Counter[str]:
-    """How many scenes fail first at each step, in the order of `STEPS`: where a scored question of it is not right."""
-    failed: dict[str, set[str]] = {}
+def _own_controls(records: Sequence[Record]) -> dict[str, bool]:
+    """Of each causal question that has controls of its own whether they are all right."""
+    of_event: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for record in records:
-        if _step(record) in STEPS and record.correct is not None:
-            steps = failed.setdefault(str(record.fields["scene"]), set())
-            if not record.correct:
-                steps.add(_step(record))
-    return Counter(next((step for step in STEPS if step in steps), NO_FAILURE) for steps in failed.values())
+        if step_of_record(record) in SEEN:
+            for event in record.fields["about"]:
+                of_event[record.group_id, event].append(record.correct is True)
+    found = {}
+    for record in records:
+        if step_of_record(record) in CAUSAL:
+            events = [(record.group_id, event) for event in record.fields["about"]]
+            if verdicts := [right for event in events for right in of_event.get(event, ())]:
+                found[record.item_id] = all(verdicts)
+    return found
 
 
-def profile_panels(runs: Sequence[RunRecords]) -> list[Panel]:
-    """The panels of a profile: accuracy by step, the step that fails first, and accuracy over depth.
-
-    Runs without a causal question have none.
-    """
-    runs = [run for run in runs if any(_step(record) in STEPS[2:] for record in run.records)]
-    if not runs:
-        return []
-    depths = sorted(
-        {int(record.stratum["depth"]) for run in runs for record in run.records if "depth" in record.stratum}
-    )
-    at_depth = [
-        (run.name, run, lambda depth: CAUSAL.within(f"depth {depth:g}", partial(_is_deep, depth))) for run in runs
-    ]
-    return [
-        *(_steps_panel(run) for run in runs),
-        Panel(
-            "Which step fails first",
-            share_plot(
-                "Scenes of each run by the step that fails first",
-                runs,
-                [first_failures(run.records) for run in runs],
-                (*STEPS, NO_FAILURE),
-            ),
-            "Of each scene, the first step with a question that is not right: " + ", ".join(STEPS) + ".",
-            wide=True,
-        ),
-        Panel(
-            "Causal questions by depth",
-            timestep_plot(
-                "Accuracy of causal questions by the length of the chain",
-                depths,
-                at_depth,
-                along="links of the longest chain",
-            ),
-            "With 95% intervals. A model that follows each link does not get worse with their number.",
-        ),
-    ]
-
-
-def _is_deep(depth: float, record: Record) -> bool:
-    return int(record.stratum.get("depth", -1)) == depth
-
-
-def _steps_panel(run: RunRecords) -> Panel:
-    cells = {place: run.estimate(metric) for place, metric in step_metrics(run).items()}
-    figure = heat_map(
-        "Accuracy by step, of all scenes and of those that were seen rightly",
-        (ALL, SEEN_RIGHTLY),
-        STEPS,
-        cells,
-        (0.0, 100.0),
-        run,
-    )
-    return Panel(
-        "Profile: accuracy by step",
-        figure,
-        "A scene is seen rightly where all its perception questions are right. What is lost there is lost in "
-        "reasoning, not in seeing. The small number is how many groups of questions there are.",
-    )
+def _first_failures(records: Iterable[Record]) -> dict[str, str]:
+    """Scene to the step that fails first, or `NO_FAILURE`."""
+    verdicts: defaultdict[str, defaultdict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if (right := is_right(record)) is not None:
+            verdicts[record.group_id][step_of_record(record)].append(right)
+    return {
+        scene: next((step for step in STEPS if not all(steps.get(step, ()))), NO_FAILURE)
+        for scene, steps in verdicts.items()
+        if steps.keys() & set(SEEN) and steps.keys() & set(CAUSAL)
+    }

@@ -32,7 +32,8 @@ from lmms_eval_tasks.api.page import (
 )
 from lmms_eval_tasks.worlds.card import FRAME
 from lmms_eval_tasks.worlds.metrics import ACCURACY, FAITHFUL, IM_VIOU
-from lmms_eval_tasks.worlds.profile import profile_panels
+from lmms_eval_tasks.worlds.profile_panels import profile_panels
+from lmms_eval_tasks.worlds.profile_runs import profiles_of_section
 
 FOLDER = Path(__file__).parent
 
@@ -49,6 +50,9 @@ CHANCE: Mapping[str, Sequence[tuple[Metric, float | None]]] = {
 
 _COMMON = tuple(map(Column, COMMON_METRICS[:2]))
 _OTHERS: Mapping[str, tuple[Metric, ...]] = {"counterfactual": (YES_RATE,), "possible": (SAYS_POSSIBLE,)}
+
+OTHER_WORLDS = {"remove": "without the {}", "freeze": "with the {} held", "delay": "with the {} held for a time"}
+"""Kind of intervention to the world that it makes."""
 
 
 def references(subset: str) -> Callable[[str, int], tuple[ReferencedMetric, ...]]:
@@ -73,10 +77,21 @@ def columns(subset: str) -> tuple[Column, ...]:
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """What became of the items; of runs of several tasks also the profile, which sets these against each other."""
-    steps = {record.fields.get("step") for run in runs for record in run.records}
-    tested = "counterfactual" in steps and "seen" in steps
-    return [*(profile_panels(runs) if tested else []), *usual_panels(runs)]
+    """What became of the items; at the first causal task of a run also its profile, which needs its other tasks."""
+    return [*profile_panels(profiles_of_section(task, runs)), *usual_panels(runs)]
+
+
+def counterfactual_answer(record: Record, row: Row, response: str) -> AnswerView:
+    """The verdict that was read, what happens in the other world, and what a graph of what was seen says of it."""
+    other = OTHER_WORLDS[row["intervention"]].format(row["changed"])
+    happens = "it happens" if row["answer"] == "yes" else "it does not happen"
+    return AnswerView(
+        {
+            "verdict read": record.answered or "none",
+            "other world": f"{other}, {happens}",
+            "by what was seen alone": row["seen"],
+        }
+    )
 
 
 def evidence_item_view(record: Record, row: Row) -> ItemView:

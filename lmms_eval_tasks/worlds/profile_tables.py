@@ -1,0 +1,97 @@
+"""The tables of a profile, and how to read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.api import Metric, RunRecords
+from lmms_eval_tasks.api.commands import text_table
+from lmms_eval_tasks.worlds.profile import (
+    ALL,
+    CAUSAL,
+    CONTROL_RIGHT,
+    CONTROL_WRONG,
+    NO_CONTROL,
+    NO_FAILURE,
+    SEEN_RIGHTLY,
+    STEPS,
+    ModelProfile,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TOGETHER = "causal, together"
+RIGHT = "right, % [95%]"
+
+
+def print_profile(console: Console, profile: ModelProfile) -> None:
+    """Print the tables of a profile; intervals are over scenes, and each number has how many scenes it stands on."""
+    console.print(profile.run.name, style="bold")
+    if profile.run.apart:
+        console.print(f"Not of the whole official release: {profile.run.apart}.", style="bold red")
+    for print_table in (_print_steps, _print_controls, _print_first_failures, _print_depths):
+        console.print()
+        print_table(console, profile)
+    console.print()
+
+
+def _print_steps(console: Console, profile: ModelProfile) -> None:
+    table = text_table("Accuracy by step", "step", ALL, "scenes", SEEN_RIGHTLY, "scenes", numbers=True)
+    for name, steps in (*((step, [step]) for step in STEPS), (TOGETHER, CAUSAL)):
+        # Of scenes seen rightly all perception questions are right by definition.
+        rightly = _cells(profile.run, profile.accuracy(SEEN_RIGHTLY, steps)) if steps[0] in CAUSAL else ("", "")
+        table.add_row(name, *_cells(profile.run, profile.accuracy(ALL, steps)), *rightly)
+    console.print(table)
+    console.print(
+        "Percent of questions that are right, with 95% intervals over scenes; a scene is seen rightly where all its "
+        "perception questions are right, so that what is lost there is lost in reasoning, not in seeing."
+    )
+
+
+def _print_controls(console: Console, profile: ModelProfile) -> None:
+    table = text_table(
+        "Causal questions by their own control", "control", "questions", "right", RIGHT, "scenes",
+        numbers=True,
+    )  # fmt: skip
+    for of in (CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL):
+        right, asked = profile.questions(of, CAUSAL)
+        table.add_row(of, f"{asked:,}", f"{right:,}", *_cells(profile.run, profile.accuracy(of, CAUSAL)))
+    console.print(table)
+    console.print(
+        "The control of a causal question is the perception questions of its scene about one of the same events; a "
+        "model that answers from what it sees is right more often where its control is right."
+    )
+
+
+def _print_first_failures(console: Console, profile: ModelProfile) -> None:
+    counts = profile.first_failures()
+    table = text_table("The step that fails first", "step", "scenes", "% [95%]", numbers=True)
+    for step in (*STEPS, NO_FAILURE):
+        share, _ = _cells(*profile.share_failing(step))
+        table.add_row(step, f"{counts[step]:,}", share)
+    console.print(table)
+    console.print(
+        f"Of {counts.total():,} scenes with perception and causal questions, the first step with a question that is "
+        "not right; an answer with evidence is right where its evidence matches."
+    )
+
+
+def _print_depths(console: Console, profile: ModelProfile) -> None:
+    table = text_table("Causal questions by depth", "links", ALL, "scenes", SEEN_RIGHTLY, "scenes", numbers=True)
+    for depth in profile.depths:
+        of_all, rightly = (_cells(profile.run, profile.accuracy(of, CAUSAL, depth)) for of in (ALL, SEEN_RIGHTLY))
+        table.add_row(depth, *of_all, *rightly)
+    console.print(table)
+    console.print(
+        "Links: of the longest chain of causes in the scene; a model that follows each link does not get worse with "
+        "their number."
+    )
+
+
+def _cells(run: RunRecords, metric: Metric) -> tuple[str, str]:
+    """A score with its interval, and how many scenes it stands on."""
+    score = run.estimate(metric)
+    if score is None:
+        return "N/A", "0"
+    return f"{score.value:.1f} [{score.low:.1f}, {score.high:.1f}]", f"{score.groups:,}"
