@@ -1,0 +1,61 @@
+"""The scenes that come with the package: the standard set, and those of the sample."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mujoco")
+
+from worlds_recount import recount
+
+from lmms_eval_tasks.worlds.card import FAMILIES
+from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
+from lmms_eval_tasks.worlds.engine.making import facts_of
+from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
+from lmms_eval_tasks.worlds.tested import STANDARD_SCENES
+
+FEWEST = 25
+"""Scenes of each family: with five clips and twenty questions each that is a set of 1,500 clips and 6,000 questions."""
+RECOUNTED = 12
+
+
+@cache
+def standard() -> list[SceneDraft]:
+    return read_drafts(STANDARD_SCENES)
+
+
+@cache
+def one_of_each() -> list[SceneDraft]:
+    return [next(draft for draft in standard() if draft.scene.family == family) for family in FAMILIES]
+
+
+def test_the_standard_set_has_as_many_scenes_of_each_family() -> None:
+    counts = Counter(draft.scene.family for draft in standard())
+    assert set(counts) == set(FAMILIES)
+    assert set(counts.values()) == {max(counts.values())}
+    assert max(counts.values()) >= FEWEST
+
+
+def test_every_scene_was_run_with_nearly_equal_ones() -> None:
+    assert all(draft.digest and draft.worlds for draft in standard())
+
+
+def test_the_same_happens_here_as_where_the_set_was_made() -> None:
+    for draft in one_of_each():
+        facts_of(draft)  # raises where something else happens
+
+
+def test_counterfactual_answers_hold_in_another_program() -> None:
+    facts = [facts_of(draft) for draft in one_of_each()]
+    scenes = {one.scene.id: one.scene.model_dump(mode="json") for one in facts}
+    questions = [one for one in questions_of_set(facts, 0) if one.task == "counterfactual"]
+    asked: list[dict[str, Any]] = [json.loads(question.model_dump_json()) for question in questions[:RECOUNTED]]
+    for question in asked:
+        question["about"] = [", ".join(filter(None, key)) for key in question["about"]]
+    assert len(asked) == RECOUNTED
+    assert recount(scenes, asked) == []
