@@ -1,6 +1,8 @@
 """Worlds: questions of all the papers about scenes whose truth is computed."""
 
-from lmms_eval_tasks.api import Benchmark, TaskKind
+from typing import Any
+
+from lmms_eval_tasks.api import Benchmark, Metric, TaskKind
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
 from lmms_eval_tasks.worlds import hooks, metrics, report
@@ -20,58 +22,55 @@ def _yes_or_no(row: object) -> tuple[str, ...]:
     return ("Yes", "No")
 
 
+def _kind(subset: str, scores: tuple[Metric, ...], **rest: Any) -> TaskKind:
+    """How the task of a subset works: its scores, with what all tasks have alike, and the rest."""
+    return TaskKind(
+        metrics=scores,
+        columns=report.columns(subset),
+        references=report.references(subset),
+        panels=report.panels,
+        **{"log_form": SceneLine, **rest},
+    )
+
+
 BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={
-        "perception": TaskKind(
-            metrics=metrics.PERCEPTION,
-            columns=report.columns("perception"),
-            references=report.references("perception"),
-            panels=report.panels,
-            log_form=SceneLine,
+        "perception": _kind(
+            "perception",
+            metrics.PERCEPTION,
             # Some of its questions are about what comes first.
             views=STILL,
         ),
-        "paired": TaskKind(
-            metrics=metrics.PAIRED,
-            columns=report.columns("paired"),
-            references=report.references("paired"),
-            panels=report.panels,
+        "paired": _kind(
+            "paired",
+            metrics.PAIRED,
             members="wordings",
-            log_form=SceneLine,
             views=ANY_ORDER,
         ),
-        "minimal": TaskKind(
-            metrics=metrics.MINIMAL,
-            columns=report.columns("minimal"),
-            references=report.references("minimal"),
-            panels=report.panels,
+        "minimal": _kind(
+            "minimal",
+            metrics.MINIMAL,
             members="clips",
-            log_form=SceneLine,
             views=(*ANY_ORDER, "video_only"),
             # Both clips look alike in it, where they start alike.
             frame="first",
         ),
-        "counterfactual": TaskKind(
-            metrics=metrics.COUNTERFACTUAL,
+        "counterfactual": _kind(
+            "counterfactual",
+            metrics.COUNTERFACTUAL,
             extractor=VERDICT_READER,
-            columns=report.columns("counterfactual"),
-            references=report.references("counterfactual"),
-            panels=report.panels,
             members="questions",
             answer_view=report.counterfactual_answer,
             read_settings=hooks.read_counterfactual_settings,
             guesses=_yes_or_no,
-            log_form=SceneLine,
             views=ANY_ORDER,
         ),
-        "evidence": TaskKind(
-            metrics=metrics.EVIDENCE,
+        "evidence": _kind(
+            "evidence",
+            metrics.EVIDENCE,
             extractor=EVIDENCE_READER,
-            columns=report.columns("evidence"),
-            references=report.references("evidence"),
-            panels=report.panels,
             item_view=report.evidence_item_view,
             answer_view=report.evidence_answer,
             read_settings=hooks.read_evidence_settings,
@@ -80,26 +79,20 @@ BENCHMARK = Benchmark(
             # In another order times and boxes would be others.
             views=STILL,
         ),
-        "possible": TaskKind(
-            metrics=metrics.POSSIBLE,
+        "possible": _kind(
+            "possible",
+            metrics.POSSIBLE,
             extractor=PLAUSIBILITY_READER,
-            columns=report.columns("possible"),
-            references=report.references("possible"),
-            panels=report.panels,
             members="clips",
             read_settings=hooks.read_possible_settings,
             guesses=_yes_or_no,
-            log_form=SceneLine,
             # In another order nothing is possible.
             views=STILL,
         ),
-        "reversal": TaskKind(
-            metrics=metrics.REVERSAL,
-            columns=report.columns("reversal"),
-            references=report.references("reversal"),
-            panels=report.panels,
+        "reversal": _kind(
+            "reversal",
+            metrics.REVERSAL,
             members="directions",
-            log_form=SceneLine,
             # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
             views=STILL,
         ),
