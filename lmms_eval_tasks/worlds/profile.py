@@ -56,8 +56,9 @@ class ModelProfile:
 
     @property
     def depths(self) -> list[str]:
-        """The depths of its scenes, the least first."""
-        return sorted({record.stratum["depth"] for record in self.run.records}, key=int)
+        """The depths of its scenes with causal questions, the least first."""
+        causal = (record for record in self.run.records if step_of_record(record) in CAUSAL)
+        return sorted({record.stratum["depth"] for record in causal}, key=int)
 
     def first_failures(self) -> Counter[str]:
         """How many scenes fail first at each step, where a scored question of it is not right.

@@ -83,7 +83,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 def counterfactual_answer(record: Record, row: Row, response: str) -> AnswerView:
     """The verdict that was read, what happens in the other world, and what a graph of what was seen says of it."""
-    other = OTHER_WORLDS[row["intervention"]].format(row["changed"])
+    other = OTHER_WORLDS[row["intervention"]].format(row["changed"].replace(" and ", " and the "))
     happens = "it happens" if row["answer"] == "yes" else "it does not happen"
     return AnswerView(
         {

@@ -133,6 +133,10 @@ def test_depths_are_scored_apart_and_shares_have_intervals() -> None:
     assert found.depths == ["1", "2", "3"]
     assert [percent(found, ALL, *CAUSAL, depth=depth) for depth in found.depths] == [(100, 2), (100, 1), (75, 1)]
     assert percent(found, SEEN_RIGHTLY, *CAUSAL, depth="1") is None
+    without = [one for of in records_of(sees_wrongly).values() for one in of if one.stratum["depth"] != "2"]
+    perception = [one for one in records_of(sees_wrongly)["worlds_perception"] if one.stratum["depth"] == "2"]
+    less = profile_of(RunRecords("1", "model", [without, perception]))
+    assert less and less.depths == ["1", "3"]
     run, share = found.share_failing("seen")
     score = run.estimate(share)
     assert score and (score.value, score.groups) == (50, 4) and 0 < score.low < 50 < score.high < 100
@@ -244,9 +248,9 @@ def test_a_page_reads_the_other_tasks_of_the_same_view(home: Path, tmp_path: Pat
 
 def test_an_answer_is_shown_with_what_happens_in_the_other_world() -> None:
     record = records_of(sees_wrongly)["worlds_counterfactual"][0]
-    row = {"intervention": "freeze", "changed": "red ball", "answer": "no", "seen": "yes"}
+    row = {"intervention": "freeze", "changed": "blue box and red ball", "answer": "no", "seen": "yes"}
     assert report.counterfactual_answer(record, row, "Yes.").facts == {
         "verdict read": "A",
-        "other world": "with the red ball held, it does not happen",
+        "other world": "with the blue box and the red ball held, it does not happen",
         "by what was seen alone": "yes",
     }
