@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.worlds.engine import filming
 from lmms_eval_tasks.worlds.engine.renderers import Renderers, open_renderers
 
 
@@ -18,3 +20,9 @@ def rendering_process() -> Iterator[Renderers]:
             yield opened
     except InputError as error:
         pytest.skip(str(error).splitlines()[0])
+
+
+@pytest.fixture
+def one_renderer(rendering_process: Renderers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clips are rendered by that process: each further one would import MuJoCo again."""
+    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(rendering_process))

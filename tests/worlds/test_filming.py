@@ -25,7 +25,7 @@ from lmms_eval_tasks.worlds.engine.clips import SceneClip
 from lmms_eval_tasks.worlds.engine.encoding import comment_of
 from lmms_eval_tasks.worlds.engine.facts import Violation
 from lmms_eval_tasks.worlds.engine.filming import film, see
-from lmms_eval_tasks.worlds.engine.renderers import RenderAnswer, Renderers, find_backend
+from lmms_eval_tasks.worlds.engine.renderers import RenderAnswer, find_backend
 
 SCRIPT = """
 import sys
@@ -239,9 +239,8 @@ def test_a_renderer_that_is_none_is_refused_by_mujoco_itself(monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_real_clips_are_the_same_each_time_and_backwards_in_reverse(
-    rendering_process: Renderers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("one_renderer")
+def test_real_clips_are_the_same_each_time_and_backwards_in_reverse(tmp_path: Path) -> None:
     shown = rolling("real")
     breaks = Violation(principle="permanence", body="red ball", time=0.2)
     wanted = [SceneClip(shown), SceneClip(shown, backwards=True), SceneClip(shown, violation=breaks)]
@@ -262,7 +261,8 @@ def test_real_clips_are_the_same_each_time_and_backwards_in_reverse(
 
 
 @pytest.mark.slow
-def test_sights_come_in_the_order_of_scenes_and_what_fails_is_named(rendering_process: Renderers) -> None:
+@pytest.mark.usefixtures("one_renderer")
+def test_sights_come_in_the_order_of_scenes_and_what_fails_is_named() -> None:
     first, second = see([rolling("a"), rolling("b", seconds=0.1)], processes=2)
     assert {sight.time for sight in first} == {0.0, 0.25} and {sight.time for sight in second} == {0.0}
     assert {sight.body for sight in first} == {"red ball", "green ball", "white ball"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,26 @@ from lmms_eval_tasks.worlds.engine.facts import Facts
 from lmms_eval_tasks.worlds.making_sets import clips_of, require_engine
 from lmms_eval_tasks.worlds.prepare import prepare
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
+from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, question_lines
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
+@cache
 def chains(number: int) -> list[Facts]:
     """Made-up scenes that go by the name of a family."""
     found = made_facts(number)
     return [one.model_copy(update={"scene": one.scene.model_copy(update={"family": "chain"})}) for one in found]
 
 
+@cache
+def questions_of_chains(number: int) -> list[Question]:
+    return questions_of_set(chains(number), 0)
+
+
 def write_set(folder: Path, number: int = 3) -> Path:
-    questions = questions_of_set(chains(number), 0)
+    questions = questions_of_chains(number)
     for name in {question.clip for question in questions}:
         write_clip(folder / CLIPS / name, frames=2)
     (folder / QUESTIONS).write_text(question_lines(questions), encoding="utf-8")

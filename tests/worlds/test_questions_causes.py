@@ -15,7 +15,7 @@ from lmms_eval_tasks.worlds.questions.evidence import Instance, as_released, ins
 from lmms_eval_tasks.worlds.questions.paired import causes_of
 
 pytestmark = pytest.mark.slow
-SCENES = 60
+SCENES = 75
 
 
 def of_task(task: str):

@@ -13,7 +13,7 @@ from lmms_eval_tasks.worlds.questions.askable import Askable
 from lmms_eval_tasks.worlds.questions.counterfactual import suppositions
 from lmms_eval_tasks.worlds.questions.seen_graph import answer_of_seen_graph, reaches
 
-SCENES = 60
+SCENES = 75
 CHAIN = [
     Event(kind="hits", time=0.5, body="red ball", other="green ball"),
     Event(kind="starts", time=0.51, body="green ball"),

@@ -16,7 +16,7 @@ from lmms_eval_tasks.worlds.questions.possible import broken_principles
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.reversal import arrow_of
 
-SCENES = 60
+SCENES = 75
 BODIES = ["red ball", "blue box", "green ball"]
 
 

@@ -10,7 +10,7 @@ from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Sight
 from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable
 
 pytestmark = pytest.mark.slow
-SCENES = 60
+SCENES = 75
 
 
 def perception(*kinds: str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pytest
 from made_facts import made_facts
 from task_states import task_state
+from worlds_oracle import oracle
 
-from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
@@ -26,38 +25,13 @@ Row = dict[str, Any]
 
 
 @cache
-def rows_of(subset: str) -> tuple[Row, ...]:
+def rows() -> tuple[Row, ...]:
     made = make_rows(questions_of_set(made_facts(12), 0))
-    return tuple({**row, "asked": True, "clip_present": True} for row in made if row["subset"] == subset)
+    return tuple({**row, "asked": True, "clip_present": True} for row in made)
 
 
-def oracle(row: Row) -> str:
-    """The right answer, in the form that its task asks for."""
-    if row["subset"] == "counterfactual":
-        return "Yes." if row["answer"] == "yes" else "No."
-    if row["subset"] == "possible":
-        return "Yes" if row["answer"] == "A" else "No"
-    if row["subset"] != "evidence":
-        return f"({row['answer']})"
-    instances = [
-        {
-            "instance_name": instance.name,
-            "evidences": [
-                {
-                    "evidence_start_time": f"00:{evidence.start:02d}",
-                    "evidence_end_time": f"00:{evidence.end:02d}",
-                    "evidence_rationale": "It is there.",
-                    "bboxes_in_time_range": {
-                        f"00:{second:02d}": list(box)
-                        for second, box in zip(evidence.seconds, evidence.boxes, strict=True)
-                    },
-                }
-                for evidence in instance.evidences
-            ],
-        }
-        for instance in read_truth(row["evidence"])
-    ]
-    return json.dumps({"instances": instances, "answer_choice": row["answer"]})
+def rows_of(subset: str) -> tuple[Row, ...]:
+    return tuple(row for row in rows() if row["subset"] == subset)
 
 
 def grade(subset: str, answers: Any) -> list[Record]:

@@ -20,6 +20,7 @@ from lmms_eval_tasks.worlds.engine.interventions import intervene
 from lmms_eval_tasks.worlds.engine.making import all_facts, facts_of
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.settling import settle
 from lmms_eval_tasks.worlds.engine.truth import causes_of
 
 
@@ -159,3 +160,10 @@ def test_a_single_body_has_no_world_without_it(tmp_path: Path) -> None:
     alone = scene(ball("red", 0.0, velocity=(1.0, 0.0)), seconds=0.3)
     (draft,) = read_drafts(as_file(tmp_path, alone), processes=1)
     assert {world.intervention.kind for world in draft.worlds} == {"freeze", "delay"}
+
+
+def test_a_scene_of_ones_own_may_have_a_familys_name_and_other_bodies() -> None:
+    """The families would change bodies that it does not have: it has no twin."""
+    for family in ("chain", "occlusion", "pendulum"):
+        alone = scene(ball("red", 0.0, velocity=(1.0, 0.0)), seconds=0.1).model_copy(update={"family": family})
+        assert settle(alone).twin is None

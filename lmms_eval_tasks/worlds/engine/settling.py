@@ -135,9 +135,7 @@ def settle_world(scene: Scene, near: Iterable[Scene], intervention: Intervention
 
 def _twin(scene: Scene, settled: Settled) -> SettledTwin | None:
     """The first of the family's candidates in which surely something else happens."""
-    family = families().get(scene.family)
-    candidates: Sequence[Body] = family.vary(scene, numbers("vary", scene.id, scene.seed)) if family else ()
-    for body in candidates[:TWINS_TRIED]:
+    for body in _candidates(scene)[:TWINS_TRIED]:
         if changed_field(scene.body(body.name), body) is None:
             continue
         other = twin_scene(scene, body)
@@ -151,6 +149,18 @@ def _twin(scene: Scene, settled: Settled) -> SettledTwin | None:
         if _main_differ(scene, settled, events, [*settled.unsure, *unsure]):
             return SettledTwin(body, events, unsure)
     return None
+
+
+def _candidates(scene: Scene) -> Sequence[Body]:
+    """Bodies as they may be in a twin; none where the scene is of no family."""
+    family = families().get(scene.family)
+    if family is None:
+        return ()
+    try:
+        return family.vary(scene, numbers("vary", scene.id, scene.seed))
+    except (LookupError, ValueError, StopIteration):
+        # A scene of one's own may have a family's name and not the bodies that the family would draw.
+        return ()
 
 
 def _main_differ(scene: Scene, settled: Settled, events: Sequence[Event], unsure: Iterable[Sequence[str]]) -> bool:
