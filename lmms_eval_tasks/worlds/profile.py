@@ -107,7 +107,7 @@ def step_of_record(record: Record) -> str:
 
 def is_right(record: Record) -> bool | None:
     """Whether an answer is right, for evidence whether its evidence matches too; None where that is not scored."""
-    if step_of_record(record) != "grounded":
+    if "grounding" not in record.fields:
         return record.correct
     value = EVIDENCE_SCORES["faithful"].value(record)
     return None if value is None else value > 0
