@@ -79,6 +79,14 @@ def test_a_file_that_is_no_clip_carries_no_text(tmp_path: Any) -> None:
     assert comment_of(tmp_path / "half.mp4") is None and comment_of(tmp_path / "none.mp4") is None
 
 
+def test_clips_that_start_alike_start_with_the_same_pixels() -> None:
+    """What comes later, still or moving, leaves no trace in the first picture."""
+    moving, still = gradient(12), gradient(1) * 12
+    first, other = (decoded(encode_frames(frames, 12, "of a test")) for frames in (moving, still))
+    assert np.array_equal(first[0], other[0])
+    assert not np.array_equal(first[-1], other[-1])
+
+
 def test_a_clip_and_its_reversal_are_coded_alike() -> None:
     """Where frames are a palindrome, nothing is left that could tell the direction: bytes are equal."""
     frames = gradient(6)
