@@ -118,6 +118,7 @@ def test_workers_end_where_nobody_waits_any_longer(wait: Callable[[ClipRoom], No
 
 INTERRUPTED = """
 import signal
+import sys
 # What a shell starts in the background ignores interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -125,7 +126,9 @@ from lmms_eval_tasks.models.decoding import ReadAhead
 from lmms_eval_tasks.models.work import Work
 
 def read(place, room):
-    print("begun", flush=True)
+    # Written as one, since two threads do.
+    sys.stdout.write("begun\\n")
+    sys.stdout.flush()
     while True:
         room.check()
 
