@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
@@ -227,6 +228,7 @@ def test_a_page_shows_the_profile_once_at_the_first_causal_task(home: Path, tmp_
     assert found.pop("worlds_paired") == list(TITLES) and not any(found.values())
     alone = write_records(tmp_path / "alone", {"worlds_counterfactual": records["worlds_counterfactual"]})
     assert not any(section_titles(alone).values())
+    assert 'href=""' not in build_page([read_run(alone)]), "a benchmark without a paper links to none"
     # Of runs that differ in their tasks, each is shown once.
     found = section_titles(whole, without, alone)
     assert found == {
