@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64
 """Scenes whose facts are written together: as many as are computed again after an interruption."""
-CLIP_BYTES = 80_000
+CLIP_BYTES = 90_000
 """About what a clip takes."""
 
 
