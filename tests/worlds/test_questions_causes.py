@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from made_facts import body, made_set, one_scene
 from read_wording import read_body, read_event
@@ -12,7 +13,7 @@ from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Sight, World
 from lmms_eval_tasks.worlds.questions.askable import Askable
 from lmms_eval_tasks.worlds.questions.evidence import Instance, as_released, instances_of
-from lmms_eval_tasks.worlds.questions.paired import causes_of
+from lmms_eval_tasks.worlds.questions.paired import cause_sketch
 
 pytestmark = pytest.mark.slow
 SCENES = 75
@@ -66,10 +67,13 @@ def test_pairs_ask_the_same_in_other_words_and_another_order() -> None:
         assert one.options["ABCD".index(one.answer)] == other.options["ABCD".index(other.answer)]
 
 
-def test_causes_are_the_bodies_without_which_it_does_not_happen() -> None:
-    hits = Event(kind="hits", time=1.0, body="green ball", other="blue box")
-    falls = Event(kind="falls", time=1.2, body="blue box")
-    bodies = [body("red ball", 1.0), body("green ball"), body("blue box"), body("white box"), body("pink box")]
+def test_a_body_that_another_would_have_replaced_is_asked_about_in_neither_way() -> None:
+    """Green knocks the box over; without it red would have. Green had a part, and was not needed."""
+    knocks = Event(kind="hits", time=1.0, body="green ball", other="blue box")
+    instead = Event(kind="hits", time=1.4, body="red ball", other="blue box")
+    falls = Event(kind="falls", time=1.6, body="blue box")
+    bodies = [body(name) for name in ("red ball", "green ball", "white box", "pink box", "black box", "yellow ball")]
+    bodies.append(body("blue box"))
 
     def without(name: str, *events: Event, unsure: tuple[Event, ...] = ()) -> World:
         return World(
@@ -78,10 +82,16 @@ def test_causes_are_the_bodies_without_which_it_does_not_happen() -> None:
             unsure=[list(event.key) for event in unsure],
         )
 
-    worlds = [without("red ball"), without("green ball", falls), without("blue box")]
-    worlds += [without("white box", hits, falls), without("pink box", unsure=(falls,))]
-    scene = Askable(one_scene([hits, falls], bodies, worlds=worlds))
-    assert causes_of(scene, falls.key) == (["red ball"], ["green ball", "white box"])
+    worlds = [without("green ball", instead, falls), without("red ball", knocks, falls), without("yellow ball")]
+    worlds += [without("white box", knocks, falls), without("pink box", unsure=(falls,)), without("black box", knocks)]
+    scene = Askable(one_scene([knocks, falls], bodies, worlds=worlds))
+    rng = np.random.default_rng(0)
+    drawn = [cause_sketch(scene, rng, "paired", 2, needed) for _ in range(100) for needed in (True, False)]
+    of_fall = [sketch for sketch in drawn if sketch is not None and sketch.about == (falls.key,)]
+    assert {sketch.kind for sketch in of_fall} == {"cause of falls", "cause not of falls"}
+    options = {(sketch.kind, read_body(one)) for sketch in of_fall for one in sketch.options}
+    assert {name for _, name in options} == {"yellow ball", "black box", "white box", "red ball"}
+    assert {read_body(sketch.right) for sketch in of_fall if "not" in sketch.kind} == {"white box", "red ball"}
 
 
 def test_evidence_is_read_as_cast_bench_reads_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmms_eval_tasks.worlds.engine.facts import EventKey, World
+from lmms_eval_tasks.worlds.engine.truth import causes_of
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
@@ -49,22 +50,6 @@ def paired_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]
     return [[one for one in slot if one is not None] for slot in (causes, changes, changes)]
 
 
-def causes_of(scene: Askable, key: EventKey) -> tuple[list[str], list[str]]:
-    """The bodies without which an event that happens would not have, and those without which it still would.
-
-    Those of the event are in neither list, nor those of which it is unsure, nor scenery.
-    """
-    yes: list[str] = []
-    no: list[str] = []
-    for world, says in scene.worlds:
-        bodies, still = world.intervention.bodies, says(key)
-        if world.intervention.kind != "remove" or len(bodies) > 1 or still is None:
-            continue
-        if bodies[0] not in (key.body, key.other):
-            (no if still else yes).append(bodies[0])
-    return yes, no
-
-
 def cause_sketch(
     scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, needed: bool = True
 ) -> Sketch | None:
@@ -76,14 +61,18 @@ def cause_sketch(
         task: The task that asks.
         wordings: How many the question has.
         needed: Whether the right body is the one without which it would not have happened, rather than the only one
-            without which it would have.
+            without which it would have. Where another would have done the same in its place, or either of two was
+            enough, a body is asked about in neither way: it had a part, and was not needed.
     """
     events = [event.key for event in scene.happened(PHYSICAL)]
     if not events:
         return None
     key = pick(rng, events)
-    yes, no = causes_of(scene, key)
-    rights, wrongs = (yes, no) if needed else (no, yes)
+    causes = causes_of(scene.facts, key)
+    needed_ones, without_part = (
+        [body for body in bodies if body in scene.actors] for bodies in (causes.but_for, causes.without_part)
+    )
+    rights, wrongs = (needed_ones, without_part) if needed else (without_part, needed_ones)
     if not rights or len(wrongs) < FEWEST_WRONG:
         return None
     right = pick(rng, rights)
