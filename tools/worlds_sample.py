@@ -11,7 +11,6 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,14 +20,16 @@ from lmms_eval_tasks.api import no_progress
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.sample.writers.worlds import DATA
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
+from lmms_eval_tasks.worlds.engine.encoding import encode_frames
 from lmms_eval_tasks.worlds.engine.filming import film
+from lmms_eval_tasks.worlds.engine.rollout import FPS
 from lmms_eval_tasks.worlds.making_sets import clips_of, known_facts
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, SCENES, question_lines
 
 FAMILIES = ("chain", "containment", "two_causes")
 QUALITY = 42
-"""Of the encoder, from 0 to 51: the larger, the smaller are clips."""
+"""Of the encoder: the sample is small."""
 
 
 def choose(drafts: Iterable[SceneDraft], families: Sequence[str]) -> list[SceneDraft]:
@@ -44,15 +45,9 @@ def choose(drafts: Iterable[SceneDraft], families: Sequence[str]) -> list[SceneD
 
 def shrink(source: Path, target: Path) -> None:
     """Code a clip again with fewer bytes: the same frames, times and size."""
-    with av.open(str(source)) as read, av.open(str(target), "w") as written:
-        old = read.streams.video[0]
-        options = {"crf": str(QUALITY), "preset": "veryslow", "threads": "1"}
-        new = written.add_stream("libx264", rate=Fraction(old.average_rate or 12), options=options)
-        new.width, new.height, new.pix_fmt = old.width, old.height, "yuv420p"
-        for frame in read.decode(old):
-            frame.pict_type = av.video.frame.PictureType.NONE
-            written.mux(new.encode(frame))
-        written.mux(new.encode(None))
+    with av.open(str(source)) as read:
+        frames = [frame.to_ndarray(format="rgb24") for frame in read.decode(video=0)]
+    target.write_bytes(encode_frames(frames, FPS, "", QUALITY))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 _INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
 # Without a look ahead the first picture is coded by itself: clips that start alike start with the same bits.
 _ALONE = "rc-lookahead=0:mbtree=0:sync-lookahead=0"
-_OPTIONS = {"crf": "20", "preset": "veryfast", "threads": "1", "x264-params": f"asm={_INSTRUCTIONS}:{_ALONE}"}
+_OPTIONS = {"preset": "veryfast", "threads": "1", "x264-params": f"asm={_INSTRUCTIONS}:{_ALONE}"}
+QUALITY = 20
+"""Of the encoder, from 0 to 51: the larger, the smaller are clips."""
 
 
-def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str) -> bytes:
+def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str, quality: int = QUALITY) -> bytes:
     """An mp4 with one H.264 stream; the same frames give the same bytes.
 
     Args:
         frames: Pictures of one size, (height, width, 3), red, green and blue from 0 to 255; sides are even.
         rate: Frames per second.
         comment: A text that the file carries.
+        quality: Of the encoder.
     """
     import av
     from av.codec.context import Flags as CodecFlags
@@ -40,7 +43,7 @@ def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str) 
     with av.open(written, "w", format="mp4") as container:
         container.flags |= ContainerFlags.bitexact.value
         container.metadata["comment"] = comment
-        stream = container.add_stream("libx264", rate=rate, options=_OPTIONS)
+        stream = container.add_stream("libx264", rate=rate, options={"crf": str(quality), **_OPTIONS})
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt = "yuv420p"
         context = stream.codec_context
