@@ -126,10 +126,7 @@ class Shooting:
 
         with self._lock:
             if not self._done:
-                there = (
-                    clip for clip in self._clips if not any(is_clip(clip, one / clip.name) for one in self._places)
-                )
-                film(list(there), self._folder, self._progress)
+                film([clip for clip in self._clips if not self._is_there(clip)], self._folder, self._progress)
                 self._done = True
         return self._folder / clip.name
 

@@ -38,7 +38,7 @@ class SetSize(str, Enum):
     @property
     def scenes(self) -> int:
         """How many scenes of each family."""
-        return {SetSize.SMALL: 4, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
+        return {SetSize.SMALL: 3, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
 
 
 def prepare(
@@ -119,21 +119,17 @@ def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
 def _drafts(
     seed: int | None, size: SetSize, scenes: Path | None, work: Path, progress: Progress
 ) -> Sequence[SceneDraft]:
-    """The scenes of a set; new ones are kept in a folder as soon as they are drawn."""
-    from lmms_eval_tasks.worlds.engine.drafts import read_drafts, write_drafts
-    from lmms_eval_tasks.worlds.engine.making import make_drafts
+    """The scenes of a set; a folder keeps what is drawn, so that an interrupted call goes on."""
+    from lmms_eval_tasks.worlds.engine.drafts import read_drafts
+    from lmms_eval_tasks.worlds.engine.draws import make_drafts
 
     if seed is None:
         path = scenes or STANDARD_SCENES
         if not path.is_file():
             raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
         return read_drafts(path)
-    path = work / f"drafts_{seed}_{size.value}.jsonl"
-    if not path.is_file():
-        drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES)
-        work.mkdir(parents=True, exist_ok=True)
-        write_drafts(drafts, path)
-    return read_drafts(path)
+    drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
+    return drafts
 
 
 def _keep_scenes(drafts: Sequence[SceneDraft], path: Path) -> None:

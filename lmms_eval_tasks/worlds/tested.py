@@ -9,13 +9,14 @@ STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
 
 
 def families_of_tests() -> frozenset[str]:
-    """The families that sets are made of, and those of what is prepared."""
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.api.release import load_table
-    from lmms_eval_tasks.worlds.card import FAMILIES, SPLIT
+    """The families that sets are made of, and those of what is prepared.
 
-    try:
-        prepared = set(load_table("worlds", SPLIT, require_clips=False)["family"])
-    except InputError:
-        prepared = set()
-    return frozenset(FAMILIES) | prepared
+    Raises:
+        InputError: what is prepared cannot be read.
+    """
+    from lmms_eval_tasks.api.release import clip_path, load_table
+    from lmms_eval_tasks.worlds.card import CARD, FAMILIES, SPLIT
+
+    if not clip_path(CARD.name, SPLIT).is_dir():
+        return frozenset(FAMILIES)
+    return frozenset(FAMILIES) | set(load_table(CARD.name, SPLIT, require_clips=False)["family"])

@@ -9,9 +9,9 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
 from causal_worlds import ball, both_at_once, box, prototype, scene
 
+from lmms_eval_tasks.worlds.engine.draws import draw_scene
 from lmms_eval_tasks.worlds.engine.facts import Event
 from lmms_eval_tasks.worlds.engine.families import families
-from lmms_eval_tasks.worlds.engine.making import draw_scene
 from lmms_eval_tasks.worlds.engine.mechanics import build_model, start
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene

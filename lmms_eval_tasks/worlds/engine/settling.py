@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, World
 from lmms_eval_tasks.worlds.engine.families import families
@@ -41,6 +41,7 @@ class Settled:
     """What is known of a scene once its nearly equal scenes were run.
 
     Attributes:
+        near: The scenes that are nearly equal to it.
         rollout: Its run.
         unsure: As in `World`.
         order: Events in an order that all runs have.
@@ -48,6 +49,7 @@ class Settled:
         twin: Its twin; None where none was found.
     """
 
+    near: list[Scene]
     rollout: Rollout
     unsure: list[list[str]]
     order: list[EventKey]
@@ -72,21 +74,20 @@ def begin(scene: Scene) -> Settled:
         ValueError: MuJoCo refuses the scene.
     """
     rollout = roll_out(scene)
-    others = [roll_out(near).events for near in nearly_equal(scene)]
-    return Settled(
-        rollout, unsure_keys(rollout.events, others), agreed_order(rollout.events, others), worlds=[], twin=None
-    )
+    near = nearly_equal(scene)
+    others = [roll_out(one).events for one in near]
+    unsure, order = unsure_keys(rollout.events, others), agreed_order(rollout.events, others)
+    return Settled(near, rollout, unsure, order, worlds=[], twin=None)
 
 
 def finish(scene: Scene, settled: Settled) -> Settled:
     """The same with other worlds and a twin."""
-    near = nearly_equal(scene)
     first, later = singles(scene, settled.rollout.events)
-    worlds = [settle_world(scene, near, one) for one in first]
+    worlds = [settle_world(scene, settled.near, one) for one in first]
     pairs = pairs_to_remove(settled.rollout.events, settled.unsure, worlds)
     for one in [*pairs, *later][: MOST_WORLDS - len(worlds)]:
-        worlds.append(settle_world(scene, near, one))
-    return Settled(settled.rollout, settled.unsure, settled.order, worlds, _twin(scene, settled))
+        worlds.append(settle_world(scene, settled.near, one))
+    return replace(settled, worlds=worlds, twin=_twin(scene, settled))
 
 
 def why_not_begin(settled: Settled) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
+
+DRAWN = "drawn"
+"""Folder of an unfinished set with the scenes that were drawn."""
 
 export_app = typer.Typer(no_args_is_help=True, help="Write scenes as a set for training.")
 
@@ -42,15 +46,16 @@ def export_countervqa(
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.release import as_lines, write_file
     from lmms_eval_tasks.worlds.engine.clips import SceneClip
+    from lmms_eval_tasks.worlds.engine.draws import make_drafts
     from lmms_eval_tasks.worlds.engine.filming import film
-    from lmms_eval_tasks.worlds.engine.making import all_facts, make_drafts
+    from lmms_eval_tasks.worlds.engine.making import all_facts
     from lmms_eval_tasks.worlds.export.countervqa_form import graph_line, question_lines, scene_graph
 
     if (out / "questions.jsonl").exists():
         raise InputError(f"There is a set in {out} already; give another --out, or remove it.")
     names = chosen_families(family)
     with show_progress() as progress:
-        drafts, _ = make_drafts(scenes, seed, progress, names=names)
+        drafts, _ = make_drafts(scenes, seed, progress, names=names, folder=out / DRAWN)
         graphs = []
         for number, facts in enumerate(all_facts(drafts, progress), 1):
             graphs.append(scene_graph(facts))
@@ -65,6 +70,7 @@ def export_countervqa(
     write_file(
         out / "scenes.json", json.dumps({"families": list(names), "seed": seed, "scenes": len(asked)}, indent=2) + "\n"
     )
+    shutil.rmtree(out / DRAWN, ignore_errors=True)
     console = make_console()
     table = text_table(None, "level", "yes", "no")
     counts = Counter((line["level"], line["verdict"]) for line in lines)

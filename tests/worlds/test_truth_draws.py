@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 from causal_worlds import ball, scene
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.engine import making
+from lmms_eval_tasks.worlds.engine import draws
 from lmms_eval_tasks.worlds.engine.broken import breaks_visibly
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
+from lmms_eval_tasks.worlds.engine.draws import DrawCounts, draw_scene, make_drafts
 from lmms_eval_tasks.worlds.engine.facts import Violation
 from lmms_eval_tasks.worlds.engine.families import SceneFamily, families
-from lmms_eval_tasks.worlds.engine.making import DrawCounts, draw_scene, facts_of, make_drafts
+from lmms_eval_tasks.worlds.engine.making import facts_of
 from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
@@ -36,6 +38,34 @@ def made() -> tuple[list[SceneDraft], list[DrawCounts]]:
 
 def test_as_many_processes_as_there_are_make_the_same(made: tuple[list[SceneDraft], list[DrawCounts]]) -> None:
     assert make_drafts(1, SEED, names=[FAMILY], processes=2) == made
+
+
+def test_what_was_tried_before_an_interruption_is_not_tried_again(
+    made: tuple[list[SceneDraft], list[DrawCounts]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+    really = draws._try
+
+    def count(asked: tuple[str, int, int]) -> draws.TriedScene:
+        if len(tried) == 1:
+            raise KeyboardInterrupt
+        tried.append(asked[2])
+        return really(asked)
+
+    monkeypatch.setattr(draws, "_try", count)
+    with pytest.raises(KeyboardInterrupt):
+        make_drafts(2, SEED, names=[FAMILY], processes=1, folder=tmp_path)
+    assert tried == [0]
+    monkeypatch.setattr(draws, "_try", lambda asked: tried.append(asked[2]) or really(asked))
+    assert make_drafts(1, SEED, names=[FAMILY], processes=1, folder=tmp_path) == made
+    again = list(tried)
+    assert again == list(range(made[1][0].drawn))
+    # A call for more goes on where that one ended; one for as many tries none.
+    two = make_drafts(2, SEED, names=[FAMILY], processes=1, folder=tmp_path)
+    assert tried == list(range(two[1][0].drawn)) and len(tried) > len(again)
+    assert make_drafts(2, SEED, names=[FAMILY], processes=1, folder=tmp_path) == two
+    assert tried == list(range(two[1][0].drawn))
+    assert two[0][0].scene == made[0][0].scene
 
 
 def test_the_twin_of_a_draft_differs_in_one_field_and_in_what_happens(
@@ -85,8 +115,8 @@ def test_a_family_whose_scenes_are_all_thrown_away_is_named_with_the_reasons(
     monkeypatch: pytest.MonkeyPatch, draw: object, why: str
 ) -> None:
     family = replace(SceneFamily("odd", "", still, lambda shown, random: ()), draw=draw)  # type: ignore[arg-type]
-    monkeypatch.setattr(making, "families", lambda: {"odd": family})
-    monkeypatch.setattr(making, "MOST_DRAWN", 1)
+    monkeypatch.setattr(draws, "families", lambda: {"odd": family})
+    monkeypatch.setattr(draws, "MOST_DRAWN", 1)
     with pytest.raises(InputError, match=rf"Of 2 drawn scenes of the family odd only 0 can be used.*{why}.*2"):
         make_drafts(1, 0, processes=1)
 
