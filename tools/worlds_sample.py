@@ -23,7 +23,7 @@ from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
 from lmms_eval_tasks.worlds.engine.encoding import encode_frames
 from lmms_eval_tasks.worlds.engine.filming import film
 from lmms_eval_tasks.worlds.engine.rollout import FPS
-from lmms_eval_tasks.worlds.making_sets import clips_of, known_facts
+from lmms_eval_tasks.worlds.making_sets import known_facts
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, SCENES, question_lines
 
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         work = Path(folder)
         facts = known_facts(drafts, work, no_progress)
         questions = questions_of_set(facts, 0)
-        known = clips_of(facts)
+        known = {clip.name: clip for draft in drafts for clip in draft.clips}
         names = list(dict.fromkeys(question.clip for question in questions))
         film([known[name] for name in names], work / CLIPS)
         shutil.rmtree(DATA, ignore_errors=True)

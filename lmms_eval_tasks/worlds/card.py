@@ -8,7 +8,7 @@ SUBSETS = ("perception", "paired", "minimal", "counterfactual", "evidence", "pos
 """What its tasks ask, each a subset of the one split and a kind of task."""
 FAMILIES = tuple(name for name, family in families().items() if not family.for_training)
 """The families of scenes that tests have."""
-DEPTHS = ("0", "1", "2", "3", "4", "5")
+DEPTHS = ("0", "1", "2", "3", "4", "5", "6")
 """How many links the longest chain of causes of a scene has."""
 LEVELS = ("direct", "chain", "absent")
 """Of counterfactual questions: what the changed body touches itself, what lies further on, and what never happened."""
@@ -42,7 +42,7 @@ CARD = Card(
     licence="the scenes, clips and questions are made by this package, under its own licence",
     homepage="",
     main_metric="single_accuracy",
-    splits={SPLIT: SplitFacts()},
+    splits={SPLIT: SplitFacts(items=7841, groups=5021, clips=1538)},
     strata_columns=("subset", "family"),
     chance={"verdict_accuracy": 50.0, "balanced_accuracy": 50.0},
     prepare_command="lmms-eval-tasks prepare worlds",

@@ -45,8 +45,6 @@ __all__ = [
     "question_doc_to_text",
 ]
 
-FIELDS = ("scene", "step", "about")
-"""What a profile needs of a record: see `profile.ModelProfile`."""
 COUNTERFACTUAL_PROMPT, POSSIBLE_PROMPT = "worlds_counterfactual", "worlds_possible"
 EVIDENCE_PROMPT = "worlds_evidence"
 
@@ -55,9 +53,15 @@ read_possible_settings = prompt_reader(fields=frozenset({"question"}), default=P
 read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, read_prompt)
 
 
-grade_choice = choice_grader(stratum=COLUMNS, fields=FIELDS)
-grade_verdict = verdict_grader(COLUMNS, FIELDS)
-grade_plausibility = plausibility_grader(COLUMNS, FIELDS)
+def profile_fields(row: Row, *_: object) -> dict[str, Any]:
+    """What a profile needs of a record: see `profile.ModelProfile`."""
+    chance = 100.0 / (len(row["options"]) or 2)
+    return {"scene": row["scene"], "step": row["step"], "about": row["about"], "chance": chance}
+
+
+grade_choice = choice_grader(stratum=COLUMNS, fields=profile_fields)
+grade_verdict = verdict_grader(COLUMNS, profile_fields)
+grade_plausibility = plausibility_grader(COLUMNS, profile_fields)
 
 
 @hook
@@ -127,5 +131,4 @@ def grade_grounded(row: Row, response: object, context: TaskContext) -> GradedIt
         asked=row["asked"],
     )
     record = grade_evidence(question, response, settings.hits, settings.convention)
-    own = {name: row[name] for name in FIELDS}
-    return GradedItem(record.with_fields(**own, prompt=settings.signature))
+    return GradedItem(record.with_fields(**profile_fields(row), prompt=settings.signature))

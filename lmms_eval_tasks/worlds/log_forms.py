@@ -8,19 +8,16 @@ from lmms_eval_tasks.worlds.card import COLUMNS
 
 
 class SceneFields(LogForm):
-    """Of which scene and events a question is, and which step of a causal answer it tests."""
+    """Of which scene and events a question is, which step of a causal answer it tests, and what a guess scores."""
 
     scene: str
     step: str
     about: list[str]
+    chance: float
 
 
-class GroundedFields(EvidenceFields):
+class GroundedFields(SceneFields, EvidenceFields):
     """The same of a question whose answer has evidence."""
-
-    scene: str
-    step: str
-    about: list[str]
 
 
 SceneLine = log_line(SceneFields, COLUMNS)

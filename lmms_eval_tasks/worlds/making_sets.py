@@ -89,16 +89,6 @@ def _digest(drafts: Sequence[SceneDraft]) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def clips_of(facts: Sequence[Facts]) -> dict[str, SceneClip]:
-    """Every clip that can be made of scenes, by the name of its file."""
-    clips = []
-    for one in facts:
-        clips += [SceneClip(one.scene), SceneClip(one.scene, backwards=True)]
-        clips += [SceneClip(one.scene, violation=violation) for violation in one.violations]
-        clips += [SceneClip(one.twin.scene)] if one.twin else []
-    return {clip.name: clip for clip in clips}
-
-
 class Shooting:
     """The clips of a build, all rendered together when the first of them is to be made.
 

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
-from lmms_eval_tasks.api.release import as_lines
+from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds import released
 from lmms_eval_tasks.worlds.card import CARD, FAMILIES, SPLIT
-from lmms_eval_tasks.worlds.making_sets import RenderedClip, Shooting, clips_of, known_facts, require_engine
+from lmms_eval_tasks.worlds.making_sets import RenderedClip, Shooting, known_facts, require_engine
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 from lmms_eval_tasks.worlds.rows import make_rows, own_columns
-from lmms_eval_tasks.worlds.tested import STANDARD_SCENES
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
 
+STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
+"""The standard set: a draft a line, as `engine.drafts` has them."""
 STANDARD_SEED = 0
 """Of the questions of the standard set."""
 WORK = "work"
@@ -43,15 +44,19 @@ class SetSize(str, Enum):
 
 def prepare(
     seed: Annotated[
-        int | None, typer.Option(help="Make new scenes of this seed in place of the standard ones.", min=0)
+        int | None,
+        typer.Option(help="Make new scenes of this seed; the standard ones are of seed 0.", min=1, show_default=False),
     ] = None,
-    size: Annotated[SetSize, typer.Option(help="How large a set of new scenes is.")] = SetSize.STANDARD,
+    size: Annotated[
+        SetSize | None,
+        typer.Option(help="How large a set of new scenes is: 36, 660 or 2,640; 660 by default.", show_default=False),
+    ] = None,
     scenes: Annotated[
         Path | None, typer.Option(help="File of your own scenes, one a line.", show_default=False)
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option(help=f"Folder of a set made before, with {released.QUESTIONS} and clips.", show_default=False),
+        typer.Option(help="Folder of a set made before: what another data home has of worlds.", show_default=False),
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
@@ -65,8 +70,8 @@ def prepare(
         Split name to what was prepared.
 
     Raises:
-        InputError: more than one of --seed, --scenes and --source is given; scenes or questions have problems; or this
-            machine can run or render none.
+        InputError: more than one of --seed, --scenes and --source is given, or --size without --seed; scenes or
+            questions have problems; or this machine can run or render none.
 
     Examples:
         lmms-eval-tasks prepare worlds
@@ -76,20 +81,22 @@ def prepare(
     """
     if sum(one is not None for one in (seed, scenes, source)) > 1:
         raise InputError("Expected one of --seed, --scenes and --source, but got several.")
+    if size is not None and seed is None:
+        raise InputError("Expected --size with --seed alone: a set that is made already has its size.")
     if source is not None:
         return _take(source, progress)
     require_engine()
     with building(CARD.name) as build:
         work = build.folder / WORK
-        drafts = _drafts(seed, size, scenes, work, progress)
+        drafts = _drafts(seed, size or SetSize.STANDARD, scenes, work, progress)
         facts = known_facts(drafts, work, progress)
         questions = questions_of_set(facts, STANDARD_SEED if seed is None else seed)
-        known = clips_of(facts)
+        known = {clip.name: clip for draft in drafts for clip in draft.clips}
         asked = [known[name] for name in dict.fromkeys(question.clip for question in questions)]
         videos = [folder / "videos" / SPLIT for folder in (build.folder, build.current)]
         shooting = Shooting(asked, work / "clips", videos, progress)
         origin = Origin(
-            str(scenes or ("the standard scenes" if seed is None else f"seed {seed}, size {size.value}")),
+            str(scenes or ("the standard scenes" if seed is None else f"seed {seed}, {len(drafts)} scenes")),
             {
                 released.SCENES: as_lines(draft.scene.model_dump(mode="json") for draft in drafts).encode(),
                 "events": as_lines({"scene": draft.scene.id, "events": draft.digest} for draft in drafts).encode(),
@@ -100,6 +107,7 @@ def prepare(
         clips = {f"{SPLIT}/{clip.name}": RenderedClip(clip, shooting) for clip in asked}
         build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
         _keep_scenes(drafts, build.folder / released.SCENES)
+        write_file(build.folder / released.QUESTIONS, released.question_lines(questions))
         shutil.rmtree(work, ignore_errors=True)
     return {SPLIT: build.splits[SPLIT]}
 
@@ -107,12 +115,14 @@ def prepare(
 def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
     """Prepare a set that was made before; its clips are linked, not copied, and nothing is run."""
     questions = released.read_questions(source)
+    folder = released.clips_folder(source)
     files = {name: source / name for name in (released.QUESTIONS, released.SCENES) if (source / name).is_file()}
-    folder = source / released.CLIPS
     clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
     with building(CARD.name) as build:
         origin = Origin(str(source), files)
         build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        for name, path in files.items():
+            write_file(build.folder / name, path.read_bytes())
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -126,8 +136,10 @@ def _drafts(
     if seed is None:
         path = scenes or STANDARD_SCENES
         if not path.is_file():
-            raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
-        return read_drafts(path)
+            raise InputError(f"{CARD.title} cannot be prepared: Expected a file of scenes, but {path} is none.")
+        drafts = read_drafts(path)
+        released.refuse_other_scenes([draft.scene for draft in drafts], path)
+        return drafts
     drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
     return drafts
 

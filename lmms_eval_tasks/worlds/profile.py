@@ -49,6 +49,18 @@ class ModelProfile:
         """
         return Metric(f"{of}_{steps[0]}", "right", _percent_right, partial(self._counts, of, steps, depth))
 
+    def chance(self, steps: Sequence[str]) -> float | None:
+        """What a guess scores on the questions that `accuracy` counts of all scenes, in percent; None without any.
+
+        It is 0 for an answer with evidence: who guesses an option has no boxes.
+        """
+        guesses = [
+            0.0 if "grounding" in record.fields else float(record.fields["chance"])
+            for record in self.run.records
+            if self._counts(ALL, steps, "", record) and is_right(record) is not None
+        ]
+        return sum(guesses) / len(guesses) if guesses else None
+
     def questions(self, of: str, steps: Sequence[str]) -> tuple[int, int]:
         """How many of the questions that `accuracy` counts are right, and how many it counts."""
         verdicts = [is_right(one) for one in self.run.records if self._counts(of, steps, "", one)]

@@ -34,7 +34,8 @@ def profile_panels(profiles: Sequence[ModelProfile]) -> list[Panel]:
                 [profile.first_failures() for profile in profiles],
                 (*STEPS, NO_FAILURE),
             ),
-            "Of each scene, the first step with a question that is not right: " + ", ".join(STEPS) + ".",
+            "Of each scene, the first step with a question that is not right: " + ", ".join(STEPS) + ". A model that "
+            "guesses fails first at what is seen nearly everywhere.",
             wide=True,
         ),
         Panel(
@@ -61,11 +62,12 @@ def _steps_panel(profile: ModelProfile) -> Panel:
     }
     caption = "Accuracy by step, of all scenes and of what was seen rightly"
     right, asked = profile.questions(CONTROL_RIGHT, CAUSAL)
+    guesses = ", ".join(f"{step} {chance:.1f}" for step in STEPS if (chance := profile.chance([step])) is not None)
     return Panel(
         "Profile: accuracy by step",
         heat_map(caption, list(rows), STEPS, cells, (0.0, 100.0), profile.run),
         "A scene is seen rightly where all its perception questions are right; what is lost there is lost in "
         "reasoning, not in seeing. The control of a causal question is the perception questions of its scene about one "
-        f"of the same events: of {asked:,} causal questions whose control is right, {right:,} are right. The small "
-        "number is how many scenes a cell stands on.",
+        f"of the same events: of {asked:,} causal questions whose control is right, {right:,} are right. Guessing "
+        f"scores: {guesses}. The small number is how many scenes a cell stands on.",
     )

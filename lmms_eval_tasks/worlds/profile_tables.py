@@ -37,15 +37,18 @@ def print_profile(console: Console, profile: ModelProfile) -> None:
 
 
 def _print_steps(console: Console, profile: ModelProfile) -> None:
-    table = text_table("Accuracy by step", "step", ALL, "scenes", SEEN_RIGHTLY, "scenes", numbers=True)
+    table = text_table("Accuracy by step", "step", ALL, "guessing", "scenes", SEEN_RIGHTLY, "scenes", numbers=True)
     for name, steps in (*((step, [step]) for step in STEPS), (TOGETHER, CAUSAL)):
         # Of scenes seen rightly all perception questions are right by definition.
         rightly = _cells(profile.run, profile.accuracy(SEEN_RIGHTLY, steps)) if steps[0] in CAUSAL else ("", "")
-        table.add_row(name, *_cells(profile.run, profile.accuracy(ALL, steps)), *rightly)
+        score, scenes = _cells(profile.run, profile.accuracy(ALL, steps))
+        chance = profile.chance(steps)
+        table.add_row(name, score, "" if chance is None else f"{chance:.1f}", scenes, *rightly)
     console.print(table)
     console.print(
-        "Percent of questions that are right, with 95% intervals over scenes; a scene is seen rightly where all its "
-        "perception questions are right, so that what is lost there is lost in reasoning, not in seeing."
+        "Percent of questions that are right, with 95% intervals over scenes, beside what guessing scores; a scene is "
+        "seen rightly where all its perception questions are right, so that what is lost there is lost in reasoning, "
+        "not in seeing."
     )
 
 
@@ -73,7 +76,8 @@ def _print_first_failures(console: Console, profile: ModelProfile) -> None:
     console.print(table)
     console.print(
         f"Of {counts.total():,} scenes with perception and causal questions, the first step with a question that is "
-        "not right; an answer with evidence is right where its evidence matches."
+        "not right; an answer with evidence is right where its evidence matches. A model that guesses fails first at "
+        "what is seen nearly everywhere, since all questions of a step have to be right."
     )
 
 

@@ -20,8 +20,8 @@ from lmms_eval_tasks.api import (
     Row,
     RunRecords,
 )
-from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, SAYS_POSSIBLE, VERDICT_ACCURACY, YES_RATE
-from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, read_truth
+from lmms_eval_tasks.api.answers import SAYS_POSSIBLE, VERDICT_ACCURACY, YES_RATE
+from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.page import (
     AnswerView,
     ItemView,
@@ -41,8 +41,8 @@ CHANCE: Mapping[str, Sequence[tuple[Metric, float | None]]] = {
     "perception": ((SINGLE_ACCURACY, None),),
     "paired": ((PAIR_ACCURACY, None), (SINGLE_ACCURACY, None)),
     "minimal": ((PAIR_ACCURACY, 25.0), (SINGLE_ACCURACY, 50.0)),
-    "counterfactual": ((VERDICT_ACCURACY, 50.0), (BALANCED_ACCURACY, 50.0), (PAIR_ACCURACY, 25.0)),
-    "evidence": ((ACCURACY, None), (FAITHFUL, None), (EVIDENCE_SCORES["im_tiou"], None), (IM_VIOU, None)),
+    "counterfactual": ((VERDICT_ACCURACY, 50.0), (PAIR_ACCURACY, 25.0)),
+    "evidence": ((ACCURACY, None), (FAITHFUL, None), (IM_VIOU, None)),
     "possible": ((SINGLE_ACCURACY, 50.0), (PAIR_ACCURACY, 25.0)),
     "reversal": ((PAIR_ACCURACY, 25.0), (SINGLE_ACCURACY, 50.0)),
 }

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from made_facts import made_facts
 from releases import write_clip
+from sample_runs import at
 
 from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -20,14 +21,14 @@ from lmms_eval_tasks.worlds import prepare as module
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
 from lmms_eval_tasks.worlds.engine import filming
 from lmms_eval_tasks.worlds.engine.clips import SceneClip
-from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
+from lmms_eval_tasks.worlds.engine.drafts import DraftTwin, SceneDraft
 from lmms_eval_tasks.worlds.engine.encoding import encode_frames
 from lmms_eval_tasks.worlds.engine.facts import Facts
-from lmms_eval_tasks.worlds.making_sets import clips_of, require_engine
-from lmms_eval_tasks.worlds.prepare import prepare
+from lmms_eval_tasks.worlds.making_sets import require_engine
+from lmms_eval_tasks.worlds.prepare import SetSize, prepare
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, question_lines
+from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, faults_of, question_lines
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -62,6 +63,51 @@ def test_a_set_made_before_is_prepared_as_it_is(tmp_path: Path) -> None:
     assert prepare(source=source)[SPLIT].table_sha256 == before
 
 
+def test_what_a_data_home_has_can_be_prepared_in_another(tmp_path: Path) -> None:
+    first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
+    folder = benchmark_dir("worlds")
+    with at(tmp_path / "other"):
+        again = prepare(source=folder)[SPLIT]
+        assert benchmark_dir("worlds") != folder and (benchmark_dir("worlds") / QUESTIONS).is_file()
+    assert again.table_sha256 == first.table_sha256 and again.source_sha256 == first.source_sha256
+
+
+def test_a_set_without_a_folder_of_clips_is_refused(tmp_path: Path) -> None:
+    source = write_set(tmp_path / "set")
+    (source / CLIPS).rename(source / "movies")
+    with pytest.raises(InputError, match="has no folder clips or videos/standard"):
+        prepare(source=source)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "message"),
+    [
+        ("counterfactual", {"intervention": "explode"}, "intervention: Expected one of remove, freeze, delay"),
+        ("counterfactual", {"changed": ""}, "changed: Expected a body"),
+        ("counterfactual", {"level": "high"}, "level: Expected one of direct"),
+        ("counterfactual", {"about": [[]]}, "about: Expected kind, body and other body"),
+        ("perception", {"options": [], "answer": "A"}, "options: Expected two at least"),
+        ("possible", {"principle": "luck"}, "principle: Expected one of permanence"),
+        ("reversal", {"arrow": "weak"}, "arrow: Expected one of strong, none"),
+        ("evidence", {"evidence": '[{"a": 1}]'}, "evidence: Expected instances with boxes"),
+    ],
+)
+def test_what_a_task_cannot_use_is_named(task: str, changes: dict[str, Any], message: str) -> None:
+    question = next(one for one in questions_of_chains(12) if one.task == task)
+    assert faults_of(question) == []
+    faults = [f"{field}: {clause}" for field, clause, _ in faults_of(question.model_copy(update=changes))]
+    assert any(fault.startswith(message) for fault in faults), faults
+
+
+def test_half_a_pair_is_refused(tmp_path: Path) -> None:
+    path = write_set(tmp_path / "set") / QUESTIONS
+    lines = path.read_text().splitlines()
+    half = next(number for number, one in enumerate(lines) if json.loads(one)["task"] == "possible")
+    path.write_text("\n".join([*lines[:half], *lines[half + 1 :]]) + "\n")
+    with pytest.raises(InputError, match="group_id: Expected two questions in a group, but got 1 in"):
+        prepare(source=path.parent)
+
+
 def test_a_clip_that_lacks_is_listed(tmp_path: Path) -> None:
     source = write_set(tmp_path / "set")
     lost = next((source / CLIPS).iterdir())
@@ -74,9 +120,9 @@ def test_a_clip_that_lacks_is_listed(tmp_path: Path) -> None:
     ("field", "value", "message"),
     [
         ("answer", "Z", "answer: Expected one of"),
-        ("clip", "../a.mp4", "clip: Expected a path below clips"),
+        ("clip", "../a.mp4", "clip: Expected a path below the folder of clips"),
         ("family", "zoo", "family: Expected one of"),
-        ("depth", 9, "depth: Expected 0 to 5"),
+        ("depth", 9, "depth: Expected one of 0, 1"),
         ("options", ["a", "a"], "options: Expected options that differ"),
         ("evidence", "{", "evidence: Expected"),
         ("question", " ", "question: Expected a text"),
@@ -108,6 +154,8 @@ def test_nothing_and_two_things_are_refused(tmp_path: Path) -> None:
         prepare(source=tmp_path)
     with pytest.raises(InputError, match="Expected one of --seed, --scenes and --source, but got several"):
         prepare(source=tmp_path, seed=3)
+    with pytest.raises(InputError, match="Expected --size with --seed alone"):
+        prepare(size=SetSize.SMALL)
 
 
 def test_without_the_engine_one_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,9 +184,14 @@ class Camera:
             self.filmed.append(clip.name)
 
 
+def draft_of_facts(facts: Facts) -> SceneDraft:
+    twin = DraftTwin(body=facts.twin.scene.body(facts.twin.body)) if facts.twin else None
+    return SceneDraft(scene=facts.scene, unsure=[], twin=twin, violations=facts.violations, digest="0")
+
+
 def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = chains(3)
-    drafts = [SceneDraft(scene=one.scene, unsure=[], digest="0") for one in facts]
+    drafts = [draft_of_facts(one) for one in facts]
     monkeypatch.setattr(module, "_drafts", lambda *_: drafts)
     monkeypatch.setattr(module, "known_facts", lambda *_: facts)
     camera = Camera(at_most=4)
@@ -151,7 +204,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeyp
     assert len(camera.filmed) == len(set(camera.filmed)) == made.clips and not made.missing
     assert set(made.source_sha256) == {"scenes.jsonl", "events", QUESTIONS}
     assert (benchmark_dir("worlds") / "scenes.jsonl").is_file() and not (benchmark_dir("worlds") / "work").exists()
-    assert set(camera.filmed) <= set(clips_of(facts))
+    assert set(camera.filmed) <= {clip.name for draft in drafts for clip in draft.clips}
     # What is prepared is taken over: nothing is rendered again.
     again = prepare(scenes=tmp_path / "scenes.jsonl")[SPLIT]
     assert len(camera.filmed) == made.clips and again.table_sha256 == made.table_sha256

@@ -72,7 +72,7 @@ def records_of(right: Right, view: str = "", supported: bool = True) -> Records:
         for number, (subset, step, event) in enumerate(ASKED):
             verdict = right(scene, step, event)
             outcome = Outcome.UNSCORED if verdict is None else Outcome.CORRECT if verdict else Outcome.WRONG
-            fields: dict[str, Any] = {"scene": scene, "step": step, "about": [event], "prompt": "p:1"}
+            fields: dict[str, Any] = {"scene": scene, "step": step, "about": [event], "chance": 25.0, "prompt": "p:1"}
             if subset == "evidence":
                 fields |= {"grounding": GROUNDING | {"supported": supported}, "format": FORMAT}
             stratum = {**dict.fromkeys(COLUMNS, ""), "depth": depth}
@@ -173,8 +173,8 @@ def test_the_command_prints_each_run(home: Path, tmp_path: Path) -> None:
     assert max(map(len, text.splitlines())) <= 100, text
     lines = lines_of(text)
     for row in (
-        "explained 100.0 [51.0, 100.0] 4 100.0 [34.2, 100.0] 2",
-        "explained 25.0 [4.6, 69.9] 4 25.0 [4.6, 69.9] 4",
+        "explained 100.0 [51.0, 100.0] 25.0 4 100.0 [34.2, 100.0] 2",
+        "explained 25.0 [4.6, 69.9] 25.0 4 25.0 [4.6, 69.9] 4",
         "its control is right 8 8 100.0 [",
         "its control is right 12 1 8.3 [",
         "its control is not right 0 0 N/A 0",

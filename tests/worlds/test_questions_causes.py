@@ -94,6 +94,30 @@ def test_a_body_that_another_would_have_replaced_is_asked_about_in_neither_way()
     assert {read_body(sketch.right) for sketch in of_fall if "not" in sketch.kind} == {"white box", "red ball"}
 
 
+def test_a_link_of_the_chain_that_was_not_needed_is_asked_about_in_neither_way() -> None:
+    """Red hits white, which hits the box; without white, red hits it. White was seen to do it, and was not needed."""
+    chain = [
+        Event(kind="hits", time=0.5, body="red ball", other="white box"),
+        Event(kind="starts", time=0.5, body="white box"),
+        Event(kind="hits", time=1.0, body="white box", other="pink box"),
+        Event(kind="starts", time=1.0, body="pink box"),
+        Event(kind="hits", time=1.3, body="pink box", other="blue box"),
+        Event(kind="falls", time=1.5, body="blue box"),
+    ]
+    names = ("red ball", "white box", "pink box", "black box", "yellow ball", "blue box")
+    removed = {"red ball": [], "pink box": [], "white box": chain[3:], "black box": chain, "yellow ball": chain}
+    worlds = [
+        World(intervention=Intervention(kind="remove", bodies=[name]), events=events)
+        for name, events in removed.items()
+    ]
+    scene = Askable(one_scene(chain, [body(name) for name in names], worlds=worlds))
+    rng = np.random.default_rng(0)
+    drawn = [cause_sketch(scene, rng, "paired", 2, needed) for _ in range(100) for needed in (True, False)]
+    of_fall = [sketch for sketch in drawn if sketch is not None and sketch.about == (chain[-1].key,)]
+    options = {read_body(one) for sketch in of_fall for one in sketch.options}
+    assert options == {"red ball", "pink box", "black box", "yellow ball"}
+
+
 def test_evidence_is_read_as_cast_bench_reads_it() -> None:
     for facts, question in of_task("evidence"):
         truth = read_truth(question.evidence)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from made_facts import body, made_set, one_scene
 from read_wording import read_body, read_event
 
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Sight
 from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable
+from lmms_eval_tasks.worlds.questions.perception import _order
 
 pytestmark = pytest.mark.slow
 SCENES = 75
@@ -109,3 +111,31 @@ def test_nothing_unsure_and_no_scenery_is_asked_about() -> None:
     scene = Askable(one_scene(events, bodies, unsure=[["falls", "blue box", ""], ["starts", "blue box", ""]]))
     assert [event.key for event in scene.happened()] == [EventKey("hits", "blue box", "red ball")]
     assert scene.absent() == [EventKey("stops", "red ball"), EventKey("falls", "red ball")]
+
+
+def test_a_body_that_is_never_seen_is_in_no_question() -> None:
+    bodies = [body("red ball", 1.0), body("blue box"), body("green ball"), body("white ball")]
+    hidden = Event(kind="hits", time=1.0, body="red ball", other="white ball")
+    seen = Event(kind="hits", time=2.0, body="red ball", other="blue box")
+    sights = [
+        Sight(body=name, time=time, box=[0.0, 0.0, 9.0, 9.0], visible=share)
+        for time in (0.0, 0.25)
+        for name, share in (("red ball", 1.0), ("blue box", 0.6), ("green ball", time * 3), ("white ball", 0.2))
+    ]
+    scene = Askable(one_scene([hidden, seen], bodies, sights=sights))
+    assert scene.actors == ("red ball", "blue box", "green ball")
+    assert scene.seen_at_start == ("red ball", "blue box")
+    assert scene.happened() == [seen]
+    assert all("white ball" not in (key.body, key.other) for key in scene.absent())
+
+
+def test_what_happens_again_is_not_said_to_be_last() -> None:
+    bodies = [body("red ball", 1.0), body("blue box"), body("green ball")]
+    first = Event(kind="hits", time=1.0, body="red ball", other="blue box")
+    second = Event(kind="hits", time=2.0, body="red ball", other="green ball")
+    asked = {}
+    for name, again in (("once", []), ("again", [list(first.key)])):
+        scene = Askable(one_scene([first, second], bodies, again=again))
+        drawn = [_order(scene, np.random.default_rng(seed)) for seed in range(40)]
+        asked[name] = {sketch.kind for sketch in drawn if sketch is not None}
+    assert asked == {"once": {"first", "last"}, "again": {"first"}}

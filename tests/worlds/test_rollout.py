@@ -7,7 +7,7 @@ pytest.importorskip("mujoco")
 
 from lmms_eval_tasks.worlds.engine.facts import Event
 from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY
-from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout, roll_out
+from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout, _pauses, roll_out
 from lmms_eval_tasks.worlds.engine.scene import Body, Hinge, Scene
 
 G = GRAVITY
@@ -185,6 +185,54 @@ def test_two_that_touch_at_the_start_do_not_hit_each_other():
     kinds = _kinds(_run(load, column))
     assert ("falls", "blue box", "") in kinds
     assert not [kind for kind in kinds if kind[0] == "hits"]
+
+
+def test_what_one_may_say_happens_or_does_not_is_unclear():
+    hinge = Hinge(point=[0.0, 0.0, 0.5], axis="y")
+    turns = _body("red plank", [0.5, 0.1, 0.02], [0.0, 0.0, 0.5], moves="about its hinge", hinge=hinge)
+    lies = _body("blue box", [0.05, 0.05, 0.05], [0.3, 0.0, 0.57])
+    tray = _body("grey tray", [0.3, 0.3, 0.06], [2.0, 0.0, 0.06], moves="not at all", scenery=True)
+    stays = _body("green ball", [0.05], [2.0, 0.0, 0.08])
+    unclear = set(_run(turns, lies, tray, stays).unclear)
+    assert {
+        ("stops", "red plank", ""),
+        ("falls", "red plank", ""),
+        ("hits", "blue box", "red plank"),
+        ("enters", "green ball", "grey tray"),
+    } <= unclear
+
+
+def test_a_body_that_ends_leaning_has_fallen_for_some():
+    """Beside a wall that holds it at about 30 degrees: neither that it falls nor that it does not is asked."""
+    tall, gap = 0.2, 0.2
+    wall = _body("grey wall", [0.05, 0.3, 0.4], [0.05 + 0.04 + gap, 0.0, 0.4], moves="not at all", scenery=True)
+    pushed = _body("blue box", [0.04, 0.1, tall], [0.0, 0.0, tall], friction=1.5, velocity=[0.0, 0.0, 0.0])
+    pusher = _body("red ball", [0.06], [-0.5, 0.0, 0.34], velocity=[3.0, 0.0, 1.2], bounce=0.1)
+    run = _run(wall, pushed, pusher, seconds=2.0)
+    assert ("falls", "blue box", "") not in _kinds(run) and ("starts", "blue box", "") in _kinds(run)
+    assert ("falls", "blue box", "") in run.unclear
+    assert ("falls", "blue box", "") not in _run(wall, pushed, seconds=1.0).unclear
+
+
+def test_who_bounces_hits_again_and_who_rolls_on_does_not():
+    floor = _body("grey box", [0.4, 0.4, 0.1], [0.0, 0.0, 0.1], moves="not at all", scenery=True)
+    bouncing = _body("red ball", [0.1], [0.0, 0.0, 0.8], bounce=0.9)
+    assert _run(floor, bouncing).again == [("hits", "grey box", "red ball")]
+    waiting = _body("blue ball", [0.1], [0.0, 0.0, 0.1], bounce=0.9)
+    coming = _body("red ball", [0.1], [-0.6, 0.0, 0.1], velocity=[1.5, 0.0, 0.0], bounce=0.9)
+    run = _run(waiting, coming, seconds=2.0)
+    assert ("hits", "red ball", "blue ball") in _kinds(run) and run.again == []
+
+
+@pytest.mark.parametrize(("rests", "expected"), [(0.7, True), (0.2, False)])
+def test_who_rests_for_a_while_and_moves_on_has_not_simply_come_to_rest(rests, expected):
+    moving = np.linspace(0.0, 1.0, FPS)
+    resting = np.ones(round(rests * FPS) + 1)
+    x = np.concatenate([moving, resting, 1.0 + moving[1:], np.full(FPS, 2.0)])
+    path = np.stack([x, 0 * x, 0 * x], axis=1)
+    assert _pauses(path, moves_at_once=True) is expected
+    # Neither who waits at first, nor who rests at the end, pauses.
+    assert not _pauses(path[FPS:], moves_at_once=False)
 
 
 def test_two_runs_give_the_same_bytes():

@@ -13,12 +13,12 @@ pytest.importorskip("mujoco")
 
 from worlds_recount import recount
 
-from lmms_eval_tasks.worlds.card import FAMILIES
+from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
 from lmms_eval_tasks.worlds.engine.facts import Facts
 from lmms_eval_tasks.worlds.engine.making import facts_of
+from lmms_eval_tasks.worlds.prepare import STANDARD_SCENES
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
-from lmms_eval_tasks.worlds.tested import STANDARD_SCENES
 
 FEWEST = 25
 """Scenes of each family: with five clips and twenty questions each that is a set of 1,500 clips and 6,000 questions."""
@@ -46,6 +46,7 @@ def test_the_standard_set_has_as_many_scenes_of_each_family() -> None:
     assert set(counts) == set(FAMILIES)
     assert set(counts.values()) == {max(counts.values())}
     assert max(counts.values()) >= FEWEST
+    assert {str(draft.scene.depth) for draft in standard()} <= set(DEPTHS)
 
 
 def test_every_scene_was_run_with_nearly_equal_ones() -> None:

@@ -56,7 +56,7 @@ def test_every_family_of_a_test_is_there_and_none_that_only_training_has() -> No
 @pytest.mark.parametrize("subset", SUBSETS)
 def test_an_oracle_is_right_on_all(subset: str) -> None:
     records = grade(subset, oracle)
-    assert len(records) > 4 and {record.outcome for record in records} == {Outcome.CORRECT}
+    assert len(records) >= 4 and {record.outcome for record in records} == {Outcome.CORRECT}
     found = scores(subset, records)
     assert found["single_accuracy"] == 100 and found["unparsed_rate"] == 0
     assert found.get("pair_accuracy", 100) == 100

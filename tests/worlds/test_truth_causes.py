@@ -8,10 +8,10 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
 from causal_worlds import both_at_once, independent, known_by_removal, one_after_the_other, prototype, starts
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
 from lmms_eval_tasks.worlds.engine.scene import Scene
 from lmms_eval_tasks.worlds.engine.truth import causes_of
-from lmms_eval_tasks.worlds.engine.which_worlds import first_movers, pairs_to_remove
+from lmms_eval_tasks.worlds.engine.which_worlds import first_movers, last_to_hit, pairs_to_remove, singles
 
 RED, GREEN, BLUE = "red ball", "green ball", "blue ball"
 
@@ -84,3 +84,26 @@ def test_no_pair_is_removed_where_one_body_is_needed() -> None:
 def test_the_first_movers_are_those_that_no_other_sets_in_motion() -> None:
     facts = known_by_removal(independent())
     assert first_movers(facts.scene, facts.events) == [RED, GREEN]
+
+
+def test_what_a_falling_body_knocks_over_is_not_what_makes_it_fall() -> None:
+    """A domino has hit the next one before it has tipped over."""
+    events = [
+        Event(kind="hits", time=0.5, body=RED, other=GREEN),
+        Event(kind="starts", time=0.55, body=GREEN),
+        Event(kind="hits", time=0.8, body=GREEN, other=BLUE),
+        Event(kind="starts", time=0.85, body=BLUE),
+        Event(kind="falls", time=0.9, body=GREEN),
+    ]
+    assert last_to_hit(events, EventKey("falls", GREEN)) == RED
+    # What it hits and does not move may turn it aside.
+    assert last_to_hit([*events[:3], *events[4:]], EventKey("falls", GREEN)) == BLUE
+
+
+def test_only_what_moves_at_once_is_delayed() -> None:
+    """The box rests until the ball that carries it is hit away; "if it had set off later" would not say when."""
+    shown = independent()
+    held = [shown.bodies[0].model_copy(update={"velocity": [0.0, 0.0, 0.0]}), *shown.bodies[1:]]
+    starts_alone = Event(kind="starts", time=0.3, body=RED)
+    _, later = singles(shown.model_copy(update={"bodies": held}), [starts_alone])
+    assert [(one.kind, one.bodies) for one in later] == [("freeze", [GREEN]), ("freeze", [RED]), ("delay", [GREEN])]

@@ -19,7 +19,8 @@ from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention
 from lmms_eval_tasks.worlds.engine.interventions import intervene
 from lmms_eval_tasks.worlds.engine.making import all_facts, facts_of
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
-from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.engine.scene import Camera, Hinge, Scene
+from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
 from lmms_eval_tasks.worlds.engine.settling import settle
 from lmms_eval_tasks.worlds.engine.truth import causes_of
 
@@ -116,6 +117,9 @@ def test_everything_wrong_with_a_file_is_in_one_message(tmp_path: Path) -> None:
         line(id="hinge", bodies=[{**bodies[0], "moves": "about its hinge"}]),
         line(id="inside", bodies=[bodies[0], {**bodies[1], "place": [-0.95, 0.0, 0.12]}]),
         line(id="one_twin"),
+        line(id="one_backwards"),
+        line(id="short", seconds=0.1),
+        line(id="nameless", bodies=[{**bodies[0], "name": " "}]),
         line(id="twice", bodies=[bodies[0], bodies[0]]),
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -123,7 +127,7 @@ def test_everything_wrong_with_a_file_is_in_one_message(tmp_path: Path) -> None:
         read_drafts(path)
     message = str(refused.value)
     for part in (
-        "scenes.jsonl cannot be used: 5 problems",
+        "scenes.jsonl cannot be used: 7 problems",
         "(line 2)",
         "depth: Expected a whole number, but got `deep` (line 3)",
         "red ball has the colour beige, which is none of red, green",
@@ -135,9 +139,28 @@ def test_everything_wrong_with_a_file_is_in_one_message(tmp_path: Path) -> None:
         "green ball and red ball lie in each other at the start",
         "(line 7)",
         "one_twin (line 1, line 8)",
-        "(line 9)",
+        "one_backwards (line 1, line 9)",
+        "seconds: Expected at least 0.25, but got `0.1` (line 10)",
+        "(line 11, entry 1)",
+        "(line 12)",
     ):
         assert part in message, message
+
+
+def test_what_cannot_be_run_or_shown_is_a_problem() -> None:
+    shown = prototype()
+    above = Camera(place=[0.0, 0.0, 3.0], target=[0.0, 0.0, 0.2])
+    swings = {"moves": "about its hinge", "hinge": Hinge(point=[-1.0, 0.0, 1.0], axis="y")}
+    slides = {"shape": "tray", "size": [0.2, 0.2, 0.05]}
+    for changes, problem in (
+        ({"camera": above}, "its camera stands right above or below what it looks at"),
+        ({"light": [0.0, 0.0, 0.0]}, "its light is at the origin"),
+        ({"light": [float("nan"), 0.0, 1.0]}, "its camera or its light has numbers that are not finite"),
+        ({"bodies": [shown.bodies[0].model_copy(update=swings)]}, "red ball has a velocity, and moves about its hinge"),
+        ({"bodies": [shown.bodies[1].model_copy(update=slides)]}, "green ball is a tray and moves freely"),
+    ):
+        (found,) = problems_of(shown.model_copy(update=changes))
+        assert problem in found
 
 
 def test_worlds_and_twins_are_of_the_scenes_bodies() -> None:
@@ -165,5 +188,5 @@ def test_a_single_body_has_no_world_without_it(tmp_path: Path) -> None:
 def test_a_scene_of_ones_own_may_have_a_familys_name_and_other_bodies() -> None:
     """The families would change bodies that it does not have: it has no twin."""
     for family in ("chain", "occlusion", "pendulum"):
-        alone = scene(ball("red", 0.0, velocity=(1.0, 0.0)), seconds=0.1).model_copy(update={"family": family})
+        alone = scene(ball("red", 0.0, velocity=(1.0, 0.0)), seconds=0.3).model_copy(update={"family": family})
         assert settle(alone).twin is None

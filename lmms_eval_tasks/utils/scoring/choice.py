@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
 from lmms_eval_tasks.utils.benchmark.rows import Row
+from lmms_eval_tasks.utils.grading.parts import Fields, Grade, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 
@@ -50,9 +51,9 @@ def with_official_reading(record: Record, official: str | None) -> Record:
 
 def choice_grader(
     read_official: Callable[[str], str | None] | None = None,
-    stratum: Sequence[str] | Callable[[Row], Mapping[str, str]] = (),
-    fields: Sequence[str] = (),
-) -> Callable[[Row, object, TaskContext], GradedItem]:
+    stratum: Stratum = (),
+    fields: Fields = (),
+) -> Grade:
     """How a task grades multiple-choice items.
 
     The answer is the option that a response names by its letter or text. An item is unscored where its clip is missing
@@ -62,13 +63,13 @@ def choice_grader(
         read_official: The benchmark's own extractor, which then reads a response as well: the record's fields
             ``official_answered`` and ``official_correct``, for `OFFICIAL_ACCURACIES`.
         stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
-        fields: Columns that a record repeats among its fields.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
+            task.
     """
 
     def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-        own = {**{name: row[name] for name in fields}, "prompt": context.settings.signature}
-        values = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
-        record = grade_choice(row, response, stratum=values, fields=own)
+        own = fields_of(row, response, context, fields)
+        record = grade_choice(row, response, stratum=stratum_of(row, stratum), fields=own)
         if read_official is None:
             return GradedItem(record)
         return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))

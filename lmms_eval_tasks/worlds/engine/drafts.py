@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +13,8 @@ from pydantic import Field, model_validator
 
 from lmms_eval_tasks.api import GroupedIssues, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Violation, World
+from lmms_eval_tasks.worlds.engine.clips import SceneClip
+from lmms_eval_tasks.worlds.engine.facts import Event, Intervention, Violation, World
 from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
@@ -21,6 +23,8 @@ from lmms_eval_tasks.worlds.engine.twins import changed_field, twin_scene
 from lmms_eval_tasks.worlds.engine.violations import choose_violations, suitable_violations
 
 Keys = list[list[str]]
+_DERIVED = re.compile(r"(.+)_(?:twin|backwards|breaks_[a-z]+)")
+"""What other clips of a scene are called after it."""
 
 
 class DraftWorld(RowForm):
@@ -77,9 +81,11 @@ class SceneDraft(RowForm):
         return self
 
     @property
-    def twin_scene(self) -> Scene | None:
-        """The scene of its twin."""
-        return twin_scene(self.scene, self.twin.body) if self.twin else None
+    def clips(self) -> list[SceneClip]:
+        """Every clip that can be made of it."""
+        twins = [SceneClip(twin_scene(self.scene, self.twin.body))] if self.twin else []
+        broken = [SceneClip(self.scene, violation=violation) for violation in self.violations]
+        return [SceneClip(self.scene), SceneClip(self.scene, backwards=True), *broken, *twins]
 
 
 def draft_of(scene: Scene, settled: Settled, violations: list[Violation]) -> SceneDraft:
@@ -130,11 +136,6 @@ def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
     return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
 
 
-def keys(values: Iterable[Iterable[str]]) -> list[EventKey]:
-    """Lists of kind, body and other body as keys."""
-    return [EventKey(*value) for value in values]  # type: ignore[arg-type]
-
-
 def write_drafts(drafts: Iterable[SceneDraft], path: Path) -> None:
     """Write drafts, a line each.
 
@@ -165,14 +166,16 @@ def read_drafts(path: Path, progress: Progress = no_progress, processes: int | N
     places: dict[str, str] = {}
     for place, draft in read_rows(path, SceneDraft, issues):
         drafts.append(draft)
-        for name in (draft.scene.id, f"{draft.scene.id}_twin"):
-            first = places.setdefault(name, place)
-            if first != place:
-                issues.add(
-                    "id", "Expected an id that no other scene or twin has, but got", f"{name} ({first}, {place})"
-                )
+        first = places.setdefault(draft.scene.id, place)
+        if first != place:
+            issues.add("id", "Expected an id that no other scene has, but got", f"{draft.scene.id} ({first}, {place})")
         for problem in problems_of(draft.scene):
             issues.add("scene", "Expected one that can be run, but", f"{problem} ({place})")
+    for name, place in places.items():
+        derived = _DERIVED.fullmatch(name)
+        if derived and derived[1] in places:
+            clause = "Expected an id that gives no clip the name of another scene's, but got"
+            issues.add("id", clause, f"{name} ({places[derived[1]]}, {place})")
     issues.raise_if_any(f"{path} cannot be used")
     own = [draft.scene for draft in drafts if draft.unsure is None]
     made: dict[str, SceneDraft] = {}

@@ -63,8 +63,8 @@ class World(RowForm):
 
     Attributes:
         events: In order of time.
-        unsure: What happens in some draws of nearly the same scene and not in others, as kind, body and other body:
-            nothing is asked about it.
+        unsure: What happens in some draws of nearly the same scene and not in others, or what one may say happens or
+            does not, as kind, body and other body: nothing is asked about it.
     """
 
     intervention: Intervention
@@ -132,6 +132,7 @@ class Facts(RowForm):
         events: What happens, in order of time.
         unsure: As in `World`.
         worlds: What would happen otherwise, each intervention once.
+        again: Which bodies hit each other, part and do so again, as kind, body and other body.
         twin: The other scene of a minimal pair; None where none was found.
         sights: Where bodies are seen in the clip, four times a second, by time and body.
         violations: What a clip of the scene may break.
@@ -142,6 +143,7 @@ class Facts(RowForm):
     events: list[Event]
     unsure: list[list[str]] = Field(default_factory=list)
     worlds: list[World]
+    again: list[list[str]] = Field(default_factory=list)
     twin: Twin | None = None
     sights: list[Sight] = Field(default_factory=list)
     violations: list[Violation] = Field(default_factory=list)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from lmms_eval_tasks.api.release import Problems, write_file
 from lmms_eval_tasks.worlds.engine.clips import SceneClip
 from lmms_eval_tasks.worlds.engine.encoding import comment_of, encode_frames
 from lmms_eval_tasks.worlds.engine.facts import Sight
+from lmms_eval_tasks.worlds.engine.processes import count_cores
 from lmms_eval_tasks.worlds.engine.renderers import open_renderers
 from lmms_eval_tasks.worlds.engine.scene import Scene
 
@@ -123,8 +123,7 @@ def _count(processes: int | None, things: int) -> int:
     Raises:
         InputError: fewer than one is wanted.
     """
-    if processes is None:
-        processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processes = count_cores() if processes is None else processes
     if processes < 1:
         raise InputError(f"Expected at least one process, but got {processes}.")
     return min(processes, things)

@@ -57,25 +57,36 @@ def _other_events(scenes: Sequence[str]) -> str:
 
 def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
     """What is known of a draft, and whether it differs from what the draft says."""
-    scene, unsure = draft.scene, draft.unsure or []
+    scene = draft.scene
     rollout = roll_out(scene)
+    runs = [intervene(scene, world.intervention) for world in draft.worlds]
     worlds = [
-        World(intervention=world.intervention, events=intervene(scene, world.intervention).events, unsure=world.unsure)
-        for world in draft.worlds
+        World(intervention=world.intervention, events=run.events, unsure=world.unsure)
+        for world, run in zip(draft.worlds, runs, strict=True)
     ]
+    unsure = _joined(draft.unsure or [], rollout.unclear)
     settled_twin = twin = None
     if draft.twin:
-        settled_twin = SettledTwin(
-            draft.twin.body, roll_out(twin_scene(scene, draft.twin.body)).events, draft.twin.unsure
-        )
-        twin = make_twin(scene, settled_twin.body, rollout.events, settled_twin.events, [*unsure, *settled_twin.unsure])
+        run = roll_out(twin_scene(scene, draft.twin.body))
+        settled_twin = SettledTwin(draft.twin.body, run.events, draft.twin.unsure)
+        not_asked = [*unsure, *_joined(draft.twin.unsure, run.unclear)]
+        twin = make_twin(scene, settled_twin.body, rollout.events, run.events, not_asked)
     facts = Facts(
         scene=scene,
         events=rollout.events,
         unsure=unsure,
-        worlds=worlds,
+        worlds=[
+            world.model_copy(update={"unsure": _joined(world.unsure, run.unclear)})
+            for world, run in zip(worlds, runs, strict=True)
+        ],
+        again=[list(key) for key in rollout.again],
         twin=twin,
         violations=draft.violations,
         lost_energy=rollout.lost_energy,
     )
-    return facts, digest_events(rollout.events, unsure, draft.order, worlds, settled_twin) != draft.digest
+    return facts, digest_events(rollout.events, draft.unsure or [], draft.order, worlds, settled_twin) != draft.digest
+
+
+def _joined(unsure: Iterable[Sequence[str]], unclear: Iterable[Sequence[str]]) -> list[list[str]]:
+    """What differs between nearly equal scenes, and what is unclear in the scene itself."""
+    return [list(key) for key in sorted({tuple(one) for one in (*unsure, *unclear)})]

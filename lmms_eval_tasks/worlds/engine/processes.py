@@ -18,7 +18,7 @@ class Workers:
 
     def __init__(self, processes: int | None) -> None:
         """So many processes, or as many as there are cores for this one."""
-        self._many = processes if processes is not None else _cores()
+        self._many = processes if processes is not None else count_cores()
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
@@ -45,6 +45,7 @@ class Workers:
             ahead += [self._pool.submit(work, one) for one in islice(left, 1)]
 
 
-def _cores() -> int:
+def count_cores() -> int:
+    """How many cores there are for this process."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import Event
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
 from lmms_eval_tasks.worlds.engine.mechanics import STEP, build_model, start
 from lmms_eval_tasks.worlds.engine.scene import GRAVITY, Body, Scene
 
@@ -22,8 +22,12 @@ MOVED = 0.03
 """Metres from where a body rested, from which it has started to move: far enough to be seen."""
 TIPPED = 45.0
 """Degrees by which a body leans from its first position, from which it has tipped over."""
+LEANING = 20.0
+"""Degrees from which a body that has not tipped over may be taken to have fallen all the same."""
 STILL = 0.03
 """Metres within which a body stays once it has stopped."""
+PAUSE = 0.01
+"""Metres within which a body stays that seems to rest for a while."""
 TURNED = 6.0
 """Degrees by which a body that is no ball turns, from which it has started to move."""
 FALLEN = 0.08
@@ -34,8 +38,10 @@ LOOK = 8
 """Steps of the physics after which places are looked at again; contacts are looked at each second step."""
 STILL_FOR = 0.4
 """Seconds at the end of which a body that has stopped must have been still."""
+APART = 0.2
+"""Seconds for which two bodies do not touch before they hit each other again."""
 
-_COS_TURNED, _COS_TIPPED = np.cos(np.radians([TURNED, TIPPED]))
+_COS_TURNED, _COS_LEANING, _COS_TIPPED = np.cos(np.radians([TURNED, LEANING, TIPPED]))
 
 Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
 """What is done to a world before each step."""
@@ -47,12 +53,17 @@ class Rollout:
 
     Attributes:
         events: In order of time; those of view need pictures and are not among them.
+        unclear: What one may say happens or does not, sorted: a body that leans has not quite fallen, one that rests
+            for a while has not come to rest, and two that touch at the start may part and touch again.
+        again: Those that hit each other, part and do so again, sorted.
         poses: `qpos` at each frame, (frames, nq).
         places: Where each moving body's centre is at each frame, (frames, 3).
         lost_energy: The share of the mechanical energy that is lost at the end, from 0 to 1.
     """
 
     events: list[Event]
+    unclear: list[EventKey]
+    again: list[EventKey]
     poses: NDArray[np.float64]
     places: dict[str, NDArray[np.float64]]
     lost_energy: float
@@ -91,7 +102,9 @@ def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
     moving = {body.name: stacked[:, model.body(body.name).id] for body in watch.moving}
     lost = 1.0 - last / first if first > 1e-9 else 0.0
     return Rollout(
-        events=watch.events(moving, scene.seconds),
+        events=watch.events(moving),
+        unclear=watch.unclear(moving),
+        again=watch.again,
         poses=np.array(poses),
         places=moving,
         lost_energy=float(np.clip(lost, 0.0, 1.0)),
@@ -129,23 +142,37 @@ class _Watch:
         ]
         self._fallen = np.zeros(len(self.moving))
         self._heights = self._start[:, 2].copy()
+        self._most_fallen = np.zeros(len(self.moving))
+        self._least_upright = np.ones(len(self.moving))
         self._last = b""
-        self._known: set[tuple[int, int]] = set()
+        self._body_of = model.geom_bodyid.tolist()
+        self._now: set[tuple[int, int]] = set()
+        self._touched: dict[tuple[int, int], float] = {}
+        self._again: set[tuple[int, int]] = set()
         self._rolls = np.array([body.shape == "ball" for body in self.moving], dtype=bool)
         self._drop = np.array([max(_half_height(body), FALLEN) for body in self.moving])
         self._trays = [body for body in self.scene.bodies if body.shape == "tray"]
 
     def look_at_contacts(self, data: mujoco.MjData) -> None:
-        """Note the contacts that are new in a step."""
+        """Note which bodies hit each other for the first time, and which do so again."""
         geoms = data.contact.geom
         found = geoms.tobytes()
         if found == self._last:
             return
         self._last = found
-        new = {(one, other) for one, other in geoms.tolist()} - self._known
-        self._known |= new
-        for pair in {_pair(self.model, one) for one in new} - self._touching - self.seen.keys():
-            if pair[0] in self._names and pair[1] in self._names:
+        body_of = self._body_of
+        pairs = {
+            (body_of[one], body_of[other]) if body_of[one] < body_of[other] else (body_of[other], body_of[one])
+            for one, other in geoms.tolist()
+        }
+        self._touched.update(dict.fromkeys(self._now, data.time))
+        new = pairs - self._now
+        self._now = pairs
+        for pair in new:
+            if pair in self.seen:
+                if data.time - self._touched[pair] > APART:
+                    self._again.add(pair)
+            elif pair not in self._touching and pair[0] in self._names and pair[1] in self._names:
                 faster, slower = sorted(pair, key=lambda body: -float(np.linalg.norm(data.cvel[body][3:])))
                 self.seen[pair] = Event(
                     kind="hits", time=round(data.time, 3), body=self._names[faster], other=self._names[slower]
@@ -161,11 +188,13 @@ class _Watch:
         upright = (self._up * data.xmat[self._ids, 2::3]).sum(axis=1)
         turned = (upright < _COS_TURNED) & ~self._rolls
         tipped = (upright < _COS_TIPPED) & ~self._rolls
+        self._least_upright = np.minimum(self._least_upright, upright)
         down = self._heights - places[:, 2]
         for index in np.flatnonzero(down > 0.0) if self._carriers else ():
             if self._carried(data, int(index)):
                 down[index] = 0.0
         self._fallen = np.maximum(self._fallen + down, 0.0)
+        self._most_fallen = np.maximum(self._most_fallen, self._fallen)
         self._heights = places[:, 2].copy()
         for index in np.flatnonzero((moved | turned) & self._rested):
             self._note("starts", self.moving[index].name, data.time)
@@ -188,13 +217,41 @@ class _Watch:
         if key not in self.first:
             self.first[key] = Event.model_validate({"kind": kind, "time": round(time, 3), "body": body})
 
-    def events(self, places: dict[str, NDArray[np.float64]], seconds: float) -> list[Event]:
+    def events(self, places: dict[str, NDArray[np.float64]]) -> list[Event]:
         """All events, in order of time."""
         found = [event for (one, other), event in self.seen.items() if {one, other} & {int(body) for body in self._ids}]
         found += self.first.values()
         found += _stops(self.moving, places, {event.body for event in self.first.values()})
         found += _entries(self.moving, self._trays, places)
         return sorted(found, key=lambda event: (event.time, event.kind, event.body, event.other))
+
+    def unclear(self, places: dict[str, NDArray[np.float64]]) -> list[EventKey]:
+        """What one may say happens or does not, sorted."""
+        found = {self._hit(pair) for pair in self._touching if set(pair) <= self._names.keys()}
+        leaning = (self._least_upright < _COS_LEANING) & ~self._rolls
+        for index in np.flatnonzero(leaning | (self._most_fallen > self._drop / 2)):
+            body = self.moving[index].name
+            if f"falls {body}" not in self.first:
+                found.add(EventKey("falls", body))
+        for moving in self.moving:
+            path = places[moving.name]
+            if moving.moves == "about its hinge":
+                # It falls or stops neither as what is free does, nor as if it did not move.
+                found |= {EventKey("falls", moving.name), EventKey("stops", moving.name)}
+            elif _pauses(path, any(moving.velocity)):
+                found.add(EventKey("stops", moving.name))
+            for tray in self._trays:
+                if tray.name != moving.name and _inside(tray, moving, path)[0]:
+                    found.add(EventKey("enters", moving.name, tray.name))
+        return sorted(found)
+
+    @property
+    def again(self) -> list[EventKey]:
+        """Those that hit each other, part and do so again, sorted."""
+        return sorted(map(self._hit, self._again))
+
+    def _hit(self, pair: tuple[int, int]) -> EventKey:
+        return EventKey("hits", *sorted(self._names[body] for body in pair))
 
 
 def _pair(model: mujoco.MjModel, geoms: Sequence[int]) -> tuple[int, int]:
@@ -229,16 +286,37 @@ def _stops(bodies: Iterable[Body], places: dict[str, NDArray[np.float64]], start
             yield Event(kind="stops", time=round(last / FPS, 3), body=body.name)
 
 
+def _pauses(path: NDArray[np.float64], moves_at_once: bool) -> bool:
+    """Whether a body that moved rests for a while and then moves on."""
+    frames = round(STILL_FOR * FPS)
+    if len(path) <= frames:
+        return False
+    now = path[:-frames]
+    away = [np.linalg.norm(path[later : later + len(now)] - now, axis=1) for later in range(1, frames + 1)]
+    rests = np.max(away, axis=0) < PAUSE
+    from_start = np.linalg.norm(path - path[0], axis=1)[:-frames]
+    to_end = np.linalg.norm(path - path[-1], axis=1)
+    goes_on = np.maximum.accumulate((to_end > STILL)[::-1])[::-1][frames:]
+    has_moved = np.maximum.accumulate(from_start > STILL) | moves_at_once
+    return bool((rests & has_moved & goes_on).any())
+
+
+def _inside(tray: Body, body: Body, path: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """At which frames a body is in a tray."""
+    x, y, z = tray.size
+    inside: NDArray[np.bool_] = (np.abs(path - np.array(tray.place)) <= [x, y, z + _half_height(body)]).all(axis=1)
+    return inside
+
+
 def _entries(bodies: Iterable[Body], trays: Iterable[Body], places: dict[str, NDArray[np.float64]]) -> Iterable[Event]:
     """When each body came into a tray in which it still is at the end."""
     for tray in trays:
-        x, y, z = tray.size
         for body in bodies:
             if body.name == tray.name:
                 continue
-            away = np.abs(places[body.name] - np.array(tray.place)) > [x, y, z + _half_height(body)]
-            outside = np.flatnonzero(away.any(axis=1))
-            if not len(outside) or outside[-1] == len(away) - 1:
+            inside = _inside(tray, body, places[body.name])
+            outside = np.flatnonzero(~inside)
+            if not len(outside) or not inside[-1]:
                 continue
             yield Event(kind="enters", time=round((int(outside[-1]) + 1) / FPS, 3), body=body.name, other=tray.name)
 

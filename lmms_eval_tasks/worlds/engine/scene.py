@@ -53,7 +53,7 @@ class Body(RowForm):
         scenery: Whether questions are never about it, except as the place where something happens.
     """
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=64)]
     shape: Literal["ball", "box", "cylinder", "plank", "tray", "wall", "ramp"]
     colour: str
     size: Annotated[list[float], Field(min_length=1, max_length=3)]
@@ -83,7 +83,7 @@ class Scene(RowForm):
         id: Letters, digits, `_` and `-`.
         family: Which family made it.
         seed: Of the draw that made it; the same family and seed give the same scene.
-        seconds: How long it lasts.
+        seconds: How long it lasts, three frames at least.
         depth: How many links its longest chain of causes has.
         distractors: How many bodies have no part in what the family is about.
         light: Where the light comes from.
@@ -92,7 +92,7 @@ class Scene(RowForm):
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
     family: str
     seed: int
-    seconds: Annotated[float, Field(gt=0, le=10)] = 4.0
+    seconds: Annotated[float, Field(ge=0.25, le=10)] = 4.0
     depth: int
     distractors: int = 0
     bodies: Annotated[list[Body], Field(min_length=1, max_length=16)]

@@ -17,6 +17,7 @@ INSIDE = 0.01
 def problems_of(scene: Scene) -> list[str]:
     """What keeps a scene from being run, a sentence each; empty where nothing does."""
     problems = [problem for body in scene.bodies for problem in _problems_of_body(body)]
+    problems += _problems_of_view(scene)
     return problems or list(_problems_of_start(scene))
 
 
@@ -30,8 +31,20 @@ def _problems_of_body(body: Body) -> Iterator[str]:
         yield f"{body.name} has the sizes {body.size}, but a {body.shape} has {wanted}, all above 0"
     if (body.moves == "about its hinge") != (body.hinge is not None):
         yield f"{body.name} moves {body.moves}, and {'has no' if body.hinge is None else 'has a'} hinge"
-    if body.moves == "not at all" and any(body.velocity):
-        yield f"{body.name} has a velocity, and does not move at all"
+    if body.moves != "freely" and any(body.velocity):
+        yield f"{body.name} has a velocity, and moves {body.moves}"
+    if body.shape == "tray" and body.moves != "not at all":
+        yield f"{body.name} is a tray and moves {body.moves}, but what ends up in a tray is known of fixed ones alone"
+
+
+def _problems_of_view(scene: Scene) -> Iterator[str]:
+    camera, light = scene.camera, scene.light
+    if not np.isfinite([*camera.place, *camera.target, camera.travel, *light]).all():
+        yield "its camera or its light has numbers that are not finite"
+    elif camera.place[:2] == camera.target[:2]:
+        yield "its camera stands right above or below what it looks at, so that nothing says which way is up"
+    elif not any(light):
+        yield "its light is at the origin, where it shines nowhere"
 
 
 def _problems_of_start(scene: Scene) -> Iterator[str]:

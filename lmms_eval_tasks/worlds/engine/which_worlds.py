@@ -14,7 +14,9 @@ _LINKS = ("starts", "falls", "enters")
 
 
 def singles(scene: Scene, events: Sequence[Event]) -> tuple[list[Intervention], list[Intervention]]:
-    """Each body removed, those with a part in an event first; and each of the first movers held, or delayed.
+    """Each body removed, those with a part in an event first; and each of the first movers held.
+
+    One that moves from the start is delayed, too; of one that rests at first, a delay would not say what is run.
 
     Args:
         scene: The scene.
@@ -29,7 +31,7 @@ def singles(scene: Scene, events: Sequence[Event]) -> tuple[list[Intervention], 
         [Intervention(kind="remove", bodies=[name]) for name in actors[:MOST_REMOVED]],
         [
             *(Intervention(kind="freeze", bodies=[name]) for name in movers),
-            *(Intervention(kind="delay", bodies=[name]) for name in movers),
+            *(Intervention(kind="delay", bodies=[name]) for name in movers if any(scene.body(name).velocity)),
         ],
     )
 
@@ -76,11 +78,17 @@ def pairs_to_remove(
 
 
 def last_to_hit(events: Sequence[Event], key: EventKey) -> str | None:
-    """The body that is the last to touch an event's body before it happens; None where none does."""
+    """The body that is the last to touch an event's body before it happens; None where none does.
+
+    What the event's body itself sets in motion, such as the next domino that it leans on, is none.
+    """
+    moved_at = {event.body: event.time for event in reversed(events) if event.kind in ("starts", "falls")}
     found = None
     for event in events:
         if event.key == key:
             return found
         if event.kind == "hits" and key.body in (event.body, event.other):
-            found = event.other if event.body == key.body else event.body
+            sets_off = event.body == key.body and moved_at.get(event.other, -1.0) >= event.time
+            if not sets_off:
+                found = event.other if event.body == key.body else event.body
     return None

@@ -39,7 +39,7 @@ def export_countervqa(
 
     Examples:
         lmms-eval-tasks worlds export countervqa --out set --scenes 100
-        lmms-eval-tasks worlds export countervqa --out set --family seesaw --seed 3
+        lmms-eval-tasks worlds export countervqa --out set --family stack --seed 3
     """
     import numpy as np
 
@@ -62,6 +62,8 @@ def export_countervqa(
             progress("causal graphs", number, len(drafts))
         asked = [(one, question_lines(one, np.random.default_rng([seed, place]))) for place, one in enumerate(graphs)]
         asked = [(one, questions) for one, questions in asked if questions]
+        if not asked:
+            raise InputError(f"No question can be asked of {len(drafts)} scenes of {', '.join(names)}; draw more.")
         film([SceneClip(one.facts.scene) for one, _ in asked], out / "clips", progress)
     # The questions come last: a set without them is one that is not finished.
     write_file(out / "graphs.jsonl", as_lines(graph_line(one) for one, _ in asked))
@@ -89,15 +91,13 @@ def chosen_families(named: Sequence[str] | None) -> tuple[str, ...]:
     """
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.worlds.engine.families import families
-    from lmms_eval_tasks.worlds.tested import families_of_tests
 
-    tested = families_of_tests()
-    others = tuple(name for name in families() if name not in tested)
+    others = tuple(name for name, family in families().items() if family.for_training)
     if unknown := sorted(set(named or ()) - families().keys()):
         raise InputError(f"Expected families, any of {', '.join(others)}, but got {', '.join(unknown)}.")
-    if known := sorted(set(named or ()) & tested):
+    if known := sorted(set(named or ()) - set(others)):
         raise InputError(
             f"The test has scenes of {', '.join(known)}, so that a model trained on them would know it; "
-            f"choose of {', '.join(others)}."
+            f"choose from {', '.join(others)}."
         )
     return tuple(dict.fromkeys(named)) if named else others

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind, Facts, World
+from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind, Facts, Sight, World
 from lmms_eval_tasks.worlds.questions.at_rest import touching_at_start
 
 PHYSICAL: tuple[EventKind, ...] = ("hits", "starts", "falls", "enters")
@@ -18,7 +18,7 @@ VIEWED: tuple[EventKind, ...] = ("leaves view", "comes into view")
 SHOWN: tuple[EventKind, ...] = (*PLAIN, *VIEWED)
 """Kinds of which one can ask whether the clip shows them."""
 CLEAR = 0.5
-"""Share of a body that is always seen, from which it is sure that it is never out of sight."""
+"""Share of a body that is seen, from which it is sure that one sees it."""
 
 
 class Sayings:
@@ -38,14 +38,18 @@ class Askable:
 
     Attributes:
         facts: What is known of it.
-        actors: Bodies that questions may be about.
+        actors: Bodies that questions may be about: no scenery, and, where it is known what is seen, nothing that is
+            hidden throughout.
+        seen_at_start: Those of them that are seen in the first frame.
         says: Whether something happens; None where that is unsure.
         worlds: The worlds in which only bodies are changed that questions may be about, and what happens in each.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.actors = facts.scene.actors
+        clear = [sight for sight in facts.sights if sight.visible >= CLEAR]
+        self.actors = self._seen(clear)
+        self.seen_at_start = self._seen([sight for sight in clear if sight.time == 0.0])
         self.says = Sayings(facts.events, facts.unsure)
         self.worlds = [
             (world, Sayings(world.events, world.unsure))
@@ -58,8 +62,12 @@ class Askable:
         self._touching += [{event.body, event.other} for event in facts.events if event.kind == "hits"]
 
     def may_be_named(self, key: EventKey) -> bool:
-        """Whether all bodies of an event are no scenery; what something ends up in may be."""
+        """Whether questions may be about all bodies of an event; what something ends up in may be scenery."""
         return key.body in self.actors and (not key.other or key.kind == "enters" or key.other in self.actors)
+
+    def happens_again(self, event: Event) -> bool:
+        """Whether what happens once happens again later, so that one cannot say that it is the last."""
+        return list(event.key) in self.facts.again
 
     def happened(self, kinds: Collection[EventKind] = PLAIN) -> list[Event]:
         """What surely happens, in order of time, each event once."""
@@ -85,6 +93,11 @@ class Askable:
         """Whether one of some bodies touches one of those of an event at any time of the clip."""
         return any(pair & set(bodies) and pair & {key.body, key.other} for pair in self._touching)
 
+    def _seen(self, sights: Collection[Sight]) -> tuple[str, ...]:
+        """The bodies that are in some sights; all but scenery where nothing is known of what is seen."""
+        seen = {sight.body for sight in sights}
+        return tuple(name for name in self.facts.scene.actors if name in seen or not self.facts.sights)
+
     def _find_happened(self) -> list[Event]:
         found: dict[EventKey, Event] = {}
         for event in sorted(self.facts.events, key=lambda one: (one.time, one.key)):
@@ -94,7 +107,7 @@ class Askable:
 
     def _possible(self) -> list[EventKey]:
         """What the bodies of the scene could do."""
-        actors = [body for body in self.facts.scene.bodies if not body.scenery]
+        actors = [body for body in self.facts.scene.bodies if body.name in self.actors]
         trays = [body.name for body in self.facts.scene.bodies if body.shape == "tray"]
         keys: list[EventKey] = []
         for one, other in combinations(actors, 2):

@@ -15,6 +15,7 @@ from lmms_eval_tasks.worlds.questions.counterfactual import supposition_pairs
 from lmms_eval_tasks.worlds.questions.deck import Deck, letter
 from lmms_eval_tasks.worlds.questions.drafting import sample
 from lmms_eval_tasks.worlds.questions.evidence import evidence_slot
+from lmms_eval_tasks.worlds.questions.frequent import FrequentAnswers
 from lmms_eval_tasks.worlds.questions.minimal import clip_pairs
 from lmms_eval_tasks.worlds.questions.paired import paired_slots
 from lmms_eval_tasks.worlds.questions.perception import control_slot, perception_slots
@@ -93,13 +94,13 @@ class _Drawing:
             about = wanted[scene.facts.scene.id]
             return [control_slot(scene, about, rng)] if about else []
 
-        balance, sketches = Balance(), list[Sketch]()
+        balance, frequent, sketches = Balance(), FrequentAnswers(), list[Sketch]()
         for number in range(CONTROLS):
             # Every scene gets the first one, even if the set is out of balance for a time.
-            sketches += self._balanced(controls, rng, balance, force=number == 0, taken=sketches)
+            sketches += self._balanced(controls, rng, balance, frequent, force=number == 0, taken=sketches)
             for sketch in sketches:
                 wanted[sketch.facts.scene.id] -= set(sketch.about)
-        sketches += self._balanced(lambda one: perception_slots(one, rng), rng, balance, taken=sketches)
+        sketches += self._balanced(lambda one: perception_slots(one, rng), rng, balance, frequent, taken=sketches)
         for sketch in sketches:
             self._add_sketch(sketch, deck, deck.deal("perception", len(sketch.options)))
 
@@ -202,11 +203,12 @@ class _Drawing:
         slots_of: Callable[[Askable], list[list[Sketch]]],
         rng: np.random.Generator,
         balance: Balance | None = None,
+        frequent: FrequentAnswers | None = None,
         force: bool = False,
         taken: Iterable[Sketch] = (),
     ) -> list[Sketch]:
         """Of each slot the sketch that keeps the set balanced best; none where all take it out of balance."""
-        balance = balance or Balance()
+        balance, frequent = balance or Balance(), frequent or FrequentAnswers()
         asked = {_content(sketch) for sketch in taken}
         left = [slot for scene in self.scenes for slot in slots_of(scene) if slot]
         left = [left[int(place)] for place in rng.permutation(len(left))]
@@ -215,11 +217,12 @@ class _Drawing:
             again = []
             for slot in left:
                 new = [sketch for sketch in slot if _content(sketch) not in asked]
-                place = balance.choose([sketch.lean for sketch in new], force)
+                place = balance.choose([{**sketch.lean, **frequent.lean(sketch)} for sketch in new], force)
                 if place is None:
                     again.append(slot)
                 else:
                     chosen.append(new[place])
+                    frequent.add(new[place])
                     asked.add(_content(new[place]))
             left = again
         return chosen

@@ -15,9 +15,9 @@ MOST_PAIRS = 2
 """Pairs of a scene."""
 WORDINGS = (
     "Which of these is true of the clip?",
-    "Only one of these is so. Which?",
-    "What can be seen in this clip?",
-    "Watch to the end. Which of these holds?",
+    "Only one of these is true. Which one?",
+    "What happens in this clip?",
+    "Watch to the end. Which of these describes it rightly?",
 )
 
 
@@ -69,10 +69,10 @@ def differing(scene: Askable, twin: Twin) -> tuple[list[EventKey], list[EventKey
     there: list[EventKey] = []
     happens = {event.key for event in twin.events}
     for kind, body, other in sorted(twin.differs):
-        key = next(
-            (one for one in (EventKey(any_kind, body, other) for any_kind in PHYSICAL) if one.kind == kind), None
-        )
-        if key is None or not scene.may_be_named(key):
+        key = EventKey(kind, body, other)  # type: ignore[arg-type]
+        # Of the twin it is known only that it begins alike.
+        seen = all(name in scene.seen_at_start for name in (body, other) if name in scene.facts.scene.actors)
+        if kind not in PHYSICAL or not seen or not scene.may_be_named(key):
             continue
         says = scene.says(key)
         if says is not None and says != (key in happens):

@@ -10,6 +10,7 @@ from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
 from lmms_eval_tasks.worlds.questions.question import TaskName
+from lmms_eval_tasks.worlds.questions.seen_graph import reaches
 from lmms_eval_tasks.worlds.questions.sketch import Sketch
 from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
 
@@ -19,27 +20,26 @@ CHANGED: tuple[str, ...] = ("remove", "freeze")
 """Changes after which one can ask what would have happened."""
 
 CAUSE = (
-    "Why {why}? It would not have come to that without one of these. Which one?",
-    "Which of these was needed for it to happen that {past}?",
-    "It happened that {past}. Which of these was it due to, so that it would not have happened without it?",
-    "Take one of these away, and it is no longer so that {present}. Which one?",
+    "Why {why}? Without one of these, that would not have happened. Which one?",
+    "Which of these was needed for {to_do}?",
+    "Only one of these was necessary for {to_do}. Which one?",
+    "Without one of these, {would_not_have}. Which one?",
 )
 NO_CAUSE = (
-    "Which of these was not needed for it to happen that {past}?",
-    "Take one of these away, and it is still so that {present}. Which one?",
-    "It happened that {past}. All but one of these had a part in it, so that it would not have happened without them. "
-    "Which one had none?",
-    "Without which of these would it have happened all the same that {past}?",
+    "Which of these was not needed for {to_do}?",
+    "All but one of these were necessary for {to_do}. Which one was not?",
+    "Without one of these, {would_still_have}. Which one?",
+    "Without which of these {would_it_still_have}?",
 )
 WOULD = (
     "{Change}, which of these would have happened?",
     "What would have taken place {change}?",
-    "Think of how things would have gone {change}. Which of these would have come about?",
+    "Think of how things would have gone {change}. Which of these would have happened?",
 )
 WOULD_NOT = (
     "{Change}, which of these would not have happened?",
     "What would not have taken place {change}?",
-    "Think of how things would have gone {change}. Which of these would not have come about?",
+    "Think of how things would have gone {change}. Which of these would not have happened?",
 )
 
 
@@ -62,16 +62,18 @@ def cause_sketch(
         wordings: How many the question has.
         needed: Whether the right body is the one without which it would not have happened, rather than the only one
             without which it would have. Where another would have done the same in its place, or either of two was
-            enough, a body is asked about in neither way: it had a part, and was not needed.
+            enough, a body is asked about in neither way, and so is one from which a path of hits leads to the event:
+            it had a part, and was not needed.
     """
     events = [event.key for event in scene.happened(PHYSICAL)]
     if not events:
         return None
     key = pick(rng, events)
     causes = causes_of(scene.facts, key)
-    needed_ones, without_part = (
-        [body for body in bodies if body in scene.actors] for bodies in (causes.but_for, causes.without_part)
-    )
+    needed_ones = [body for body in causes.but_for if body in scene.actors]
+    without_part = [
+        body for body in causes.without_part if body in scene.actors and not reaches(scene.facts, body, key)
+    ]
     rights, wrongs = (needed_ones, without_part) if needed else (without_part, needed_ones)
     if not rights or len(wrongs) < FEWEST_WRONG:
         return None
@@ -81,12 +83,18 @@ def cause_sketch(
     # Where balls are the causes, the shape would say which option is right; so often all have the same one.
     wrong = sample(rng, alike if len(alike) >= FEWEST_WRONG and rng.random() < 0.5 else wrongs, MOST_WRONG)
     options = {body: wording.sentence(wording.name(body)) for body in (right, *wrong)}
-    told = {"why": wording.why(key), "past": wording.happened(key), "present": wording.happens(key)}
+    phrases = {
+        "why": wording.why(key),
+        "to_do": wording.to_do(key),
+        "would_not_have": wording.would_not_have(key),
+        "would_still_have": wording.would_still_have(key),
+        "would_it_still_have": wording.would_have(key, still=True),
+    }
     return Sketch(
         scene.facts,
         task,
         f"cause of {key.kind}" if needed else f"cause not of {key.kind}",
-        worded(rng, CAUSE if needed else NO_CAUSE, wordings, **told),
+        worded(rng, CAUSE if needed else NO_CAUSE, wordings, **phrases),
         options[right],
         tuple(options[body] for body in wrong),
         {option: body_traits(scene.facts, body) for body, option in options.items()},

@@ -22,13 +22,13 @@ MOST_OPTIONS = 4
 WORDINGS = {
     "what": (
         "Which of these happens in the clip?",
-        "Which one of these events can be seen?",
+        "Which one of these events occurs?",
         "Only one of these takes place. Which is it?",
         "What happens in this clip?",
     ),
     "what not": (
         "Which of these does not happen in the clip?",
-        "All but one of these can be seen. Which one cannot?",
+        "All but one of these happen. Which one does not?",
         "Only one of these does not take place. Which is it?",
         "What does not happen in this clip?",
     ),
@@ -142,11 +142,15 @@ def _order(scene: Askable, rng: np.random.Generator, key: EventKey | None = None
     events = scene.happened(SHOWN)
     kind = pick(rng, ("first", "last"))
     start = [event for event in events if event.key == key] if key else []
+    if kind == "last" and any(map(scene.happens_again, start)):
+        return None
     chosen: list[Event] = list(start)
     most = int(rng.integers(2, MOST_OPTIONS + 1))
     only = pick(rng, SHOWN) if rng.random() < 0.5 else None
     for event in sample(rng, events, len(events)):
         if only is not None and event.kind != only and not key:
+            continue
+        if kind == "last" and scene.happens_again(event):
             continue
         if len(chosen) < most and all(abs(event.time - other.time) >= GAP for other in chosen):
             chosen.append(event)

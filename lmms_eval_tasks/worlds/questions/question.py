@@ -10,6 +10,7 @@ from lmms_eval_tasks.api import RowForm
 from lmms_eval_tasks.worlds.engine.facts import Facts
 
 TaskName = Literal["perception", "paired", "minimal", "counterfactual", "evidence", "possible", "reversal"]
+NO_EVIDENCE = "[]"
 HIDDEN = 0.5
 """Share of a body that is seen, below which the scene counts as one with something hidden."""
 
@@ -72,7 +73,7 @@ class Question(RowForm):
     same_start: bool = False
     arrow: str = ""
     principle: str = ""
-    evidence: str = "[]"
+    evidence: str = NO_EVIDENCE
 
 
 def occlusion_of(facts: Facts) -> Literal["none", "some"]:

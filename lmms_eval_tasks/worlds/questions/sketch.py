@@ -65,11 +65,11 @@ class Sketch:
             sums[f"~{self.task}/{self.facts.scene.id}/{option}"] += (place == 0) - share
         lengths = [len(option) for option in options]
         for rule, values in (("longest", lengths), ("shortest", [-length for length in lengths])):
-            sums[f"{self.task}/{rule}"] = _chosen(values) - share
+            sums[f"{self.task}/{rule}"] = chance_of_first(values) - share
         for number, (text, _) in enumerate(self.texts):
             shared = [shared_words(option, text) for option in options]
-            sums[f"{self.task}/{number}/most like the question"] = _chosen(shared) - share
-            sums[f"{self.task}/{number}/least like the question"] = _chosen([-one for one in shared]) - share
+            sums[f"{self.task}/{number}/most like the question"] = chance_of_first(shared) - share
+            sums[f"{self.task}/{number}/least like the question"] = chance_of_first([-one for one in shared]) - share
         return dict(sums)
 
 
@@ -131,7 +131,7 @@ def _words(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset([*((word,) for word in words), *pairwise(words)])
 
 
-def _chosen(values: Sequence[float]) -> float:
-    """The chance that the first is chosen of the highest."""
+def chance_of_first(values: Sequence[float]) -> float:
+    """The chance that the first is chosen where one of the highest is."""
     best = max(values)
     return (values[0] == best) / sum(value == best for value in values)

@@ -35,14 +35,14 @@ CHANGES: dict[str, tuple[str, ...]] = {
     ),
     "freeze": (
         "had {body} been held where it is from the start",
-        "if {body} had been fixed in its first place all the time",
+        "if {body} had been fixed in place throughout",
         "with {body} glued to where it is at the start",
         "if someone had held {body} still from the beginning to the end",
     ),
     "delay": (
         "had {body} been held for the first {delay} and only then let go",
         "if {body} had set off {delay} later",
-        "with {body} kept in its first place for {delay} at the start",
+        "with {body} held in place for the first {delay}",
         "if someone had let go of {body} only after {delay}",
     ),
 }
@@ -80,11 +80,6 @@ def happened(key: EventKey) -> str:
     return f"{subject(key)} {_form(key, 2)}"
 
 
-def does(key: EventKey) -> str:
-    """As a question: "does the blue box fall"."""
-    return f"{_do(key)} {subject(key)} {_form(key, 0)}"
-
-
 def why(key: EventKey) -> str:
     """As a question in the past, after "why": "did the blue box fall"."""
     return f"did {subject(key)} {_form(key, 0)}"
@@ -93,6 +88,21 @@ def why(key: EventKey) -> str:
 def would_have(key: EventKey, still: bool = False) -> str:
     """As a question about another world: "would the blue box still have fallen"."""
     return f"would {subject(key)}{' still' if still else ''} have {_form(key, 3)}"
+
+
+def would_not_have(key: EventKey) -> str:
+    """Of another world: "the blue box would not have fallen"."""
+    return f"{subject(key)} would not have {_form(key, 3)}"
+
+
+def would_still_have(key: EventKey) -> str:
+    """Of another world: "the blue box would still have fallen"."""
+    return f"{subject(key)} would still have {_form(key, 3)}"
+
+
+def to_do(key: EventKey) -> str:
+    """After "for": "the blue box to fall"."""
+    return f"{subject(key)} to {_form(key, 0)}"
 
 
 def had_not(key: EventKey) -> str:
