@@ -263,7 +263,7 @@ def test_real_clips_are_the_same_each_time_and_backwards_in_reverse(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_renderer")
 def test_sights_come_in_the_order_of_scenes_and_what_fails_is_named() -> None:
-    first, second = see([rolling("a"), rolling("b", seconds=0.1)], processes=2)
+    first, second = see([rolling("a"), rolling("b", seconds=0.25)], processes=2)
     assert {sight.time for sight in first} == {0.0, 0.25} and {sight.time for sight in second} == {0.0}
     assert {sight.body for sight in first} == {"red ball", "green ball", "white ball"}
     flat = rolling("flat")

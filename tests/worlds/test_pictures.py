@@ -146,9 +146,9 @@ def test_looks_change_nothing_of_how_bodies_move() -> None:
 def test_a_body_is_seen_where_the_camera_projects_it(rendering_process: Renderers) -> None:
     """By hand: the camera looks along y at the ball's height, 3 m away, with 42 degrees from top to bottom."""
     camera = Camera(place=[0, -3, 0.15], target=[0, 0, 0.15])
-    shown = scene(ball("red", [0.5, 0.0, 0.15]), seconds=0.1, camera=camera)
+    shown = scene(ball("red", [0.5, 0.0, 0.15]), seconds=0.25, camera=camera)
     looked = seen(rendering_process, shown)
-    assert [frame.shape for frame in looked.frames] == [(HEIGHT, WIDTH, 3)]
+    assert [frame.shape for frame in looked.frames] == [(HEIGHT, WIDTH, 3)] * 3
     pixels = HEIGHT / 2 / np.tan(np.radians(21))
     (found,) = looked.sights
     assert found.body == "red ball" and found.time == 0.0 and found.visible == 1.0
@@ -162,8 +162,8 @@ def test_a_body_is_seen_where_the_camera_projects_it(rendering_process: Renderer
 def test_what_stands_before_a_body_hides_its_share(rendering_process: Renderers) -> None:
     camera = Camera(place=[0, -3, 0.15], target=[0, 0, 0.15])
     red, green = ball("red", [0.0, 0.0, 0.15]), ball("green", [1.0, 0.5, 0.15])
-    half = scene(red, green, wall([0.3, -0.3, 0.3], [0.3, 0.02, 0.3]), seconds=0.1, camera=camera)
-    whole = scene(red, green, wall([0.0, -0.3, 0.3], [0.3, 0.02, 0.3]), seconds=0.1, camera=camera)
+    half = scene(red, green, wall([0.3, -0.3, 0.3], [0.3, 0.02, 0.3]), seconds=0.25, camera=camera)
+    whole = scene(red, green, wall([0.0, -0.3, 0.3], [0.3, 0.02, 0.3]), seconds=0.25, camera=camera)
     shares = {found.body: found.visible for found in seen(rendering_process, half).sights}
     assert shares["red ball"] == pytest.approx(0.5, abs=0.05) and shares["green ball"] == 1.0
     assert [found.body for found in seen(rendering_process, whole).sights] == ["green ball"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
 from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.grading.parts import Fields, Grade, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.parts import Fields, Grade, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.verdicts import UNCLEAR, YES, read_verdict

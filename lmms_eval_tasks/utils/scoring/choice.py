@@ -8,7 +8,7 @@ from typing import Any
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
 from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.grading.parts import Fields, Grade, Stratum, fields_of, stratum_of
+from lmms_eval_tasks.utils.scoring.parts import Fields, Grade, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 
