@@ -144,7 +144,7 @@ def _none_of(field: str, value: str, known: Sequence[str]) -> tuple[str, str, st
 def _named_values(question: Question) -> list[tuple[str, str, Sequence[str]]]:
     """Fields of a task that have one of some values: scores are broken down by them, and pages show them."""
     aspect = question.kind.split()[0] if question.kind.strip() else ""
-    return {
+    named: dict[str, list[tuple[str, str, Sequence[str]]]] = {
         "perception": [("kind", aspect, ASPECTS["perception"])],
         "paired": [("kind", aspect, ASPECTS["paired"])],
         "counterfactual": [
@@ -154,7 +154,8 @@ def _named_values(question: Question) -> list[tuple[str, str, Sequence[str]]]:
         ],
         "possible": [("principle", question.principle, PRINCIPLES)],
         "reversal": [("arrow", question.arrow, ARROWS)],
-    }.get(question.task, [])
+    }
+    return named.get(question.task, [])
 
 
 def _has_evidence(evidence: str) -> bool:
