@@ -131,7 +131,7 @@ class Build:
         table = table.append_column(CLIP_SECONDS, pa.array(self._seconds(split, rows, absent, progress), pa.float64()))
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
-        compared = [] if data_set.is_sample else counts(card, split, table)
+        compared = [] if data_set.is_sample or origin.own else counts(card, split, table)
         self.splits[split] = SplitManifest(
             source=origin.source,
             source_sha256=digests,
