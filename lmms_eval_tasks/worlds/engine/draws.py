@@ -121,7 +121,7 @@ def _try_scenes(
         number += len(known)
     unwritten: list[TriedScene] = []
     try:
-        for tried in workers.map(_try, ((family, seed, later) for later in range(number, most))):
+        for tried in map(_as_read, workers.map(_try, ((family, seed, later) for later in range(number, most)))):
             unwritten.append(tried)
             if len(unwritten) == WRITTEN_TOGETHER:
                 _write_tried(unwritten, _place(folder, family, seed, number))
@@ -144,6 +144,11 @@ def _read_tried(path: Path | None) -> list[TriedScene]:
     issues = GroupedIssues()
     found = [one for _, one in read_rows(path, TriedScene, issues)]
     return [] if issues else found
+
+
+def _as_read(tried: TriedScene) -> TriedScene:
+    """A tried scene as a file gives it back, which does not tell -0 from a default of 0."""
+    return TriedScene.model_validate_json(tried.model_dump_json(exclude_defaults=True))
 
 
 def _write_tried(tried: Sequence[TriedScene], path: Path | None) -> None:
