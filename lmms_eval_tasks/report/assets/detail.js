@@ -60,7 +60,8 @@ async function copyAddress(button) {
 }
 
 function makeTags({ item, block }) {
-  const values = block.strata.map(([name, known], at) => make("span", "", `${plain(name)}: ${plain(known[item[STRATA][at]])}`));
+  const strata = block.strata.map(([name, known], at) => [name, known[item[STRATA][at]]]).filter(([, value]) => value);
+  const values = strata.map(([name, value]) => make("span", "", `${plain(name)}: ${plain(value)}`));
   return make("div", "tags", make("span", "", block.task), ...values);
 }
 

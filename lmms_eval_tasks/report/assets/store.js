@@ -35,7 +35,7 @@ function answerOf({ item, block }, run) {
 
 const isFailure = (answer) => Boolean(answer) && (answer[OUTCOME] === WRONG || answer[OUTCOME] === UNPARSED);
 
-/** Names of the stratum columns of a section with the values that its items have. */
+/** Names of the stratum columns of a section with the values that its items have; none that is empty in all of them. */
 function strataOf(section) {
   const found = new Map();
   for (const task of about.sections[section][1]) {
@@ -43,7 +43,7 @@ function strataOf(section) {
       found.set(name, [...new Set([...(found.get(name) || []), ...values])].sort());
     }
   }
-  return found;
+  return new Map([...found].filter(([, values]) => values.some(Boolean)));
 }
 
 const plain = (text) => text.replaceAll("_", " ");
