@@ -42,6 +42,7 @@ CARD = Card(
     licence="the scenes, clips and questions are made by this package, under its own licence",
     homepage="",
     main_metric="single_accuracy",
+    # Counted once by `prepare`, and to be counted again whenever scenes or questions change.
     splits={SPLIT: SplitFacts(items=7841, groups=5021, clips=1538)},
     strata_columns=("subset", "family"),
     chance={"verdict_accuracy": 50.0, "balanced_accuracy": 50.0},
