@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64
 """Scenes whose facts are written together: as many as are computed again after an interruption."""
+FACTS = 2
+"""Grows when other things are known of the same scene, so that those of an earlier version are computed again."""
 CLIP_BYTES = 90_000
 """About what a clip takes."""
 
@@ -85,7 +87,7 @@ def _read_facts(path: Path, number: int) -> list[Facts] | None:
 
 
 def _digest(drafts: Sequence[SceneDraft]) -> str:
-    content = as_lines([{"look": LOOK}, *(draft.model_dump(mode="json") for draft in drafts)])
+    content = as_lines([{"look": LOOK, "facts": FACTS}, *(draft.model_dump(mode="json") for draft in drafts)])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

@@ -17,6 +17,7 @@ from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.release import as_lines, describe, is_safe
 from lmms_eval_tasks.worlds.card import ARROWS, ASPECTS, CARD, DEPTHS, FAMILIES, LEVELS, PRINCIPLES, SPLIT
 from lmms_eval_tasks.worlds.questions.question import NO_EVIDENCE, Question
+from lmms_eval_tasks.worlds.questions.wording import CHANGES
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.worlds.engine.scene import Scene
@@ -26,7 +27,6 @@ _PLACES = (CLIPS, f"videos/{SPLIT}")
 """Where clips may be; the second is where a data home has them."""
 IN_PAIRS = ("paired", "minimal", "possible", "reversal")
 """Tasks whose questions come in groups of two."""
-INTERVENTIONS = ("remove", "freeze", "delay")
 
 
 def question_lines(questions: Iterable[Question]) -> str:
@@ -149,7 +149,7 @@ def _named_values(question: Question) -> list[tuple[str, str, Sequence[str]]]:
         "paired": [("kind", aspect, ASPECTS["paired"])],
         "counterfactual": [
             ("level", question.level, LEVELS),
-            ("intervention", question.intervention, INTERVENTIONS),
+            ("intervention", question.intervention, tuple(CHANGES)),
             ("seen", question.seen, (YES, NO)),
         ],
         "possible": [("principle", question.principle, PRINCIPLES)],

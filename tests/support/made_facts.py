@@ -193,6 +193,16 @@ def _views(sights: list[Sight]) -> list[Event]:
     return found
 
 
+def world_of(facts: Facts, kind: str, *bodies: str) -> World:
+    """The world of an intervention."""
+    (found,) = (
+        world
+        for world in facts.worlds
+        if (world.intervention.kind, world.intervention.bodies) == (kind, sorted(bodies))
+    )
+    return found
+
+
 @cache
 def made_set(number: int) -> tuple[tuple[Facts, ...], tuple[Question, ...]]:
     """So many scenes with all their questions."""

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from made_facts import body, made_set, one_scene
+from made_facts import body, made_set, one_scene, world_of
 from read_wording import read_body, read_event
 
 from lmms_eval_tasks.api.evidence import read_truth
@@ -34,7 +34,7 @@ def test_without_the_right_body_alone_the_event_does_not_happen(task: str) -> No
     for facts, question in asked:
         (key,) = (EventKey(*one) for one in question.about)
         assert facts.says(key)
-        still = [facts.world("remove", read_body(option)).says(key) for option in question.options]
+        still = [world_of(facts, "remove", read_body(option)).says(key) for option in question.options]
         odd = question.kind.startswith("cause not")
         assert still == [(letter == question.answer) is odd for letter in "ABCD"[: len(still)]]
         assert not {key.body, key.other} & set(map(read_body, question.options))
@@ -44,7 +44,7 @@ def test_the_right_event_alone_would_have_happened_or_would_not() -> None:
     asked = [(facts, one) for facts, one in of_task("paired") if one.kind.startswith("would")]
     assert {one.kind for _, one in asked} >= {"would after remove", "would not after remove"}
     for facts, question in asked:
-        world = facts.world(question.intervention, question.changed)
+        world = world_of(facts, question.intervention, question.changed)
         keys = [read_event(option)[0] for option in question.options]
         wanted = "not" not in question.kind.split()
         assert [world.says(key) is wanted for key in keys] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from made_facts import body, made_set, one_scene
+from made_facts import body, made_set, one_scene, world_of
 
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, World
@@ -38,7 +38,7 @@ def test_the_answer_is_what_the_other_world_says() -> None:
     for facts, question in asked:
         key = EventKey(*question.outcome)
         changed = question.changed.split(" and ")
-        says = facts.world(question.intervention, *changed).says(key)
+        says = world_of(facts, question.intervention, *changed).says(key)
         assert question.answer == {True: YES, False: NO}[says]
         assert not {key.body, key.other} & set(changed)
         assert question.options == []

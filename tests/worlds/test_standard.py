@@ -16,7 +16,7 @@ from worlds_recount import recount
 from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
 from lmms_eval_tasks.worlds.engine.facts import Facts
-from lmms_eval_tasks.worlds.engine.making import facts_of
+from lmms_eval_tasks.worlds.engine.making import all_facts
 from lmms_eval_tasks.worlds.prepare import STANDARD_SCENES
 from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
 
@@ -38,7 +38,7 @@ def one_of_each() -> list[SceneDraft]:
 @cache
 def known() -> list[Facts]:
     """What is known of these; it raises where something else happens than where the set was made."""
-    return [facts_of(draft) for draft in one_of_each()]
+    return all_facts(one_of_each(), processes=1)
 
 
 def test_the_standard_set_has_as_many_scenes_of_each_family() -> None:

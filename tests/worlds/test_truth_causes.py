@@ -21,7 +21,6 @@ def test_a_body_in_the_middle_of_a_row_is_a_cause_that_another_would_have_replac
     assert causes.but_for == (RED,)
     assert causes.preempting == ((GREEN, RED),)
     assert causes.together == ()
-    assert causes.actual == (GREEN, RED)
 
 
 def test_two_bodies_of_which_either_is_enough_are_both_causes_and_neither_is_needed() -> None:
@@ -31,14 +30,12 @@ def test_two_bodies_of_which_either_is_enough_are_both_causes_and_neither_is_nee
         assert causes.but_for == ()
         assert causes.together == ((GREEN, RED),)
         assert causes.preempting == ()
-        assert causes.actual == (GREEN, RED)
 
 
 def test_who_comes_first_is_the_cause_and_who_would_have_come_is_none() -> None:
     causes = causes_of(known_by_removal(one_after_the_other(), [(RED, GREEN)]), starts("blue"))
     assert causes.but_for == causes.together == ()
     assert causes.preempting == ((RED, GREEN),)
-    assert causes.actual == (RED,)
     assert causes.without_part == (GREEN,)
 
 

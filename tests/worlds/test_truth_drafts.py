@@ -17,7 +17,7 @@ from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.worlds.engine.drafts import DraftTwin, SceneDraft, digest_events, read_drafts, write_drafts
 from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention
 from lmms_eval_tasks.worlds.engine.interventions import intervene
-from lmms_eval_tasks.worlds.engine.making import all_facts, facts_of
+from lmms_eval_tasks.worlds.engine.making import all_facts
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Camera, Hinge, Scene
 from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
@@ -60,13 +60,13 @@ def test_what_is_written_is_read_again_without_a_draw(own: list[SceneDraft], tmp
 
 
 def test_facts_say_what_runs_say(own: list[SceneDraft]) -> None:
-    facts = facts_of(own[0])
+    facts, two = all_facts(own, processes=1)
     assert facts.events == roll_out(prototype()).events
     assert facts.sights == []
     for world in facts.worlds:
         assert world.events == intervene(prototype(), world.intervention).events
     assert causes_of(facts, starts("blue", "box")).preempting == (("green ball", "red ball"),)
-    together = causes_of(facts_of(own[1]), EventKey("falls", "blue box"))
+    together = causes_of(two, EventKey("falls", "blue box"))
     assert together.together == (("green ball", "red ball"),)
 
 
@@ -80,7 +80,7 @@ def faster(draft: SceneDraft) -> SceneDraft:
 def test_scenes_in_which_something_else_happens_here_are_named_in_one_message(own: list[SceneDraft]) -> None:
     assert len(all_facts(own, processes=1)) == 2
     with pytest.raises(InputError, match="On this machine something else happens in one than where") as one:
-        facts_of(faster(own[0]))
+        all_facts([faster(own[0])], processes=1)
     assert "Remedy: install the version of MuJoCo" in str(one.value)
     with pytest.raises(InputError, match="something else happens in one, two than where"):
         all_facts([faster(draft) for draft in own], processes=1)

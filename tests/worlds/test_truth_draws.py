@@ -20,7 +20,7 @@ from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
 from lmms_eval_tasks.worlds.engine.draws import DrawCounts, draw_scene, make_drafts
 from lmms_eval_tasks.worlds.engine.facts import Violation
 from lmms_eval_tasks.worlds.engine.families import SceneFamily, families
-from lmms_eval_tasks.worlds.engine.making import facts_of
+from lmms_eval_tasks.worlds.engine.making import all_facts
 from lmms_eval_tasks.worlds.engine.processes import Workers
 from lmms_eval_tasks.worlds.engine.rollout import roll_out
 from lmms_eval_tasks.worlds.engine.scene import Scene
@@ -73,7 +73,7 @@ def test_the_twin_of_a_draft_differs_in_one_field_and_in_what_happens(
 ) -> None:
     (draft,), (counts,) = made
     assert (counts.family, counts.kept, counts.drawn) == (FAMILY, 1, 1 + sum(counts.thrown.values()))
-    twin = facts_of(draft).twin
+    twin = all_facts([draft], processes=1)[0].twin
     assert twin is not None
     assert twin.scene.id == f"{draft.scene.id}_twin"
     before, after = draft.scene.body(twin.body), twin.scene.body(twin.body)

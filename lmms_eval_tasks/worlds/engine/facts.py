@@ -149,14 +149,6 @@ class Facts(RowForm):
     violations: list[Violation] = Field(default_factory=list)
     lost_energy: float
 
-    def world(self, kind: str, *bodies: str) -> World | None:
-        """The world of an intervention; None where there is none."""
-        wanted = sorted(bodies)
-        for world in self.worlds:
-            if world.intervention.kind == kind and world.intervention.bodies == wanted:
-                return world
-        return None
-
     def says(self, key: EventKey) -> bool | None:
         """Whether something happens in the scene; None where that is unsure."""
         if list(key) in self.unsure:

@@ -14,22 +14,10 @@ from lmms_eval_tasks.worlds.engine.settling import SettledTwin
 from lmms_eval_tasks.worlds.engine.twins import make_twin, twin_scene
 
 
-def facts_of(draft: SceneDraft) -> Facts:
-    """Run a scene, its other worlds and its twin. What is seen of it stays empty.
-
-    Raises:
-        InputError: something else happens than where the draft was made.
-    """
-    facts, differs = _facts(draft)
-    if differs:
-        raise InputError(_other_events([draft.scene.id]))
-    return facts
-
-
 def all_facts(
     drafts: Iterable[SceneDraft], progress: Progress = no_progress, processes: int | None = None
 ) -> list[Facts]:
-    """`facts_of` for each draft, several at once.
+    """Run scenes, their other worlds and their twins, several at once. What is seen of them stays empty.
 
     Raises:
         InputError: something else happens than where the drafts were made; all such scenes are named.

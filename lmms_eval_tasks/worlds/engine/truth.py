@@ -39,19 +39,6 @@ class Causes(NamedTuple):
     without_part: tuple[str, ...]
     unsure: tuple[str, ...]
 
-    @property
-    def actual(self) -> tuple[str, ...]:
-        """All actual causes."""
-        return tuple(
-            sorted(
-                {
-                    *self.but_for,
-                    *(name for pair in self.together for name in pair),
-                    *(one for one, _ in self.preempting),
-                }
-            )
-        )
-
 
 def causes_of(facts: Facts, key: EventKey) -> Causes:
     """The actual causes of an event among the bodies whose removal was run.

@@ -24,10 +24,10 @@ class FrequentAnswers:
     def lean(self, sketch: Sketch) -> dict[str, float]:
         """How much more often the rule is right than a guess once a question is asked: there and in all before it."""
         stratum = _stratum(sketch)
-        step = self._luck(sketch, stratum)
+        step = self._advantage(sketch, stratum)
         for other in self._asked[stratum, sketch.right]:
-            before = self._luck(other, stratum, own=1)
-            step += self._luck(other, stratum, own=1, more=sketch.right) - before
+            before = self._advantage(other, stratum, own=1)
+            step += self._advantage(other, stratum, own=1, more=sketch.right) - before
         return {f"{sketch.task}/most frequent answer": step}
 
     def add(self, sketch: Sketch) -> None:
@@ -37,8 +37,8 @@ class FrequentAnswers:
         for option in sketch.options:
             self._asked[stratum, option].append(sketch)
 
-    def _luck(self, sketch: Sketch, stratum: Stratum, own: int = 0, more: str = "") -> float:
-        """How likely the rule is right in a question, less the chance of a guess.
+    def _advantage(self, sketch: Sketch, stratum: Stratum, own: int = 0, more: str = "") -> float:
+        """How much likelier the rule is right in a question than a guess.
 
         Args:
             sketch: The question.

@@ -86,8 +86,8 @@ def cause_sketch(
     phrases = {
         "why": wording.why(key),
         "to_do": wording.to_do(key),
-        "would_not_have": wording.would_not_have(key),
-        "would_still_have": wording.would_still_have(key),
+        "would_not_have": wording.would(key, "not"),
+        "would_still_have": wording.would(key, "still"),
         "would_it_still_have": wording.would_have(key, still=True),
     }
     return Sketch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lmms_eval_tasks.worlds.engine.facts import EventKey, EventKind
 
@@ -90,14 +90,9 @@ def would_have(key: EventKey, still: bool = False) -> str:
     return f"would {subject(key)}{' still' if still else ''} have {_form(key, 3)}"
 
 
-def would_not_have(key: EventKey) -> str:
-    """Of another world: "the blue box would not have fallen"."""
-    return f"{subject(key)} would not have {_form(key, 3)}"
-
-
-def would_still_have(key: EventKey) -> str:
-    """Of another world: "the blue box would still have fallen"."""
-    return f"{subject(key)} would still have {_form(key, 3)}"
+def would(key: EventKey, adverb: Literal["not", "still"]) -> str:
+    """As a statement about another world: "the blue box would not have fallen"."""
+    return f"{subject(key)} would {adverb} have {_form(key, 3)}"
 
 
 def to_do(key: EventKey) -> str:
