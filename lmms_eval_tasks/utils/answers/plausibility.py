@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lmms_eval_tasks.utils.answers.text import committed
+
 POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
 IMPOSSIBLE = "B"
@@ -122,7 +124,7 @@ class _Statement(NamedTuple):
     concludes: bool
 
 
-def read_plausibility(response: object) -> str | None:
+def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
     """What a careful reader would take a response to say of its clip.
 
     1. Marked reasoning (`<think>…</think>`) is not the answer.
@@ -137,6 +139,8 @@ def read_plausibility(response: object) -> str | None:
 
     Args:
         response: What the model returned; anything but text says nothing.
+        cut_off: Whether the response used all its tokens: then only an answer that it begins with, or that stands
+            behind a label, in a box or in JSON is read, and none that it merely weighs.
 
     Returns:
         The letter of the option; None where it cannot be told.
@@ -145,6 +149,8 @@ def read_plausibility(response: object) -> str | None:
         return None
     text = _THOUGHT.sub(" ", response[-LONGEST:])
     text = text.rpartition("</think>")[2].replace("’", "'").replace("‘", "'").lower()
+    if cut_off:
+        text = committed(text)
     if _SECOND.search(text):
         text = _NUMBERED.sub("", text)
     said = [one for sentence in _SENTENCE.findall(_MARKS.sub(" ", text)) if (one := _read(sentence))]
@@ -153,7 +159,7 @@ def read_plausibility(response: object) -> str | None:
     bare = [place for place, one in enumerate(said) if one.bare]
     decided = bare[-1] if bare else 0 if said[0].letter and _starts(text) else None
     if decided is None:
-        return said[-1].letter
+        return None if cut_off else said[-1].letter
     later = [one.letter for one in said[decided + 1 :] if one.concludes]
     return later[-1] if later else said[decided].letter
 

@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
-def read_choice(text: str, options: Sequence[str]) -> str | None:
+def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:
     """Return the letter of the option that a careful reader would say the response chooses, or None.
 
     None ("unparsed") covers refusals, hedges between options, template echoes, letters that the question does not have,
@@ -52,6 +52,8 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     Args:
         text: The response; any string, surrogates and control characters included.
         options: The 2 to 26 option texts in order (A, B, C…).
+        cut_off: Whether the response used all its tokens: then only a letter that it begins with, or that stands behind
+            a label, in a box or in JSON is its answer, and none that it merely weighs.
 
     Returns:
         An upper-case letter within the options, or None.
@@ -61,13 +63,17 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     """
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
-    opened = open_response(text)
+    opened = open_response(text, cut_off=cut_off)
     letters = {_read(value, options) for value in opened.values} - {None}
-    letter = (letters.pop() if len(letters) == 1 else None) or _read(opened.rest, options) or _closing(opened.closing)
+    letter = (
+        (letters.pop() if len(letters) == 1 else None)
+        or _read(opened.rest, options, cut_off)
+        or _closing(opened.closing)
+    )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
-def _read(text: str, options: Sequence[str]) -> str | None:
+def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | None:
     plain = plain_text(text)
     if " " in plain and (same := equal_option(plain, options)):
         return same
@@ -79,7 +85,8 @@ def _read(text: str, options: Sequence[str]) -> str | None:
         return None
     lettered = letter_ordinals(plain)
     tokens = tokenize(lettered)
-    every = [s for s in statements(tokens) if s.stance != "preferred" or len(options) == 2]
+    weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options) > 2 else set()
+    every = [s for s in statements(tokens) if s.stance not in weighed]
     stated = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
     decided = _decide(stated, tokens)
     if decided is None:

@@ -147,6 +147,33 @@ def letter_ordinals(plain: str) -> str:
     return _ORDINAL_OPTION.sub(lambda match: f"option {chr(65 + _ORDINALS.index(match[1].casefold()))}", plain)
 
 
+_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\s|\Z)[^.!?。！？\n]*)*[.!?。！？]*\s*")
+_COMMITTED = re.compile(
+    r"\b(?:answer|verdict|conclusion|choice|prediction|judge?ment)\b[\"'*_`]{0,4}"
+    r"(?:[^.!?:\n]{0,30}\b(?:is|be)\b|\s{0,2}[:=])|答案|boxed|begin_of_box|<(?:final_?)?answer>",
+    re.IGNORECASE,
+)
+_RECONSIDERS = re.compile(
+    r"\W{0,9}(?:(?:oh|but|and|so|hmm+|no)\W{1,3})?(?:wait|hmm+|hold on|actually|but|however|let me|let's|now|on second"
+    r"|alternatively|maybe|i need|i should)\b",
+    re.IGNORECASE,
+)
+
+
+def committed(text: str) -> str:
+    """Of a text that was cut off, the sentences that commit it to an answer: the first, and those with a label.
+
+    What is reconsidered in a sentence behind them is no longer one. Time is linear in the text's length.
+    """
+    kept: list[str] = []
+    for place, sentence in enumerate(_SENTENCE.findall(text.lstrip())):
+        if place and _RECONSIDERS.match(sentence):
+            kept = []
+        if not place or _COMMITTED.search(sentence):
+            kept.append(sentence)
+    return "".join(kept)
+
+
 _JSON_ATTEMPTS = 24
 _JSON_DEPTH = 12
 _ANSWER_KEY = re.compile(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
@@ -209,7 +236,7 @@ class OpenedResponse:
 
 
 @lru_cache(maxsize=RECENT_TEXTS)
-def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedResponse:
+def open_response(response: str, rewrite: Callable[[str], str] = str, cut_off: bool = False) -> OpenedResponse:
     """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose.
 
     Time is linear in the response's length; of a very long one both ends are read.
@@ -217,6 +244,7 @@ def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedR
     Args:
         response: What the model returned.
         rewrite: Applied to the text before JSON objects are looked for.
+        cut_off: Whether the response used all its tokens: of its prose only what is `committed` may be its answer.
 
     Returns:
         An object with ``text`` (all but marked reasoning), ``values`` (the values of the last JSON object in it with a
@@ -225,7 +253,8 @@ def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedR
     """
     visible, closing = split_reasoning(response)
     text = rewrite(shorten(visible))
-    return OpenedResponse(text, *json_answers(text), shorten(closing))
+    values, rest = json_answers(text)
+    return OpenedResponse(text, values, committed(rest) if cut_off else rest, shorten(closing))
 
 
 def json_objects(text: str) -> Iterator[tuple[object, int, int]]:

@@ -29,7 +29,7 @@ _DOUBT = vocabulary.PHRASES["unclear"]
 _CONTRAST = re.compile(r"\b(?:but|however|though|yet)\b")
 
 
-def read_verdict(response: object, question: str = "") -> str:
+def read_verdict(response: object, question: str = "", *, cut_off: bool = False) -> str:
     """The verdict that a careful reader would find in an answer to "had A not happened, would B still have?".
 
     "cannot tell" covers refusals, hedges between both, empty and unreadable answers, and whatever else leaves a doubt:
@@ -50,17 +50,19 @@ def read_verdict(response: object, question: str = "") -> str:
         response: What the model returned; anything but text cannot be told.
         question: The question that was asked, if it is known: a statement with its words is one of the outcome
             ("would have missed").
+        cut_off: Whether the response used all its tokens: then only a yes or no that it begins with, or that stands
+            behind a label, in a box or in JSON is its verdict, and none that it merely weighs.
 
     Returns:
         "yes", "no" or "cannot tell"; raises nothing.
     """
     if not isinstance(response, str):
         return UNCLEAR
-    opened = open_response(response, _with_answers)
+    opened = open_response(response, _with_answers, cut_off)
     asked = asked_words(question)
     verdicts = {_read(value, asked) for value in opened.values} - {UNCLEAR}
     if not verdicts:
-        return _read(opened.prose, asked)
+        return _read(opened.prose, asked, Force.WORD if cut_off else Force.HINT)
     verdict = verdicts.pop()
     reason = _JSON_REASON.search(opened.text)
     contradicted = verdicts or (reason and _read(f"{verdict}, {reason[1]}", asked) != verdict)
@@ -92,8 +94,9 @@ def _flag(flag: re.Match[str], number: int) -> str:
     return f'"answer {number} {flag[1]}": "{OPPOSITE[verdict] if _TURNING_KEY.search(flag[1]) else verdict}"'
 
 
-def _read(text: str, asked: frozenset[str]) -> str:
-    return _decide(_read_statements(text, asked))
+def _read(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
+    statements = _read_statements(text, asked)
+    return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
 
 
 def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
