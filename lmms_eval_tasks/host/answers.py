@@ -11,7 +11,7 @@ import inspect
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from loguru import logger
@@ -37,6 +37,9 @@ ROUNDS = 4
 """Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
 IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
 """Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
+SINGLE = "maybe_forward_with_tool"
+"""The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
+taken from here: its connections belong to one call, and in a second call it would send requests twice."""
 ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
 """Modules of adapters that end their server once they have answered what they were given."""
 METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
@@ -124,34 +127,31 @@ class AnswerKeeper:
         if is_first:
             log_kept(total, self._files.folder)
             self._files.write_identity()
-        if hasattr(self._model, EACH):
-            self._ask_each(requests, asked_items, answers)
-            return ["" if answer is None else answer for answer in answers]
-        parts = self._divide(requests, asked_items, answers)
-        if self._evaluation.ahead:
-            self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
-        with (
-            tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar,
-            _quiet(ask),
-        ):
-            for places in parts:
-                responses = list(ask([requests[place] for place in places]))
-                for place, response in zip(places, responses, strict=False):
-                    if answers[place] is not None:
-                        continue
-                    answers[place] = response
-                    if (item := asked_items[place]) and len(responses) == len(places):
-                        self._files.keep(item, response)
-                bar.update(len(places))
-        return ["" if answer is None else answer for answer in answers]
-
-    def _ask_each(self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: list[Any]) -> None:
-        """Ask a model that gives answers as they come for all that are missing, and keep each at once."""
         missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
-        for number, response in self._model.generate_each([requests[place] for place in missing]):
-            answers[missing[number]] = response
-            if (item := asked_items[missing[number]]) and response is not None:
-                self._files.keep(item, response)
+        each = hasattr(self._model, EACH)
+        with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
+
+            def take(place: int, response: Any, keep: bool = True) -> None:
+                if answers[place] is None and response is not None:
+                    answers[place] = response
+                    bar.update()
+                    if keep and (item := asked_items[place]):
+                        self._files.keep(item, response)
+
+            if each:
+                for number, response in self._model.generate_each([requests[place] for place in missing]):
+                    take(missing[number], response)
+            else:
+                single = hasattr(self._model, SINGLE)
+                parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
+                if self._evaluation.ahead:
+                    self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
+                with _quiet(ask), _each_taken(self._model, missing, take) if single else nullcontext():
+                    for places in parts:
+                        responses = list(ask([requests[place] for place in places]))
+                        for place, response in zip(places, responses, strict=False):
+                            take(place, response, keep=len(responses) == len(places))
+        return ["" if answer is None else answer for answer in answers]
 
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
@@ -222,12 +222,28 @@ def _is_sampled(generation: Mapping[str, Any]) -> bool:
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 
 
+def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[None]:
+    """As long as it lasts, each answer of `async_openai` is taken when it comes; the places are those of requests."""
+    answer = getattr(model, SINGLE)
+
+    async def answer_and_take(request: Any, number: int) -> Any:
+        from lmms_eval.api.instance import GenerationResult
+
+        text, _, counts = result = await answer(request, number)
+        take(places[number], GenerationResult(text, counts))
+        return result
+
+    return replaced_method(model, SINGLE, answer_and_take)
+
+
 def part_size(model: Any) -> int:
-    """How many requests an adapter gets at once: a batch, or enough for all that it sends to a server at once."""
+    """How many requests an adapter gets at once: a batch, one for each of its workers, or enough for its server."""
     batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
     at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)
     if get_nested_attr(model, "adaptive_concurrency"):
         at_once = max(at_once, _whole(get_nested_attr(model, "adaptive_config", "max_concurrency")))
+    workers = get_nested_attr(model, "_workers")  # of `async_hf_model`
+    batch = max(batch, len(workers) if isinstance(workers, list) else 0)
     return max(batch, ROUNDS * at_once if at_once > 1 else 1)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +13,11 @@ from typing import Any
 
 import pytest
 import tqdm as bars
+from judge_server import JudgeServer, Say
 from kept_answers import kept_answers, kept_files, kept_lines
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
+from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
 from loguru import logger
 
 from lmms_eval_tasks.host import answers, model_identity
@@ -229,6 +233,7 @@ def test_what_is_no_answer_is_not_kept(world: World, say: str) -> None:
     [
         (Model(batch_size=2), [2, 2, 1]),
         (Model(batch_size="auto"), [1] * 5),
+        (Model(batch_size=1, _workers=["cuda:0", "cuda:1"]), [2, 2, 1]),
         (Model(batch_size=1, num_concurrent=1), [1] * 5),
         (Model(batch_size=1, num_concurrent=2), [5]),
         (
@@ -241,6 +246,38 @@ def test_an_adapter_gets_what_it_can_answer_at_once(world: World, model: Model, 
     world.run(model)
     assert [len(call) for call in model.calls] == sizes
     assert all(model.silent) and not tqdm(disable=False).disable
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    world = World(tmp_path, items=40)
+
+    def run(url: str) -> list[str]:
+        requests = world.requests()
+        for request in requests:
+            content = [{"type": "text", "text": f"Item {request.args[3]}"}]
+            message = {"role": "user", "content": content}
+            request.arguments = (*request.args[:1], lambda row, m=message: [m], *request.args[1:2], *request.args[3:])
+        return world.run(AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once), requests)[0]
+
+    def interrupt(prompt: str, before: int) -> Say:
+        if sum(server.asked.values()) == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+        return Say(f"Answer to {prompt}")
+
+    expected = [f"Answer to Item {number}" for number in range(40)]
+    with JudgeServer(interrupt, protocol="HTTP/1.1") as server:
+        with pytest.raises(KeyboardInterrupt):
+            run(server.url)
+        server.script = lambda prompt, before: Say(f"Answer to {prompt}", delay=0.02)
+        assert run(server.url) == run(server.url) == expected
+        assert len(server.asked) == 40 and sum(server.asked.values()) - 40 <= at_once, "only what was under way"
+    with JudgeServer(server.script, protocol="HTTP/1.1") as server:
+        assert run(server.url) == expected
+        assert set(server.asked.values()) == {1} and server.most_at_once == at_once
 
 
 def test_batches_are_those_of_a_whole_run(world: World) -> None:
