@@ -29,6 +29,7 @@ from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.cli.views import views
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.announced import load_announced
+from lmms_eval_tasks.utils.core.files import name_full_disk
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 from lmms_eval_tasks.utils.core.wording import printable_lines
@@ -41,10 +42,11 @@ class _Commands(TyperGroup):
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
-        except (InputError, OSError) as error:
-            text = str(error) if isinstance(error, InputError) else f"Cannot read or write: {error}"
+        except (InputError, OSError) as raised:
+            error = name_full_disk(raised)
+            text = f"Cannot read or write: {error}" if isinstance(error, OSError) else str(error)
             typer.echo(printable_lines(text), err=True)
-            raise typer.Exit(1) from error
+            raise typer.Exit(1) from raised
 
 
 NAME = "lmms-eval-tasks"

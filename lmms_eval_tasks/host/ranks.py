@@ -11,12 +11,15 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 from traceback import walk_stack
 from typing import TypeVar
 
 from loguru import logger
 
 from lmms_eval_tasks.host.exchange import current_exchange
+from lmms_eval_tasks.utils.core.files import name_full_disk
 from lmms_eval_tasks.utils.core.problems import InputError
 
 COMMAND_LINE = "lmms_eval.__main__"
@@ -82,6 +85,10 @@ def describe_exception(error: BaseException) -> str:
     """An exception and its text in one line; the one that a repeated call ended with in place of the repetition's."""
     if type(error).__module__.startswith("tenacity") and error.__cause__ is not None:
         error = error.__cause__
+    # lmms-eval's own files lie below its output path.
+    words = [word for given in sys.argv for word in given.split("=", 1)]
+    folders = [Path(path) for option, path in pairwise(words) if option == "--output_path"]
+    error = name_full_disk(error, *folders)
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
 

@@ -30,6 +30,7 @@ from lmms_eval_tasks.launch.plan import JOBS, LaunchPlan
 from lmms_eval_tasks.launch.processes import end_processes
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
 
 YEAR = 365 * 24 * 60
 """Minutes; submitit would end a local job after two."""
@@ -218,7 +219,7 @@ def _queue() -> set[str] | None:
 
 
 def _folder(plan: LaunchPlan, name: str) -> Path:
-    """A new folder for submitit's files. They hold the command, which may hold a key: they are the user's alone."""
+    """A new folder for submitit's files. They are the user's alone."""
     jobs = plan.folder / JOBS
     jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
     return jobs / f"{name}-{uuid4().hex[:8]}"
@@ -229,8 +230,10 @@ def _outcome(job: Job[str]) -> str:
     try:
         kind, value = pickle_load(job.paths.result_pickle)
     except (OSError, EOFError):
-        return f"its job ended without a word{_last_line(job.paths.stderr)}"
-    return str(value) if kind == "success" else f"its job failed: {str(value).strip().splitlines()[-1]}"
+        kind, value = "", f"its job ended without a word{_last_line(job.paths.stderr)}"
+    if kind == "error":
+        value = f"its job failed: {str(value).strip().splitlines()[-1]}"
+    return hide_secrets(str(value), os.environ)
 
 
 def _last_line(file: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -12,16 +13,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from io import BufferedReader, FileIO
+from threading import Thread
 from typing import Any, NoReturn
 
 from submitit.helpers import DelayedSubmission
 
 from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
 from lmms_eval_tasks.launch.processes import MARK, end_processes
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.files import BLOCK, FullDisk, naming_full_disk
+from lmms_eval_tasks.utils.core.redaction import HIDDEN, hide_secrets
 from lmms_eval_tasks.utils.core.variables import SHARD
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
+WORDS = "LAUNCHED_WORDS"
+"""The variable by which jobs get the words of the command that hold keys, by their places in JSON."""
 TRY = "==="
 """How the line begins by which a job begins a try in the part's log."""
 PATIENCE = 10.0
@@ -42,7 +48,7 @@ class PartJob:
 
     Attributes:
         part: The part.
-        command: Its words, with the part's output path.
+        command: Its words, with the part's output path and without keys, since submitit writes them to a file.
         variables: Environment variables that the command has beside the job's; None for one that it has not.
         devices: The GPUs that are dealt to it.
         own_session: Whether its processes are a session of their own, which no terminal ends. SLURM would lose them.
@@ -62,10 +68,12 @@ class PartJob:
                 os.setsid()
                 # The launcher blocks them while it starts a job, and they would stay so.
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
-            with self.part.locked(PATIENCE) as free:
+            with naming_full_disk(self.part.folder), self.part.locked(PATIENCE) as free:
                 return self._run() if free else HELD
         except _Stop:
             return STOPPED
+        except FullDisk as error:
+            return str(error)
 
     def checkpoint(self) -> DelayedSubmission:
         """What SLURM runs again after it has taken the node away: the same, which goes on from the kept answers."""
@@ -78,12 +86,12 @@ class PartJob:
         part.write_holder(Holder(socket.gethostname(), os.getpid(), self.devices))
         end_processes(part.out)  # of a job that was killed
         before = set(part.results())
+        if WORDS not in os.environ and any(HIDDEN in word for word in self.command):
+            return "its command holds a key, which SLURM did not pass on: launch without --slurm export=NONE"
         try:
-            status = self._wait()
+            status = self._wait(session)
         except FileNotFoundError:
             return f"there is no command {self.command[0]}"
-        finally:
-            end_processes(part.out, session)
         if status:
             return _name_status(status)
         # lmms-eval can end with status 0 after a failure.
@@ -96,20 +104,51 @@ class PartJob:
             return DONE
         return f"its results file is not whole: {found[-1]}"
 
-    def _wait(self) -> int:
-        """The exit status of the command, below 0 the signal that ended it."""
-        part = self.part
+    def _wait(self, session: int | None) -> int:
+        """The exit status of the command, below 0 the signal that ended it; its other processes are ended then."""
+        part, words = self.part, list(self.command)
+        keys: list[str] = []
         part.out.mkdir(parents=True, exist_ok=True)
+        for place, word in json.loads(os.environ.get(WORDS, "{}")).items():
+            shown = re.escape(words[int(place)]).replace(re.escape(HIDDEN), "(.*)")
+            if held := re.fullmatch(shown, word, re.DOTALL):
+                words[int(place)] = word
+                keys += held.groups()
+        hiding = {**os.environ, "KEYS": ",".join(keys)}
         environment = {**os.environ, SHARD: f"{part.number}/{part.count}", MARK: str(part.out)}
         environment = {name: value for name, value in {**environment, **self.variables}.items() if value is not None}
-        with part.log.open("ab") as log:
-            words = hide_secrets(shlex.join(self.command), os.environ)
-            log.write(f"\n{TRY} {datetime.now():%Y-%m-%d %H:%M:%S}, {socket.gethostname()}: {words}\n".encode())
-            log.flush()
-            started: subprocess.Popen[bytes] = subprocess.Popen(
-                self.command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        environment.pop(WORDS, None)
+        with part.log.open("ab", buffering=0) as log:
+            shown = hide_secrets(shlex.join(self.command), hiding)
+            log.write(f"\n{TRY} {datetime.now():%Y-%m-%d %H:%M:%S}, {socket.gethostname()}: {shown}\n".encode())
+            started = subprocess.Popen(
+                words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
-            return started.wait()
+            copying = Thread(target=_copy, args=(started.stdout, log, hiding), daemon=True)
+            copying.start()
+            try:
+                return started.wait()
+            finally:
+                end_processes(part.out, session)
+                copying.join(PATIENCE)
+
+
+def _copy(printed: BufferedReader, log: FileIO, environment: Mapping[str, str]) -> None:
+    """Copy each line that a command prints as soon as it ends, without keys; what a full disk does not take is lost."""
+    held = b""
+    while block := printed.read1(BLOCK):
+        *lines, held = re.split(rb"(?<=[\r\n])", held + block)
+        if len(held) > BLOCK:
+            lines, held = [*lines, held], b""
+        _write(lines, log, environment)
+    _write([held], log, environment)
+
+
+def _write(lines: list[bytes], log: FileIO, environment: Mapping[str, str]) -> None:
+    for line in lines:
+        hidden = hide_secrets(line.decode("utf-8", "surrogateescape"), environment)
+        with suppress(OSError, ValueError):
+            log.write(hidden.encode("utf-8", "surrogateescape"))
 
 
 BLOCKED = (signal.SIGINT, signal.SIGHUP)

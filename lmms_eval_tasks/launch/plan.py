@@ -15,10 +15,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.launch.job import WORDS
 from lmms_eval_tasks.launch.parts import LaunchedPart, parts_of
-from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.files import naming_full_disk, write_file
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.redaction import hide_in_words, hide_secrets
 from lmms_eval_tasks.utils.core.variables import PREFIX
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import read_table
@@ -49,14 +50,20 @@ class LaunchPlan:
     identity: Mapping[str, Any]
 
     def command_of(self, part: LaunchedPart) -> tuple[str, ...]:
-        """The command of one part, which writes to the part's own output path."""
-        words = list(self.command)
-        place, _ = _find(words, OUTPUT)
-        if words[place] == OUTPUT:
+        """The command of one part, which writes to the part's own output path, without keys: `secrets` has those."""
+        words = hide_in_words(self.command, os.environ)
+        place, _ = _find(self.command, OUTPUT)
+        if self.command[place] == OUTPUT:
             words[place + 1] = str(part.out)
         else:
             words[place] = f"{OUTPUT}={part.out}"
         return tuple(words)
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The words that hold keys, by their places: a job gets them in its environment, and no file has them."""
+        shown = hide_in_words(self.command, os.environ)
+        return {str(place): word for place, word in enumerate(self.command) if shown[place] != word}
 
     @property
     def folder(self) -> Path:
@@ -70,17 +77,19 @@ class LaunchPlan:
         Raises:
             InputError: another launch is at work on them, or they are of another one; every difference is named.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.folder / "launch.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise InputError(f"Another launch is at work on {self.folder}. Wait for it, or end it.") from None
-        try:
-            self._keep()
-            yield
-        finally:
-            lock.release()
+        with naming_full_disk(self.out):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.folder / "launch.lock")
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise InputError(f"Another launch is at work on {self.folder}. Wait for it, or end it.") from None
+            try:
+                self._keep()
+                os.environ[WORDS] = json.dumps(self.secrets)
+                yield
+            finally:
+                lock.release()
 
     def clear(self) -> None:
         """Delete what is of no use once all parts are done: submitit's files."""
@@ -129,11 +138,11 @@ def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
         raise InputError(f"The parts cannot be merged without their sample logs. Add to the command:  {LOGGED[0]}")
     out = Path(given).expanduser().absolute()
     identity = {
-        "command": [hide_secrets(word, os.environ) for word in command],
+        "command": hide_in_words(command, os.environ),
         "parts": count,
         "data": data,
         "settings": {
-            name: hide_secrets(value, os.environ)
+            name: hide_in_words([value], os.environ)[0]
             for name, value in sorted(os.environ.items())
             if name.startswith(PREFIX) and weight_of("settings", name) is not Weight.NEVER
         },

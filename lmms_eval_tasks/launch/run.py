@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import time
@@ -16,7 +17,9 @@ from lmms_eval_tasks.launch.job import DONE, HELD, TRY
 from lmms_eval_tasks.launch.parts import LaunchedPart
 from lmms_eval_tasks.launch.plan import LaunchPlan
 from lmms_eval_tasks.launch.progress import Show
+from lmms_eval_tasks.utils.core.files import LITTLE, FullDisk, free_space
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
 
 LAST_LINES = 5
 """So many lines of a failed part's log are shown."""
@@ -105,7 +108,9 @@ def _end(running: list[LaunchedPart], jobs: Jobs) -> None:
 
 
 def describe_failure(part: LaunchedPart, reason: str) -> str:
-    """Say how a part failed: its log and the last lines of that."""
+    """Say how a part failed: its log and the last lines of that, and whether the disk is full."""
+    if free_space(part.folder) < LITTLE:
+        reason += f"; {FullDisk(0, '', str(part.folder))}"
     lines = "".join(f"\n    {line}" for line in last_lines(part.log))
     return f"Part {part.name} failed ({reason}). Log: {part.log}{lines}"
 
@@ -115,7 +120,7 @@ def last_lines(log: Path) -> list[str]:
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))
-            text = file.read().decode("utf-8", "replace")
+            text = hide_secrets(file.read().decode("utf-8", "replace"), os.environ)
     except OSError:
         return []
     lines = re.split(r"[\r\n]+", re.split(rf"^{TRY} .*$", text, flags=re.MULTILINE)[-1])

@@ -49,8 +49,15 @@ def go_on(module: str, error: Exception, level: str = "error") -> None:
 def test_where_lmms_eval_goes_on_the_process_ends_and_says_why() -> None:
     for module, level in (("lmms_eval.__main__", "error"), ("lmms_eval.loggers.evaluation_tracker", "warning")):
         with pytest.raises(RunStopped) as ended:
-            go_on(module, OSError(28, "No space left on device"), level)
-        assert str(ended.value.code) == "\nThe run has failed: OSError: [Errno 28] No space left on device"
+            go_on(module, OSError(5, "Input/output error"), level)
+        assert str(ended.value.code) == "\nThe run has failed: OSError: [Errno 5] Input/output error"
+
+
+def test_a_full_disk_is_named_with_the_output_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["lmms-eval", f"--output_path={tmp_path}"])
+    monkeypatch.setattr("lmms_eval_tasks.utils.core.files.free_space", lambda folder: folder != tmp_path)
+    with pytest.raises(RunStopped, match=f"The run has failed: FullDisk: The disk of {tmp_path} is full.* Remedy: "):
+        go_on("lmms_eval.loggers.evaluation_tracker", OSError(28, "No space left on device"), "warning")
 
 
 def test_what_is_no_failure_of_a_run_ends_nothing() -> None:

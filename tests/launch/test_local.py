@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,3 +114,44 @@ def test_ctrl_c_ends_the_processes_of_all_parts(tmp_path: Path) -> None:
     assert answered(out) == Counter(range(1, ITEMS + 1)), output
     results = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("*_results.json")]
     assert sorted(item for result in results for item in result["items"]) == list(range(1, ITEMS + 1))
+
+
+PRINTS = """
+import os, sys
+token, key = os.environ["HF_TOKEN"], sys.argv[-1].partition("api_key=")[2]
+print(f"Tracker: {{'token': '{token}'}}", "first", sep="\\r", end="\\r", flush=True)
+sys.exit(f"Wrong key: {key} ({sys.argv[-3]})")
+"""
+
+
+def test_no_key_is_in_a_file_or_on_the_screen_after_a_failure(tmp_path: Path) -> None:
+    token, key, other = "hf-made-up-token", "made-up-key-1", "made-up-key-2"
+    words = ["-c", PRINTS, "--output_path", str(tmp_path / "out"), "--api_key", other, "--model_args", f"api_key={key}"]
+    launched = subprocess.run(
+        [sys.executable, str(SUPPORT / "launch_parts.py"), "1", "1", "", sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HF_TOKEN": token}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert "    Wrong key: [hidden] ([hidden])\n" in launched.stdout, launched.stdout + launched.stderr
+    files = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert b"Tracker: {'token': [hidden]}\rfirst\r" in b"".join(files)
+    assert any(b"api_key=[hidden]" in content and b"PartJob" in content for content in files)
+    for secret in (token, key, other):
+        assert secret not in launched.stdout + launched.stderr
+        assert not any(secret.encode() in content for content in files)
+
+
+def test_a_full_disk_is_named_with_what_to_do(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=64k none "$0" && exec "$@"', str(small)]
+    if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True).returncode:
+        pytest.skip("no small file system can be made here")
+    fills = f"import sys; open('{small}/big', 'wb').write(bytes(99_999))"
+    command = [sys.executable, "-c", fills, "--output_path", str(small / "out")]
+    launched = subprocess.run(
+        [*mount, sys.executable, str(SUPPORT / "launch_parts.py"), "1", "1", "", *command],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert launched.returncode == 1
+    assert f"The disk of {small}/out" in launched.stdout + launched.stderr
+    assert "Remedy: free space there" in launched.stdout + launched.stderr

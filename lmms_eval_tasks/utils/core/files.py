@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
+
+from lmms_eval_tasks.utils.core.variables import HOME
 
 try:
     import fcntl
@@ -22,6 +26,50 @@ PART = ".part"
 """How the name of a file ends that is not whole yet."""
 _CLEARED: set[Path] = set()
 """Folders in which this process has looked for what others left."""
+LITTLE = 1 << 20
+"""A disk with less room is as good as full."""
+
+
+class FullDisk(OSError):
+    """A disk is full; `filename` is the folder that lies on it."""
+
+    def __str__(self) -> str:
+        return (
+            f"The disk of {self.filename} is full, or your share of it is used up. Remedy: free space there, or name a "
+            "folder on another disk, and give the same command again."
+        )
+
+
+def name_full_disk(error: BaseException, *folders: Path) -> BaseException:
+    """An error, as `FullDisk` where it says that a disk is full: that of its file, or else the fullest.
+
+    Looked at are these folders, the working directory, the data home, and where temporary files are.
+    """
+    if not isinstance(error, OSError) or isinstance(error, FullDisk) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    named = isinstance(error.filename, (str, bytes))
+    places = [Path(os.fsdecode(error.filename)).parent] if named else list(folders)
+    if not places or (not named and error.errno == errno.ENOSPC):
+        data = os.environ.get(HOME) or os.environ.get("HF_HOME") or "~"
+        places += [Path(), Path(data).expanduser(), Path(tempfile.gettempdir())]
+    return FullDisk(error.errno, "", str(min(places, key=free_space).absolute()))
+
+
+@contextmanager
+def naming_full_disk(folder: Path) -> Iterator[None]:
+    """Where the block writes below a folder and finds the disk full, its error is `FullDisk`."""
+    try:
+        yield
+    except OSError as error:
+        named = name_full_disk(error, folder)
+        if named is error:
+            raise
+        raise named from error
+
+
+def free_space(folder: Path) -> int:
+    """Bytes free on the disk of a folder, which need not exist yet."""
+    return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -78,17 +126,18 @@ def new_part(folder: Path) -> Iterator[Path]:
     It is empty, locked as long as its process writes to it, and deleted at the end unless `put_part` moved it. Where
     nothing can be locked, it is a path alone.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder not in _CLEARED:
-        clear_parts(folder)
-        _CLEARED.add(folder)
-    beside, file = _make_part(folder)
-    try:
-        yield beside
-    finally:
-        beside.unlink(missing_ok=True)
-        if file is not None:
-            os.close(file)
+    with naming_full_disk(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder not in _CLEARED:
+            clear_parts(folder)
+            _CLEARED.add(folder)
+        beside, file = _make_part(folder)
+        try:
+            yield beside
+        finally:
+            beside.unlink(missing_ok=True)
+            if file is not None:
+                os.close(file)
 
 
 def put_part(beside: Path, path: Path) -> None:

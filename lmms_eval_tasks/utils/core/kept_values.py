@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.files import naming_full_disk, open_regular
 
 SUFFIX = ".jsonl"
 KEY = "key"
@@ -58,10 +58,13 @@ class KeptValues:
         Raises:
             OSError: it cannot be written.
         """
+        with naming_full_disk(self.folder):
+            self._keep(json.dumps({KEY: key, **value}).encode() + b"\n")
+
+    def _keep(self, line: bytes) -> None:
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = (self.folder / f"{uuid4().hex}{SUFFIX}").open("xb", buffering=0)
-        line = json.dumps({KEY: key, **value}).encode() + b"\n"
         try:
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, "Only a part of a line was written", self._file.name)
@@ -83,7 +86,7 @@ class KeptValues:
             OSError: that fails.
         """
         if self._file is not None:
-            with self._file as file:
+            with naming_full_disk(self.folder), self._file as file:
                 self._file = None
                 os.fsync(file.fileno())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from urllib.parse import quote
 
 HIDDEN = "[hidden]"
@@ -42,6 +43,15 @@ def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
     return _NAMED.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def hide_in_words(words: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The words of a command as `hide_secrets` leaves them, also the word after an option such as --api_key."""
+    after = (
+        not word.startswith("-") and option[:1] == "-" and _NAMED.fullmatch(f"{option} x")
+        for option, word in pairwise(["", *words])
+    )
+    return [HIDDEN if named else hide_secrets(word, environment) for named, word in zip(after, words, strict=True)]
 
 
 def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:

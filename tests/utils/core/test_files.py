@@ -1,3 +1,5 @@
+import errno
+import shutil
 import subprocess
 import sys
 import threading
@@ -5,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.core.files import clear_parts, replacing, write_file
+from lmms_eval_tasks.utils.core.files import FullDisk, clear_parts, name_full_disk, replacing, write_file
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,23 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
         beside.write_text("half")
         raise KeyError
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_named_with_a_folder_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        pytest.raises(FullDisk, match=f"^The disk of {tmp_path}/a is full.* Remedy: free"),
+        replacing(tmp_path / "a/b"),
+    ):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+    assert name_full_disk(OSError(errno.ENOSPC, "No space", str(tmp_path / "c/d"))).filename == str(tmp_path / "c")  # type: ignore[attr-defined]
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    free = shutil.disk_usage
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free(path)._replace(free="home" not in str(path)))
+    assert name_full_disk(full, tmp_path).filename == str(tmp_path / "home")  # type: ignore[attr-defined]
+    other = OSError(errno.EACCES, "Permission denied")
+    assert name_full_disk(other) is other
 
 
 def test_a_link_is_replaced_and_its_file_kept(tmp_path: Path) -> None:

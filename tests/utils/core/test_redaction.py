@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.redaction import HIDDEN, hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.redaction import HIDDEN, hide_in_words, hide_known_secrets, hide_secrets
 
 SECRET = "abc-DEF_123456"
 
@@ -124,3 +124,9 @@ def test_a_key_is_hidden_as_addresses_and_json_write_it(written: str) -> None:
 
 def test_the_working_directory_is_no_password() -> None:
     assert hide_secrets("in /home/user", {"PWD": "/home/user", "OLDPWD": "/home/user"}) == "in /home/user"
+
+
+def test_in_a_command_the_word_after_an_option_is_hidden_too() -> None:
+    words = ["x", "--api_key", SECRET, "--model_args", f"a=b,token={SECRET}", "--limit", "12", "--key", "--limit"]
+    hidden = ["x", "--api_key", HIDDEN, "--model_args", f"a=b,token={HIDDEN}", *words[5:]]
+    assert hide_in_words(words, {}) == hidden
