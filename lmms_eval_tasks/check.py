@@ -49,7 +49,7 @@ class SplitCheck:
 
 
 def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
-    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes each clip's first frame.
+    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end.
 
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.
@@ -60,7 +60,7 @@ def check_split(benchmark: str, split: str, decode: bool, progress: Progress) ->
     clips = (clip for clips in clips_of_rows(card, table) for clip in clips)
     paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
     what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
-    broken = [paths[path] for path in unreadable(paths, decode, progress, what)]
+    broken = [paths[path] for path in unreadable(paths, progress, what, whole=decode)]
     known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
     return SplitCheck(
         facts,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host import environment
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import sample_writers
+
+CLIPS = Path(__file__).parent / "utils" / "data" / "clips"
 
 
 @pytest.fixture(autouse=True)
@@ -164,10 +167,26 @@ def test_check_finds_what_would_stop_a_run(tmp_path: Path, home: Path, monkeypat
     assert run("check")[0] == 0
     status, out, err = run("check", "--decode")
     assert status == 1
-    assert "\ncausalvqa, debug: 1 of 2 clips cannot be decoded: debug/a.mp4. Get them anew and prepare again.\n" in err
+    assert "\ncausalvqa, debug: 1 of 2 clips cannot be decoded to their end: debug/a.mp4. Get them anew and " in err
     assert ["debug", "2", "1", "1"] in [line.split() for line in out.splitlines()]
     (home / "causalvqa" / "debug.parquet").unlink()
     assert run("check")[2].startswith("\nCausalVQA, split debug, cannot be used: ")
+
+
+def test_a_clip_that_lacks_its_end_is_named_by_prepare_and_check(tmp_path: Path, home: Path) -> None:
+    release, said = sample_release(tmp_path), "What is there of debug/a.mp4 cannot be decoded to its end."
+    shutil.copy(CLIPS / "cut_short.mp4", release / "debug" / "videos" / "a.mp4")
+    assert said in " ".join(run("prepare", "causalvqa", "--source", release)[1].split())
+    status, _, err = run("check")
+    assert status == 1 and said in err
+    shutil.copy(CLIPS / "starts_at_1400_ms.mp4", release / "debug" / "videos" / "a.mp4")
+    assert run("prepare", "causalvqa", "--source", release)[0] == run("check", "--decode")[0] == 0
+    # Where it has been cut since, `check` says so, and a run goes on without it.
+    prepared = home / "causalvqa" / "videos" / "debug" / "a.mp4"
+    prepared.unlink()
+    shutil.copy(CLIPS / "cut_short.mp4", prepared)
+    expected = "1 of 1 clips cannot be opened or decoded to their end: debug/a.mp4."
+    assert expected in run("check")[2] and expected.replace("opened or ", "") in run("check", "--decode")[2]
 
 
 def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

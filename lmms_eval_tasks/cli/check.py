@@ -11,7 +11,7 @@ import typer
 
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
-from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
+from lmms_eval_tasks.cli.prepared import counts_table, describe_unreadable, print_card, print_split, print_statistics, print_warnings
 from lmms_eval_tasks.cli.shown import print_shown, write_sheet
 from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.thorough.declared import check_runnable
@@ -31,7 +31,7 @@ def check(
     benchmark: Annotated[
         list[str] | None, typer.Argument(help="Benchmarks to check; all that are prepared if none is named.")
     ] = None,
-    decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
+    decode: Annotated[bool, typer.Option(help="Also decode every clip to its end.")] = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="Also show how long clips are and how questions are worded, by stratum.")
     ] = False,
@@ -148,12 +148,14 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
     if broken:
         stops.append(
             f"{benchmark}, {split}: {len(broken)} of {facts.clips} clips cannot be "
-            f"{'decoded' if decode else 'opened'}: {summarize_names(broken, 3)}. Get them anew and prepare again."
+            f"{'' if decode else 'opened or '}decoded to their end: {summarize_names(broken, 3)}. Get them anew and "
+            "prepare again; a run leaves their items unscored."
         )
     if missing and (broken or not skip_missing()):
         stops.append(
             f"{benchmark}, {split}: {len(missing)} of {facts.clips} clips are missing: "
-            f"{summarize_names(missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{summarize_names(missing, 3)}.{describe_unreadable(facts)} Get them and prepare again, or run with "
+            f"{MISSING}=skip."
         )
     return stops
 

@@ -59,11 +59,17 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
         if facts.missing:
             console.print(
                 f"warning: {len(facts.missing)} of {facts.clips} clips are missing: "
-                f"{summarize_names((entry.clip for entry in facts.missing), 3)}. "
+                f"{summarize_names((entry.clip for entry in facts.missing), 3)}.{describe_unreadable(facts)} "
                 f"A run needs {MISSING}=skip until they are there.",
                 style="yellow",
             )
     console.print(f"Prepared in {benchmark_dir(benchmark)}", soft_wrap=True)
+
+
+def describe_unreadable(facts: SplitManifest) -> str:
+    """A sentence on the missing clips of a split that are there and cannot be shown; empty where there are none."""
+    names = [entry.clip for entry in facts.missing if entry.reason == "unreadable"]
+    return f" What is there of {summarize_names(names, 3)} cannot be decoded to its end." if names else ""
 
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Sequence[ClipCount]) -> None:

@@ -40,6 +40,7 @@ from lmms_eval_tasks.host.response_cache import ask_on_every_rank
 from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, evaluate_nothing, find_part, without_tasks
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
+from lmms_eval_tasks.host.unreadable_clips import leave_out_unreadable
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.views_ahead import make_ahead
 from lmms_eval_tasks.host.weights import read_weights
@@ -293,6 +294,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         with (
             ordinary_errors(),
             measure_throughput(model, evaluation),
+            leave_out_unreadable(model, evaluation),
             make_ahead(model, evaluation),
             keep_answers(model, evaluation, given),
             deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),

@@ -15,7 +15,7 @@ from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line, suggest
-from lmms_eval_tasks.utils.data.clips import write_placeholder
+from lmms_eval_tasks.utils.data.clips import is_readable, write_placeholder
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_manifest, read_table
 from lmms_eval_tasks.utils.runs.hazards import known_hazards
@@ -97,7 +97,7 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
 
 
 def _first_clip(benchmarks: Iterable[str]) -> Path | None:
-    """The first clip of what is prepared that is there; None where none is."""
+    """The first clip of what is prepared that is there and opens; None where none does."""
     for card in map(read_card, benchmarks):
         try:
             splits = read_manifest(card).splits
@@ -107,6 +107,6 @@ def _first_clip(benchmarks: Iterable[str]) -> Path | None:
         paths = (
             clip_path(card.name, clip) for table in tables for clips in clips_of_rows(card, table) for clip in clips
         )
-        if path := next((path for path in paths if path.is_file()), None):
+        if path := next((path for path in paths if path.is_file() and is_readable(path)), None):
             return path
     return None

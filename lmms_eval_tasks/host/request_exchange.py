@@ -246,7 +246,8 @@ class ClipDealer:
             for number, texts in answered.items():
                 for place, answer in zip(places[number], texts, strict=True):
                     answers[place] = answer
-        for unanswered in ranks.gather(getattr(self._model, "unanswered", None) or {}):
+        own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
+        for unanswered in ranks.gather(own):
             self._evaluation.unanswered |= unanswered
         return answers
 

@@ -7,12 +7,16 @@ import re
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from host_run import HostRun, SampleWorld, run_host
 
 from lmms_eval_tasks.installed.prompts import prompt_ids
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
+
+CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 
 
 def message(run: HostRun, first_words: str) -> str:
@@ -109,23 +113,51 @@ def test_ranks_that_would_ask_differently_end_together(sample_world: SampleWorld
     assert lines[2].startswith("Give all ranks the same data home")
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_a_reader_of_clips_that_raises_ends_the_run_with_a_status(
-    ranks: int, sample_world: SampleWorld, tmp_path: Path
-) -> None:
-    broken = tmp_path / "home"
-    shutil.copytree(sample_world.home, broken, symlinks=True)
-    for clip in (broken / "mvp" / "videos").rglob("*.mp4"):
+@pytest.fixture
+def damaged_home(sample_world: SampleWorld, tmp_path: Path) -> tuple[Path, set[str]]:
+    """The prepared sample in which one clip is damaged inside and one lacks its end, and the items that show them."""
+    home = tmp_path / "home"
+    shutil.copytree(sample_world.home / "causalvqa", home / "causalvqa", symlinks=True)
+    rows = pyarrow.parquet.read_table(home / "causalvqa" / "debug.parquet").to_pylist()
+    for row, damaged in ((rows[2], "damaged_inside.mp4"), (rows[5], "cut_short.mp4")):
+        clip = home / "causalvqa" / "videos" / row["clip"]
         clip.unlink()
-        clip.write_bytes(b"no video")
-    # On two ranks the first waits for the second, and the launcher ends it.
+        shutil.copy(CLIPS / damaged, clip)
+    return home, {row["item_id"] for row in rows if row["clip"] in (rows[2]["clip"], rows[5]["clip"])}
+
+
+@pytest.mark.parametrize(("ranks", "kept"), [(1, "kept"), (2, "kept"), (1, "none")])
+def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
+    ranks: int, kept: str, damaged_home: tuple[Path, set[str]], sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    (home, broken), task = damaged_home, "causalvqa_debug_paired"
+    solve = ("--model", "sample_solver", "--tasks", task)
+    env = {"LMMS_EVAL_TASKS_ANSWERS": str(tmp_path / kept) if kept == "kept" else kept}
+    run = run_host(*solve, home=home, out=tmp_path / "out", ranks=ranks, env=env)
+    records = {sample["record"]["item_id"]: sample["record"] for sample in run.samples(task)}
+    assert {item for item, record in records.items() if record["outcome"] == "unscored"} == broken
+    assert {records[item]["unscored_reason"] for item in broken} == {"unreadable clip"}
+    assert all(".mp4 to be a video, but it cannot be decoded" in records[item]["detail"] for item in broken)
+    assert run.score(task, "single_accuracy") == 100
+    if kept == "kept":  # once the clips are whole, their items alone are asked
+        again = run_host(*solve, home=sample_world.home, out=tmp_path / "again", ranks=ranks, env=env)
+        assert f"{len(records) - len(broken)} answers" in again.output.replace(",", "")
+        assert again.score(task, "unscored_rate") == 0 and again.score(task, "single_accuracy") == 100
+
+
+def test_an_adapter_of_lmms_eval_goes_on_without_a_clip_that_cannot_be_decoded(
+    damaged_home: tuple[Path, set[str]], tmp_path: Path
+) -> None:
+    (home, broken), task = damaged_home, "causalvqa_debug_paired"
+    sizes = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
     run = run_host(
-        "--model", "sample_solver", "--tasks", "mvp_mini", home=broken if ranks == 1 else sample_world.home,
-        out=tmp_path / "out", ranks=ranks, second_rank={"LMMS_EVAL_TASKS_HOME": str(broken)},
+        "--model", "qwen2_5_vl", "--model_args", f"pretrained={write_tiny_vlm(tmp_path / 'tiny')},{sizes}",
+        "--device", "cpu", "--gen_kwargs", "max_new_tokens=4", "--tasks", task, "--limit", "8", "--batch_size", "4",
+        home=home, out=tmp_path / "out",
     )  # fmt: skip
-    last = message(run, "The run has failed: UnreadableClip: Expected ").splitlines()
-    assert last[0].endswith(".mp4 to be a video, but it cannot be opened.") and (ranks == 2 or len(last) == 1)
-    assert not list((tmp_path / "out").rglob("*_results.json"))
+    records = [sample["record"] for sample in run.samples(task)]
+    unscored = {record["item_id"] for record in records if record["unscored_reason"] == "unreadable clip"}
+    assert unscored == broken & {record["item_id"] for record in records} and 0 < len(unscored) < len(records)
 
 
 @pytest.mark.parametrize("chosen", ["oficial", "official"])

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.containers import is_cut_short, length_in_seconds
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -36,30 +37,26 @@ def videos_below(folder: Path) -> list[Path]:
     return found
 
 
-def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:
-    """Whether a file opens as a video, with `decode` also whether its first frame can be decoded, with `whole` all.
+def is_readable(path: Path, whole: bool = False) -> bool:
+    """Whether a file opens as a video and does not lack its end, with `whole` also whether all frames can be decoded.
 
-    Opening reads the container's header only, which is what makes it cheap enough for every clip of a release.
+    Opening reads headers only, which is what makes it cheap enough for every clip of a release. A file whose end is
+    missing is decoded, for it may have all its frames.
     """
     try:
         with FrameStream(path) as stream:
-            for _ in stream.frames(as_stored=True) if decode or whole else ():
-                if not whole:
-                    break
+            for _ in stream.frames(as_stored=True) if whole or is_cut_short(path) else ():
+                pass
             return True
-    except UnreadableClip:
+    except (UnreadableClip, OSError):
         return False
 
 
 def unreadable(
-    paths: Iterable[Path],
-    decode: bool = False,
-    progress: Progress = no_progress,
-    what: str = "opening clips",
-    whole: bool = False,
+    paths: Iterable[Path], progress: Progress = no_progress, what: str = "opening clips", whole: bool = False
 ) -> list[Path]:
     """The files that are not readable videos, in the given order; opened in parallel threads."""
-    looked = in_parallel(list(paths), lambda path: is_readable(path, decode, whole), progress, what)
+    looked = in_parallel(list(paths), lambda path: is_readable(path, whole), progress, what)
     return [path for path, good in looked if not good]
 
 
@@ -80,7 +77,7 @@ def clip_seconds(path: Path) -> float | None:
 
     try:
         with av.open(str(path)) as container:
-            return container.duration / 1_000_000 if container.streams.video and container.duration else None
+            return length_in_seconds(container) if container.streams.video else None
     except (av.FFmpegError, OSError, ValueError):
         return None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.utils.data.containers import is_cut_short, length_in_seconds, since_first_second
 from lmms_eval_tasks.utils.data.pictures import upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -101,6 +102,8 @@ class FrameStream:
             yield frame if as_stored else upright(frame)
         if not self._times:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
+        if not 0 < self.stated_frames <= len(self._times) and is_cut_short(self._path):
+            raise self._undecodable()
 
     def pixels(self, frame: Any, layout: str, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
         """A frame as an array.
@@ -127,9 +130,8 @@ class FrameStream:
     def stated_seconds(self) -> float | None:
         """The length that the file states for its pictures; None where it states none, or one for its sound as well."""
         if own := _LENGTH.fullmatch(self._stream.metadata.get("DURATION", "")):  # as Matroska has it
-            return int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3])
-        length = self._container.duration
-        return length / 1_000_000 if length and len(self._container.streams) == 1 else None
+            return since_first_second(self._container, int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3]))
+        return length_in_seconds(self._container) if len(self._container.streams) == 1 else None
 
     def seconds_of_last_frame(self) -> float:
         """When the frame that was decoded last is shown, in seconds from the first one on."""

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmms_eval_tasks.utils.data.containers import first_second, is_cut_short, length_in_seconds
 from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip, source_of
 from lmms_eval_tasks.utils.data.pictures import rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-WHOLE = frozenset({"mov,mp4,m4a,3gp,3g2,mj2"})
-"""Containers whose header says where each frame lies, so that one which is cut short is of a file that is."""
 NEAR = 1e-3
 """Seconds by which a frame may come later than the time that is asked for."""
 
@@ -61,8 +60,9 @@ class PyavFrames:
             self._size = (context.width, context.height) if context.width and context.height else None
             demuxed = (packet for packet in self._container.demux(self._stream) if packet.size)
             packets = [_Packet(one.pts, one.is_keyframe, one.is_discard, one.is_corrupt) for one in demuxed]
-            if self._container.format.name in WHOLE and any(packet.is_corrupt for packet in packets):
-                raise ValueError("the file ends within a frame")
+            whole = not any(packet.is_corrupt for packet in packets) and len(packets) >= self._stream.frames > 0
+            if not whole and is_cut_short(Path(self._path)):
+                raise ValueError("the file ends before its last frame")
             # What was cut off without coding the rest anew is still there, and is not shown.
             shown = [packet.pts for packet in packets if not packet.is_discard]
             self._times: list[int] = sorted(time for time in shown if time is not None)
@@ -72,13 +72,13 @@ class PyavFrames:
             self._can_seek = self._has_times and bool(self._keys)
             self.count = len(shown) if self._has_times else self._count_decoded()
             self.fps, self._tick = float(self._stream.average_rate or 0.0), float(self._stream.time_base or 0)
-            length = self._container.duration
+            self._begins, length = first_second(self._container), length_in_seconds(self._container)
         except self._errors as error:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be opened.") from error
         if not self.count:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it holds no frame.")
         self._order = path.order.numbers(path.path, self.count) if isinstance(path, ReorderedClip) else None
-        self.seconds = length / 1_000_000 if length else self._last_second()
+        self.seconds = length or self._last_second()
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
         """Frames by their number from 0 on, in the clip's order or the one that was asked for, (T, H, W, 3) RGB.
@@ -132,9 +132,9 @@ class PyavFrames:
         return 3 * width * height
 
     def number_at(self, second: float) -> int:
-        """The frame of the file that is shown at a second: the first before the clip begins, the last after it ends."""
+        """The frame of the file that is shown so many seconds after the clip begins: the last one where it has ended."""
         if self._has_times:
-            number = bisect_right(self._times, second + NEAR, key=lambda time: time * self._tick) - 1
+            number = bisect_right(self._times, self._begins + second + NEAR, key=lambda time: time * self._tick) - 1
         else:
             number = int((second + NEAR) * self.fps)
         return min(max(number, 0), self.count - 1)
@@ -154,7 +154,7 @@ class PyavFrames:
     def _last_second(self) -> float:
         """When the last picture is shown: a container that states no length is taken to end with it."""
         if self._has_times:
-            return self._times[-1] * self._tick
+            return self._times[-1] * self._tick - self._begins
         return (self.count - 1) / self.fps if self.fps else 0.0
 
     def _search(self, position: int) -> Any:

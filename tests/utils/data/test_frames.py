@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, pictures_by_decord, write_numbered
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from small_clips import write_noise
 
 from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.clips import clip_seconds, is_readable
+from lmms_eval_tasks.utils.data.containers import is_cut_short
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -143,16 +146,21 @@ def test_a_clip_of_parts_has_the_size_of_its_first_frame(tmp_path: Path) -> None
 def test_the_frame_at_a_second_is_the_last_that_began(name: str, make: Callable[[str], Path]) -> None:
     clip = make(name)
     begins = [time / 100 for time in TIMES] if name.startswith("variable") else [number * 0.08 for number in range(40)]
-    offset = 0.0
-    if name.endswith(".ts"):
-        with FrameStream(clip) as stream:
-            offset = next(stream.frames()).time
     for second in (0.0, 0.11, 0.4, 0.95, 1.0, 1.5, 1.99, 9.0):
         expected = max(number for number, begin in enumerate(begins) if begin <= second + 1e-3)
         reader = PyavFrames(clip)
-        assert reader.number_at(second + offset) == expected
+        assert reader.number_at(second) == expected
         assert number_of(reader.read([expected])[0]) == expected, second
     assert PyavFrames(clip).number_at(-1.0) == 0
+
+
+@pytest.mark.parametrize("kind", ["mp4", "mkv", "ts"])
+def test_seconds_count_from_where_a_clip_begins(kind: str) -> None:
+    clip = Path(__file__).parent / "clips" / f"starts_at_1400_ms.{kind}"
+    reader = PyavFrames(clip)
+    assert [reader.number_at(second) for second in (0.0, 1.0, 1.9, 9.0)] == [0, 12, 22, 23]
+    with FrameStream(clip) as stream:
+        assert reader.seconds == clip_seconds(clip) == stream.stated_seconds() == 2.0
 
 
 def test_frames_that_are_not_there_and_files_that_are_no_videos(make: Callable[[str], Path], tmp_path: Path) -> None:
@@ -178,15 +186,25 @@ def test_a_damaged_frame_is_not_shown_and_others_are(tmp_path: Path) -> None:
     assert number_of(opened.read([2])[0]) == 2
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
-def test_a_file_that_ends_too_early_is_not_taken_for_a_shorter_clip(share: float, tmp_path: Path) -> None:
-    film = np.random.default_rng(0).integers(0, 255, (36, 96, 128, 3), dtype=np.uint8)
-    write_clip(tmp_path / "whole.mp4", film, 8)
-    content = (tmp_path / "whole.mp4").read_bytes()
-    clip = tmp_path / "part.mp4"
-    clip.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(UnreadableClip, match="cannot be opened"):
-        PyavFrames(clip)
+@pytest.mark.parametrize("name", ["header-first.mp4", "no-b-frames.mkv", "vp9.webm", "mpeg4.avi"])
+def test_a_file_that_ends_too_early_is_not_taken_for_a_shorter_clip(
+    name: str, make: Callable[[str], Path], tmp_path: Path
+) -> None:
+    if name.startswith("header"):
+        whole, film = tmp_path / "whole.mp4", np.random.default_rng(0).integers(0, 255, (36, 96, 128, 3), np.uint8)
+        write_clip(whole, film, 8)
+    else:
+        whole = make(name)
+    with av.open(str(whole)) as container:
+        begins = [packet.pos for packet in container.demux(video=0) if packet.size]
+    assert is_readable(whole) and not is_cut_short(whole)
+    clip = tmp_path / name
+    # Within a frame, between two of them, and before the last.
+    for end in (begins[9] + 5, begins[9], begins[-1]):
+        clip.write_bytes(whole.read_bytes()[:end])
+        assert not is_readable(clip), end
+        with pytest.raises(UnreadableClip, match="cannot be opened"):
+            PyavFrames(clip)
 
 
 def test_decord_is_not_loaded(make: Callable[[str], Path]) -> None:

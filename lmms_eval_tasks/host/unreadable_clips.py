@@ -1,0 +1,103 @@
+"""A clip that cannot be decoded leaves its own items without an answer; lmms-eval's adapters end the run over it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.clip_readers import ClipReader, find_reader
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.model_identity import find_arguments
+from lmms_eval_tasks.host.padding import is_padding
+from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.wording import first_line
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.home import placeholder_path
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+
+FRAMES = 8
+"""How many frames of a clip a model's reader is tried with; fewer of a shorter one."""
+
+
+@contextmanager
+def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
+    """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them.
+
+    Args:
+        model: The model.
+        evaluation: Our state of the evaluation; it learns why these items have no answer.
+    """
+    if not evaluation.clips_needed:
+        yield
+        return
+    ask = functools.partial(_ask, model, evaluation, model.generate_until)
+    with replaced_method(model, "generate_until", ask):
+        yield
+
+
+def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], requests: list[Any]) -> Any:
+    try:
+        return ask(requests)
+    except Exception:  # of a decoder, in whatever adapter
+        faults = _find_faults(model, evaluation, requests)
+        if not faults:
+            raise
+    rest = [request for place, request in enumerate(requests) if place not in faults]
+    answers = iter(ask(rest) if rest else ())
+    return ["" if place in faults else next(answers, "") for place in range(len(requests))]
+
+
+def _find_faults(model: Any, evaluation: Evaluation, requests: Sequence[Any]) -> dict[int, str]:
+    """The places of requests of our tasks whose clips cannot be decoded, with the reason, which the evaluation learns."""
+    reader, faults = _reader_of(model), {}
+    find = functools.cache(functools.partial(find_fault, reader=reader))
+    for place, request in enumerate(requests):
+        state = evaluation.tasks.get(request.task_name)
+        if state is None or is_padding(request):
+            continue
+        doc_id, task, split = request.args[-3:]
+        row, sound = model.task_dict[task][split][doc_id], placeholder_path(state.benchmark.name)
+        fault = next(filter(None, (find(clip, sound) for clip in state.shown.clips(row))), None)
+        if fault:
+            logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
+            evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
+            faults[place] = fault
+    return faults
+
+
+def _reader_of(model: Any) -> ClipReader | None:
+    try:
+        return find_reader(type(model), find_arguments(model) or {})
+    except Exception:  # `ready_reader` has said so
+        return None
+
+
+def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:
+    """Why a clip cannot be decoded to its end, or by a model's reader; None where it can.
+
+    Args:
+        clip: The file.
+        sound: A clip that can be decoded: where the reader cannot read it either, this clip is not at fault.
+        reader: The model's; None where it is not known.
+    """
+    try:
+        with FrameStream(clip) as stream:
+            count = sum(1 for _ in stream.frames(as_stored=True))
+    except UnreadableClip as error:
+        return str(error)
+    problem = _try_to_read(reader, clip, count) if reader else None
+    return problem if problem and reader and not _try_to_read(reader, sound, FRAMES) else None
+
+
+def _try_to_read(reader: ClipReader, clip: Path, count: int) -> str | None:
+    try:
+        reader.read(clip, max(2, min(FRAMES, count) // 2 * 2))
+    except Exception as error:  # whatever a reader raises
+        return f"Expected {clip} to be read by {reader.name}, but {type(error).__name__}: {first_line(error)}"
+    return None
