@@ -11,7 +11,14 @@ import typer
 
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
-from lmms_eval_tasks.cli.prepared import counts_table, describe_unreadable, print_card, print_split, print_statistics, print_warnings
+from lmms_eval_tasks.cli.prepared import (
+    counts_table,
+    describe_unreadable,
+    print_card,
+    print_split,
+    print_statistics,
+    print_warnings,
+)
 from lmms_eval_tasks.cli.shown import print_shown, write_sheet
 from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.thorough.declared import check_runnable

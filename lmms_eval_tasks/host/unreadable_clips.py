@@ -10,6 +10,7 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.answers import SINGLE
 from lmms_eval_tasks.host.clip_readers import ClipReader, find_reader
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments
@@ -33,7 +34,7 @@ def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
         model: The model.
         evaluation: Our state of the evaluation; it learns why these items have no answer.
     """
-    if not evaluation.clips_needed:
+    if not evaluation.clips_needed or hasattr(model, SINGLE):  # which answers with the text of what went wrong
         yield
         return
     ask = functools.partial(_ask, model, evaluation, model.generate_until)
@@ -54,7 +55,7 @@ def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], re
 
 
 def _find_faults(model: Any, evaluation: Evaluation, requests: Sequence[Any]) -> dict[int, str]:
-    """The places of requests of our tasks whose clips cannot be decoded, with the reason, which the evaluation learns."""
+    """Places of our requests whose clips cannot be decoded, with the reason, which the evaluation learns."""
     reader, faults = _reader_of(model), {}
     find = functools.cache(functools.partial(find_fault, reader=reader))
     for place, request in enumerate(requests):

@@ -66,8 +66,8 @@ def _ends(file: IO[bytes]) -> Iterator[int]:
     elif head[:4] == _EBML:
         file.seek(4)
         file.seek(_read_length(file) or 0, os.SEEK_CUR)
-        if file.read(4) == _SEGMENT and (length := _read_length(file)) is not None:
-            yield file.tell() + length
+        if file.read(4) == _SEGMENT and (segment := _read_length(file)) is not None:
+            yield file.tell() + segment
     elif head[:4] == b"RIFF" and head[8:12] == b"AVI ":
         yield 8 + int.from_bytes(head[4:8], "little")
 

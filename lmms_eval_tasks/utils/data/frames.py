@@ -132,7 +132,7 @@ class PyavFrames:
         return 3 * width * height
 
     def number_at(self, second: float) -> int:
-        """The frame of the file that is shown so many seconds after the clip begins: the last one where it has ended."""
+        """The frame of the file that is shown so many seconds after the clip begins; the last after it ends."""
         if self._has_times:
             number = bisect_right(self._times, self._begins + second + NEAR, key=lambda time: time * self._tick) - 1
         else:
