@@ -113,5 +113,7 @@ def _print_keys(output: Output, inquiry: Inquiry, rows: Rows, source: Path) -> N
             low, high = map(float, macro_interval([[(100.0, 1.0)] * counted[0] + [(0.0, 1.0)] * counted[1]]))
             shown = Number(100 * value, low, high, sum(counted), "%", digits=2)
         table.add_row(name, shown, inquiry.paper.get(name, ""))
+    if (name := "Kendall tau-b") in inquiry.paper:
+        table.add_row(name, "–" if counts.tau is None else f"{counts.tau:.4f}", inquiry.paper[name])
     output.table(table)
     output.note("Most people's choice is the reference. These are figures of the pairs that were asked about alone.")

@@ -7,7 +7,7 @@ from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
 from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
-from lmms_eval_tasks.yocausal.people import ANSWERS, STUDY
+from lmms_eval_tasks.yocausal.people import INQUIRIES, STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.yocausal.submission import FORM
@@ -51,6 +51,6 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     cli=app,
-    inquiries={"answer": ANSWERS},
+    inquiries=INQUIRIES,
     human_study=STUDY,
 )

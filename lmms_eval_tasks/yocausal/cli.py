@@ -23,7 +23,9 @@ app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 
 @app.command()
 def rank(
-    runs: Annotated[list[Path], typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")
+    ] = None,
     labels: Annotated[
         list[Path] | None,
         typer.Option(help="Rank by these labels, too; may be repeated.", show_default=False),
@@ -32,8 +34,11 @@ def rank(
         Path | None,
         typer.Option(help="CSV of other scores, release dates or parameters by model.", show_default=False),
     ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Rank them among the paper's thirteen models.")
+    ] = False,
 ) -> None:
-    """Order runs of yocausal by RSI rank plus CCI rank, ties by RSI.
+    """Order runs of yocausal with the forward prompt by RSI rank plus CCI rank, ties by RSI.
 
     With --labels, also by the labels of other judges, with the agreement of the rankings. With --against, how the order
     goes together with other scores. Runs of one model with both prompts are compared.
@@ -41,25 +46,40 @@ def rank(
     Examples:
         lmms-eval-tasks yocausal rank out/wan out/a14b
         lmms-eval-tasks yocausal rank out/wan out/a14b --labels yocausal_labels.jsonl
+        lmms-eval-tasks yocausal rank out/wan --published
     """
     from lmms_eval_tasks.api.page import compare_records
     from lmms_eval_tasks.api.runs import read_run
     from lmms_eval_tasks.yocausal import metrics
-    from lmms_eval_tasks.yocausal.cross_analysis import correlate_scores, rank_by_labels, runs_by_prompt
+    from lmms_eval_tasks.yocausal.cross_analysis import (
+        PREPARED,
+        Judges,
+        correlate_scores,
+        rank_by_labels,
+        runs_by_prompt,
+    )
+    from lmms_eval_tasks.yocausal.ranking import published_scores, rank_runs, without_null_prompt
 
-    finished = [read_run(run) for run in runs]
-    judges = rank_by_labels(finished, labels or [])
+    finished = [read_run(run) for run in runs or []]
+    ranked = without_null_prompt(finished)
+    models = published_scores() if published else {}
+    judges = rank_by_labels(ranked, labels or []) if ranked or not models else Judges({}, (), ())
+    prepared = rank_runs(ranked, models)
+    if models and prepared.apart:
+        models, prepared = {}, judges.rankings[PREPARED]
     console = make_console()
     for note in dict.fromkeys(note for run in finished for note in run.notes):
         console.print(f"note: {note}.", style="yellow", soft_wrap=True)
-    for name, ranking in judges.rankings.items():
+    for name, ranking in {**judges.rankings, PREPARED: prepared}.items():
         for why in ranking.apart:
             console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
         _print_ranking(console, ranking, f"labels: {name}" if labels else None)
-    prepared = next(iter(judges.rankings.values()))
-    for warning in (*prepared.warnings, *judges.warnings):
+    left_out = ["Published models are left out: they are of the whole release."] if published and not models else []
+    for warning in (*prepared.warnings, *judges.warnings, *left_out):
         console.print(f"warning: {warning}", style="yellow")
-    console.print("Ranked by RSI rank + CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
+    console.print("Ranked by the sum of RSI rank and CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
+    if len(ranked) < len(finished):
+        console.print("Runs with prompt=null are not ranked; where there is one with the caption, see below.")
     if judges.agreement:
         _print_correlations(console, "agreement of the rankings", judges.agreement)
     if against:
@@ -80,17 +100,16 @@ def rank(
 
 
 def _print_ranking(console: Console, ranking: Ranking, title: str | None) -> None:
-    table = text_table(title, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
+    table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
         cells = (
             place.rank,
-            f"{run.rsi:.2f}",
-            place.rsi_rank,
-            f"{run.cci:.2f}",
-            place.cci_rank,
-            run.pairs,
-            run.unscored,
+            place.total,
+            f"{run.rsi:.2f} ({place.rsi_rank})",
+            f"{run.cci:.2f} ({place.cci_rank})",
+            "printed" if run.pairs is None else run.pairs,
+            "" if run.unscored is None else run.unscored,
         )
         table.add_row(place.model, *map(str, cells))
     console.print(table)

@@ -17,12 +17,11 @@ from pathlib import Path
 from lmms_eval_tasks.api import Record
 from lmms_eval_tasks.api.release import Problems, quote, read_csv
 from lmms_eval_tasks.api.runs import Run
-from lmms_eval_tasks.yocausal.ranking import TASK, Ranking, rank_runs
+from lmms_eval_tasks.yocausal.ranking import FORWARD_PROMPT, NULL, TASK, Ranking, measured_with, rank_runs
 from lmms_eval_tasks.yocausal.table import read_labels
 
 MODEL = "model"
 PREPARED = "as prepared"
-PROMPTS = ("forward", "null")
 
 _DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_first>\d{1,2})/(?P<year_last>\d{4})")
 
@@ -65,8 +64,8 @@ def correlate(
 
 
 def places(ranking: Ranking) -> dict[str, float]:
-    """Model to its place in a ranking's order, negative, so that a better model has the greater value."""
-    return {run.place.model: -float(place) for place, run in enumerate(ranking.runs, 1)}
+    """Model to its rank, which equal ones share, negative, so that a better model has the greater value."""
+    return {run.place.model: -float(run.place.rank) for run in ranking.runs}
 
 
 @dataclass(frozen=True)
@@ -185,17 +184,13 @@ def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
     """
     by_prompt: defaultdict[str, defaultdict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
-        measured = {
-            (str(settings.get("model")), str(settings.get("prompt")))
-            for item in run.items_of(TASK)
-            if (settings := item.graded().submission.get("settings"))
-        }
+        measured = measured_with(run)
         if len(measured) == 1:
             model, prompt = measured.pop()
             by_prompt[model][prompt].append(run)
     found = {}
-    for model, measured_with in by_prompt.items():
-        forward, null = (measured_with[prompt] for prompt in PROMPTS)
+    for model, of_model in by_prompt.items():
+        forward, null = (of_model[prompt] for prompt in (FORWARD_PROMPT, NULL))
         if len(forward) == len(null) == 1:
             found[model] = (forward[0], null[0])
     return found

@@ -65,6 +65,7 @@ CCI = replace(
 """RSI over the pairs labelled causal, less RSI over the others, in percentage points."""
 CCI_NORMALISED = replace(CCI, name="cci_normalised", title="% of human", transform=_of_human, unit="%")
 """CCI as a percent of people's, which is taken as known."""
+RSI_SYMMETRIC = RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"]))
 TIE_RATE = Metric("tie_rate", "ties", partial(_is_winner, Winner.TIE), higher_is_better=False)
 NON_FINITE_RATE = Metric(
     "non_finite_rate", "non-finite", partial(_is_winner, Winner.NON_FINITE), higher_is_better=False
@@ -120,7 +121,7 @@ METRICS = (
     CCI_NORMALISED,
     _rsi_where("rsi_discriminable", "Hd", "human_discriminable", True),
     _rsi_where("rsi_non_discriminable", "Hnd", "human_discriminable", False),
-    RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"])),
+    RSI_SYMMETRIC,
     TIE_RATE,
     NON_FINITE_RATE,
     UNPARSED_RATE,

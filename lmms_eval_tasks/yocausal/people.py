@@ -1,8 +1,9 @@
-"""The study of people: a clip and its reversal are shown one after the other, and which of them is reversed is asked.
+"""What people are asked: which of a clip and its reversal is reversed, and whether a clip shows cause and effect.
 
 Source: paper, section on people: they see the prompt, which is the clip's caption, then both clips in random order,
 each played three times at most; *unknown* counts half, about 20% of the answers were that;
 RSI 79.08 (Table 4) and CCI 8.67 (Table 5). Which pairs people can tell is not said there: more than half is ours.
+Figure 6b compares the judge's causality labels of 60 clips with people's.
 """
 
 from __future__ import annotations
@@ -65,4 +66,31 @@ def ask_pairs(rows: Sequence[Row]) -> list[AskedItem]:
     ]
 
 
-ANSWERS = Inquiry("choice", ask_pairs, responses=15, attention=2)
+def ask_causality(rows: Sequence[Row]) -> list[AskedItem]:
+    """Whether the forward clip of each pair that a judge has labelled shows cause and effect; the label is its key."""
+    choices = (OfferedChoice(CAUSAL, "Y", "Yes, it does"), OfferedChoice(NOT_CAUSAL, "N", "No, it does not"))
+    return [
+        AskedItem(
+            item=row["item_id"],
+            item_id=row["item_id"],
+            question="Is there an event in this clip that visibly causes another event in it?",
+            ways={"": (row["clip"],)},
+            choices=choices,
+            key=CAUSAL if row[CAUSALITY] else NOT_CAUSAL,
+        )
+        for row in rows
+        if row[CAUSALITY] is not None
+    ]
+
+
+CAUSAL, NOT_CAUSAL = "CAUSAL", "NOT_CAUSAL"
+INQUIRIES = {
+    "answer": Inquiry("choice", ask_pairs, responses=15, attention=2),
+    "causality": Inquiry(
+        "choice",
+        ask_causality,
+        attention=2,
+        positive=CAUSAL,
+        paper={"F1": "82.76", "Kendall tau-b": "0.7613"},
+    ),
+}

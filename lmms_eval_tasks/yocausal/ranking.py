@@ -11,8 +11,10 @@ from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import Problems
 from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal import metrics
+from lmms_eval_tasks.yocausal.report import references
 
 TASK = "yocausal"
+FORWARD_PROMPT, NULL = "forward", "null"
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class RankedModel:
     rank: int
     rsi_rank: int
     cci_rank: int
+
+    @property
+    def total(self) -> int:
+        """The sum of its two ranks: the paper's aggregate score."""
+        return self.rsi_rank + self.cci_rank
 
 
 def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
@@ -46,13 +53,16 @@ def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
 
 @dataclass(frozen=True)
 class RankedRun:
-    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs."""
+    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs.
+
+    A published model has no numbers of pairs.
+    """
 
     place: RankedModel
     rsi: float
     cci: float
-    pairs: int
-    unscored: int
+    pairs: int | None = None
+    unscored: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,15 +74,36 @@ class Ranking:
     apart: tuple[str, ...]
 
 
-def rank_runs(runs: Sequence[Run]) -> Ranking:
+def published_scores() -> dict[str, tuple[float, float]]:
+    """The paper's models to their RSI and CCI, as printed."""
+    rsi, cci = ({one.model: one.value for one in metric.published} for metric in references(TASK, 0))
+    return {model: (value, cci[model]) for model, value in rsi.items()}
+
+
+def measured_with(run: Run) -> set[tuple[str, str]]:
+    """The model and the prompt of a run's losses, once each."""
+    answers = (item.graded().submission.get("settings") for item in run.items_of(TASK))
+    return {(str(settings.get("model")), str(settings.get("prompt"))) for settings in answers if settings}
+
+
+def without_null_prompt(runs: Sequence[Run]) -> list[Run]:
+    """The runs that are ranked: one with the null prompt is a check of a model, and none of its own."""
+    return [run for run in runs if TASK not in run.records or {prompt for _, prompt in measured_with(run)} != {NULL}]
+
+
+def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] | None = None) -> Ranking:
     """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank.
+
+    Args:
+        runs: The runs.
+        published: Models to be ranked among them, each with its RSI and CCI.
 
     Raises:
         InputError: a run holds no `yocausal`, or it has no RSI or CCI (nothing scored, or no causality labels); all
             such runs are listed.
     """
     problems = Problems()
-    scored: dict[str, tuple[Run, float, float]] = {}
+    scored: dict[str, tuple[Run | None, float, float]] = {}
     for name, run in zip(_names(runs), runs, strict=True):
         where = f"{run.path.parent.name}/{run.path.name}"
         if TASK not in run.records:
@@ -91,13 +122,18 @@ def rank_runs(runs: Sequence[Run]) -> Ranking:
         else:
             scored[name] = (run, rsi, cci)
     problems.raise_if_any("These runs cannot be ranked")
+    for name, values in (published or {}).items():
+        scored[f"{name} (published)" if name in scored else name] = (None, *values)
     if not scored:
-        raise InputError("Expected runs to rank, but got none.")
+        raise InputError("Expected runs to rank, but got none; those with prompt=null are not ranked.")
     rows = []
     for place in rank_models({name: (rsi, cci) for name, (_, rsi, cci) in scored.items()}):
-        run, rsi, cci = scored[place.model]
-        pairs = int(metrics.PAIRS.score_records(run.records[TASK]) or 0)
-        rows.append(RankedRun(place, rsi, cci, pairs, len(run.records[TASK]) - pairs))
+        ranked, rsi, cci = scored[place.model]
+        if ranked is None:
+            rows.append(RankedRun(place, rsi, cci))
+            continue
+        pairs = int(metrics.PAIRS.score_records(ranked.records[TASK]) or 0)
+        rows.append(RankedRun(place, rsi, cci, pairs, len(ranked.records[TASK]) - pairs))
     warnings = []
     if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")

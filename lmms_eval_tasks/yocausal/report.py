@@ -45,6 +45,7 @@ COLUMNS = (
     Column(metrics.CCI_NORMALISED, interval=True),
     Column(metrics.RSI_CAUSAL),
     Column(metrics.RSI_NON_CAUSAL),
+    Column(metrics.RSI_SYMMETRIC),
     Column(metrics.TIE_RATE),
     Column(metrics.NON_FINITE_RATE),
     Column(metrics.UNSCORED_RATE),

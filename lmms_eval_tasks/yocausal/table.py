@@ -198,5 +198,5 @@ def stratum(row: Mapping[str, Any]) -> dict[str, str]:
         "category": row["category"],
         "causality": name(row["vlm_causality"], "causal", "not causal"),
         "people": name(row["human_discriminable"], "can tell", "cannot tell"),
-        "motion": "symmetric" if row["motion_symmetric"] else "other",
+        "motion_symmetric": "symmetric" if row["motion_symmetric"] else "other",
     }

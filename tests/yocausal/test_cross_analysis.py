@@ -15,12 +15,13 @@ from lmms_eval_tasks.utils.stats.comparison import compare_records
 from lmms_eval_tasks.yocausal.cross_analysis import (
     correlate,
     correlate_scores,
+    places,
     rank_by_labels,
     read_scores,
     runs_by_prompt,
 )
 from lmms_eval_tasks.yocausal.metrics import CCI, RSI
-from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_models, rank_runs
+from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_models, rank_runs, without_null_prompt
 
 PARAMETERS = {
     "Wan2.2-T2V-A14B": 27, "Wan2.1-T2V-14B": 14, "LTX-Video-2B-0.9.6": 2, "CogVideoX-5B": 5, "LTX-Video-13B-0.9.8": 13,
@@ -86,6 +87,35 @@ def test_the_published_order_goes_with_parameters_and_release_dates(tmp_path: Pa
         pytest.approx(0.0093, abs=3e-4),
     )
     assert (released.pearson, released.pearson_p) == (pytest.approx(0.5958, abs=8e-3), pytest.approx(0.0316, abs=4e-3))
+
+
+def test_each_published_correlation_says_on_how_many_models_it_rests() -> None:
+    """Kendall's tau is a whole number of pairs less another, and its exact p tells which number of models it is of."""
+    from scipy import stats
+
+    text = (resources.files("lmms_eval_tasks.yocausal") / "published.json").read_text(encoding="utf-8")
+    rows = [
+        row for row in json.loads(text)["records"] if row.get("unit") == "Kendall tau" and "Table 6" in row["source"]
+    ]
+    assert len(rows) == 7
+    for row in rows:
+        fitting = []
+        for models in range(4, 14):
+            pairs = models * (models - 1) // 2
+            concordant = round((row["value"] + 1) * pairs / 2)
+            order = list(range(models))
+            for _ in range(pairs - concordant):
+                place = next(index for index in range(models - 1) if order[index] < order[index + 1])
+                order[place], order[place + 1] = order[place + 1], order[place]
+            tau, p = stats.kendalltau(range(models), order, method="exact")
+            if abs(tau - row["value"]) < 1e-4 and abs(p - row["p_value"]) < 1e-4:
+                fitting.append(f"{models} models")
+        assert row["model"] in fitting and (fitting == [row["model"]] or row["value"] == 0), row
+
+
+def test_equal_models_share_a_rank_in_correlations() -> None:
+    placed = rank_models({"a": (60.0, 2.0), "b": (50.0, 1.0), "c": (50.0, 1.0)})
+    assert places(Ranking(tuple(RankedRun(place, 0.0, 0.0) for place in placed), (), ())) == {"a": -1, "b": -2, "c": -2}
 
 
 def test_a_correlation_of_too_little_is_none() -> None:
@@ -194,5 +224,6 @@ def test_runs_with_both_prompts_are_compared(tmp_path: Path) -> None:
     other = logged(tmp_path / "other", "one", "forward", "++-+")
     assert runs_by_prompt([null, other, forward]) == {"both": (forward, null)}
     assert runs_by_prompt([forward, forward, null]) == {}
+    assert without_null_prompt([null, other, forward]) == [other, forward]
     differences = compare_records(forward.records, null.records, [RSI, CCI]).differences
     assert [(one.first, one.second, one.groups) for one in differences] == [(75.0, 25.0, 4), (50.0, 50.0, 4)]

@@ -28,6 +28,7 @@ from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
 from lmms_eval_tasks.yocausal.log_forms import PairFields
 from lmms_eval_tasks.yocausal.report import COLUMNS, panels
 from lmms_eval_tasks.yocausal.submission import build_result
+from lmms_eval_tasks.yocausal.table import stratum
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
 Items = dict[str, Any]
@@ -336,3 +337,9 @@ def test_every_released_subset_has_its_metrics() -> None:
     for task, prefix in (("yocausal", "rsi"), ("yocausal_vlm", "pair_accuracy")):
         text = (Path(hooks.__file__).parent / f"{task}.yaml").read_text(encoding="utf-8")
         assert all(f"metric: {prefix}_{subset}\n" in text for subset in SUBSETS)
+
+
+def test_the_motion_symmetric_score_is_in_the_table_and_breaks_scores_down_by_its_name() -> None:
+    assert metrics.RSI_SYMMETRIC in [column.metric for column in COLUMNS]
+    labels = dict.fromkeys(("subset", "category"), "animal") | dict.fromkeys(("vlm_causality", "human_discriminable"))
+    assert stratum({**labels, "motion_symmetric": True})["motion_symmetric"] == "symmetric"

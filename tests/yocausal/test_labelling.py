@@ -21,10 +21,22 @@ from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.yocausal.labelling import cohens_d, count_frames, f1_score, kendall_tau, read_frames
+from lmms_eval_tasks.yocausal.labelling import (
+    cohens_d,
+    count_frames,
+    f1_score,
+    kendall_tau,
+    labelling_prompt,
+    read_frames,
+)
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
+
+
+def test_the_judge_is_asked_for_a_cause_and_its_effect_and_not_for_reversal() -> None:
+    text = labelling_prompt("yocausal_causality")[0].text
+    assert "A visibly causes B" in text and "revers" not in text and "backward" not in text
 
 
 @given(BOTH)

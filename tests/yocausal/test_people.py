@@ -109,6 +109,27 @@ def test_a_worked_example(tmp_path: Path, official: bool) -> None:
     ]
 
 
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_judges_labels_of_60_clips_beside_peoples(tmp_path: Path) -> None:
+    """Figure 6b prints F1 82.76: here 24 of 34 clips that one of the two calls causal, and 26 that none does.
+
+    Its tau of 0.7613 fits no such table of up to 60 clips; of this one tau-b is (24 * 26 - 25) / (29 * 31).
+    """
+    judged, found = "+" * 29 + "-" * 31, "+" * 24 + "-" * 5 + "+" * 5 + "-" * 26
+    rows = [pair(f"c{number}", "animal", label == "+") for number, label in enumerate(judged)]
+    add_texts("yocausal", "test", [*rows, pair("unlabelled", "animal", None)])
+    given = [f"c{number},,p1,{'CAUSAL' if label == '+' else 'NOT_CAUSAL'}\n" for number, label in enumerate(found)]
+    (tmp_path / "people.csv").write_text(HEADER + "".join(given), encoding="utf-8")
+    status, printed, problems = run(tmp_path / "people.csv", "--items", "yocausal:test", "--mode", "causality")
+    assert status == 0, problems
+    rows_of = {" ".join(line[: 3 if line[0] == "people" else 1]): line for line in cells(printed) if line}
+    assert rows_of["people find it"][3:] == ["24", "5"] and rows_of["people do not"][3:] == ["5", "26"]
+    assert (rows_of["F1"][1], rows_of["F1"][-1]) == ("82.76", "82.76")
+    assert rows_of["Kendall"][2:] == [f"{(24 * 26 - 25) / (29 * 31):.4f}", "0.7613"]
+    (tmp_path / "more.csv").write_text(HEADER + "unlabelled,,p1,CAUSAL\n", encoding="utf-8")
+    assert "but got unlabelled" in run(tmp_path / "more.csv", "--items", "yocausal:test", "--mode", "causality")[2]
+
+
 def test_what_was_planted_in_simulated_people_is_recovered(tmp_path: Path) -> None:
     """160 pairs, 15 people each; 80% of the answers to causal pairs are right and 60% to others, 20% are unknown."""
     rng = random.Random(4)

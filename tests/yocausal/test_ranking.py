@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.yocausal.ranking import rank_runs
+from lmms_eval_tasks.yocausal.ranking import published_scores, rank_runs
 
 
 def record(number: int, won: bool | None, causal: bool | None, model: str = "Toy") -> Record:
@@ -72,3 +74,25 @@ def test_published_numbers_are_there() -> None:
     assert {row["benchmark"] for row in rows} == {"YoCausal"}
     human = {row["metric"]: row["value"] for row in rows if row["model"] == "Human" and row["split"].startswith("all")}
     assert human["RSI"] == 79.08
+
+
+def test_the_papers_models_are_ranked_as_in_figure_9() -> None:
+    """Sums of the ranks in Tables 4 and 5; the paper names the first."""
+    ranked = CliRunner().invoke(app, ["yocausal", "rank", "--published"])
+    assert ranked.exit_code == 0, ranked.output
+    lines = [line.split() for line in ranked.stdout.splitlines() if "printed" in line]
+    assert [(line[0], line[2]) for line in lines] == [
+        ("Wan2.2-T2V-A14B", "5"), ("Wan2.1-T2V-14B", "5"), ("LTX-Video-2B-0.9.6", "9"), ("CogVideoX-5B", "11"),
+        ("LTX-Video-13B-0.9.8", "13"), ("HunyuanVideo", "14"), ("Mochi-1-preview", "14"), ("CogVideoX1.5-5B", "14"),
+        ("Wan2.1-T2V-1.3B", "14"), ("Wan2.2-TI2V-5B", "16"), ("CogVideoX-2B", "19"), ("AnimateDiff-SD1.5", "23"),
+        ("AnimateDiff-SDXL", "25"),
+    ]  # fmt: skip
+    for header in ("place", "RSI (rank)", "CCI (rank)", "sum"):
+        assert header in ranked.stdout
+
+
+def test_a_run_has_its_place_among_the_papers_models() -> None:
+    found = rank_runs([run("Mochi-1-preview", (6, 10), (5, 10))], published_scores())
+    places = {one.place.model: (one.place.rank, one.pairs) for one in found.runs}
+    assert len(places) == 14 and places["Mochi-1-preview"] == (1, 20)
+    assert places["Wan2.2-T2V-A14B"] == (2, None) and "Mochi-1-preview (published)" in places

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, sqrt
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,16 @@ class LinkCounts:
         if self.neither is None:
             return None
         return _ratio(self.hits + self.neither, self.hits + self.extra + self.missed + self.neither)
+
+    @property
+    def tau(self) -> float | None:
+        """Kendall's tau-b of what both say of each pair; None where one says the same of all, as for accuracy else."""
+        if self.neither is None:
+            return None
+        claimed, found = self.hits + self.extra, self.hits + self.missed
+        others = (self.missed + self.neither) * (self.extra + self.neither)
+        spread = sqrt(claimed * found * others)
+        return (self.hits * self.neither - self.extra * self.missed) / spread if spread else None
 
 
 def count_links(
