@@ -90,7 +90,7 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
             runs,
             named[metrics.ACCURACY],
             named[metrics.IM_VIOU],
-            "Numbers are the runs, small dots published models. Far right and low: right answers without the evidence.",
+            "Numbers are the runs. Far right and low: right answers without the evidence.",
         ),
         Panel(
             "Right answer and right evidence",

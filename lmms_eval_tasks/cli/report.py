@@ -144,7 +144,7 @@ def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairin
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.series import seed_tables
-    from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
 
     shown: list[FittingTable | str]
@@ -160,7 +160,7 @@ def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairin
         ]
     if pairing_seed is not None:
         shown += pairing_tables(runs, task, pairing_seed)
-    for warning in apart_warnings(runs, task):
+    for warning in run_warnings(runs, task):
         output.warn(warning)
     for one in shown:
         if isinstance(one, str):

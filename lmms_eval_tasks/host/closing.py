@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lmms_eval_tasks.host.ranks import on_command_line
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.wording import printable
 from lmms_eval_tasks.utils.runs.results_file import sample_log
@@ -54,19 +55,27 @@ def closing_lines(scores: ScoresFile, output_path: str) -> Iterator[str]:
     for part in (*groups.values(), *(part for part in scores.parts if part.name not in groups)):
         if part.name in members:
             continue
-        yield _line(part)
+        yield _line(part, output_path)
         if part.name in groups:
-            yield from (f"  {_line(scores.part(task))}" for task in part.tasks)
+            yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
     yield UNLOGGED if scores.without_intervals else f"lmms-eval-tasks report {shlex.quote(output_path)}"
 
 
-def _line(part: PartScores) -> str:
-    """A task's leading score, its interval, on how many groups they stand, and what sets them apart."""
+def _line(part: PartScores, output_path: str) -> str:
+    """A task's leading score, its interval, on how many groups they stand, and what sets them apart.
+
+    Where its answers are withheld, how to submit the run.
+    """
     try:
         score = part.score(part.leading)
     except KeyError:
         return printable(f"{part.name}: no score")
     after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
+    known = registry().find_task(part.tasks[0])
+    facts = known.benchmark.card.splits.get(known.split) if known else None
+    if facts and facts.answers_withheld and not score.groups and part.outcomes:
+        submit = f"lmms-eval-tasks submit {part.benchmark} {shlex.quote(output_path)} --out FILE"
+        return printable(f"{part.name}: answers withheld; {submit}{f'; {part.apart}' if part.apart else ''}")
     number = Number(score.value, score.low, score.high, after=after).text
     stands_on = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
     return printable(f"{part.name}: {score.title} {number}{stands_on}{f'; {part.apart}' if part.apart else ''}")

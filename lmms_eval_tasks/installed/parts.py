@@ -41,7 +41,8 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
     parent, kind = registry().find_parent(name), known.kind
     card, folder = known.benchmark.card, known.benchmark.folder
     own = kind.references
-    references = own(parent, items) if own else usual_references(card, folder, kind.metrics, parent)
+    others = {one.name for other in known.benchmark.kinds.values() if other is not kind for one in other.metrics}
+    references = own(parent, items) if own else usual_references(card, folder, kind.metrics, parent, others)
     if not known.view:
         return references
     published = [one for one in published_of_view(folder, parent, known.view) if not one.people]

@@ -17,7 +17,7 @@ from lmms_eval_tasks.report.figures import figures_of
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.people import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.sections import build_sections
-from lmms_eval_tasks.report.tables import apart_warnings
+from lmms_eval_tasks.report.tables import run_warnings
 from lmms_eval_tasks.utils.core.cells import cell_text
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
@@ -97,7 +97,6 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
                 "tag": str(number),
                 "name": run.title,
                 "file": run.path.name.removesuffix(RESULTS),
-                "apart": run.apart(run.records),
                 "incomplete": run.incomplete,
                 "items": sum(map(len, run.records.values())),
                 "card": run.card,
@@ -108,7 +107,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
             ([str(place + 1) for place in held_by], name, describe_hazard(name, cards))
             for name, held_by in applying_hazards(cards).items()
         ],
-        apart=apart_warnings(runs, only),
+        warnings=run_warnings(runs, only),
         sections=sections,
         style=Markup("\n".join([ink_styles(), *map(_read, STYLES)])),
         badge=run_badge,

@@ -28,9 +28,9 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
     for name, entries in entries_of(runs, only).items():
         apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
         headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
-        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{apart})", headings)
+        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws)", headings)
         method = f"95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
-        table.signature = f"{name}, version {versions_of(name, entries)}; {method}"
+        table.signature = f"{name}, version {versions_of(name, entries)}{apart}; {method}"
         notes = []
         for run, tasks in entries:
             pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
@@ -40,6 +40,8 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
             if pairing is None:
                 table.add_row(run.title, *[Number(None)] * 3, 0, 0)
                 continue
+            if pairing.random_interval == (None, None):
+                notes.append(f"no interval of {run.title}: a part of it has one question alone, with few pairs")
             table.add_row(
                 run.title,
                 Number(pairing.random, *pairing.random_interval, n=pairing.pairs, unit="%"),

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, Figure, fit_axis, heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
@@ -84,6 +84,8 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     ]
     columns = columns_of(tasks[0])
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
+    if all(run.apart for run in runs):
+        references = tuple(map(without_published, references))
     task = registry().find_task(tasks[0])
     if task and task.kind.panels:
         own = task.kind.panels(registry().find_parent(name), runs)
@@ -157,10 +159,8 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
     for reference in references:
         dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
         bounds = _axis(reference, dots)
-        facts = []
-        if whole:
-            facts += [Dot("people", human.percent, kind="people") for human in reference.people]
-            facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
+        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
+        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
         if reference.chance is not None:
             facts.append(Dot("chance", reference.chance, kind="chance"))
         ordered = sorted(
@@ -170,7 +170,7 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         beside = {"chance": "chance", "people": "people", "published": "published models"}
         kinds = [name for kind, name in beside.items() if any(fact.kind == kind for fact in facts)]
         caption = f"{reference.metric.title} of the runs" + (f" beside {', '.join(kinds)}" if kinds else "")
-        caveats = "; ".join(human.caveat for human in reference.people) if whole else ""
+        caveats = "; ".join(human.caveat for human in reference.people)
         panels.append(
             Panel(
                 f"{reference.heading}{unit}",

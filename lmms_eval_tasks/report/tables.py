@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lmms_eval_tasks.installed.parts import references_of
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import columns_of, entries_of, versions_of
 from lmms_eval_tasks.utils.core.cells import Cell, Number
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import Column, other_units
-from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
+from lmms_eval_tasks.utils.reporting.references import (
+    Published,
+    compare_to_reference,
+    reference_notes,
+    without_published,
+)
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate
 
 STANDS_APART = "are shown without scores of people or published models."
@@ -45,7 +51,9 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """Scores beside chance, people and the best published model: a table for each task or group that has references.
 
     A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
-    or ``below`` it, or contains it (``open``). Below the table stands where each reference comes from, and its caveat.
+    or ``below`` it, or contains it (``open``), unless none of the run's responses could be read. Below the table stands
+    where each reference comes from, and its caveat. People and published models are left out where no run is of the
+    whole official release.
 
     Raises:
         InputError: where no run holds `only`; see `score_tables`.
@@ -53,24 +61,28 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     tables = []
     for name, entries in entries_of(runs, only).items():
         items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
-        references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
+        known = references_of(name, entries[0][1][0], items)
+        whole = any(not run.apart(tasks) for run, tasks in entries)
+        references = [one for one in (known if whole else map(without_published, known)) if one.has_references]
         if not references:
             continue
-        headings = ("score", "run", "value", "chance", "people", "best published")
+        people, best = any(one.people for one in references), any(one.published for one in references)
+        headings = ("score", "run", "value", "chance", *["people"] * people, *["best published"] * best)
         table = FittingTable(f"{name}: beside references", headings, names=2)
         table.signature = _signature(name, entries, [Column(reference.metric) for reference in references])
         for reference in references:
             for run, tasks in entries:
-                score = reference.estimate([run.records[task] for task in tasks])
-                best, people = reference.best, reference.people[0].percent if reference.people else None
-                apart = run.apart(tasks)
+                parts = [run.records[task] for task in tasks]
+                score = reference.estimate(parts)
+                shown = without_published(reference) if run.apart(tasks) else reference
+                judged = None if _is_unread([record for part in parts for record in part]) else score
                 table.add_row(
                     reference.metric.title,
                     run.title,
                     Number(score.value if score else None, unit=reference.metric.unit),
-                    _compared(score, reference.chance),
-                    apart if apart and people is not None else _compared(score, people),
-                    apart if apart and best else _best(score, best),
+                    _compared(judged, shown.chance),
+                    *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
+                    *[_best(judged, shown.best)] * best,
                 )
         table.caption = "\n".join(reference_notes(references))
         tables.append(table)
@@ -117,21 +129,27 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     return tables
 
 
-def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one.
+def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
+    """What has to be known before the scores of runs are read, or of the one task or group `only`, in lines.
 
-    One line says it of several runs whose tasks are all of the same such set.
+    They say which data is not the official release and which items were left out, once where that is the same of all
+    runs; of which tasks no response could be read; and for which ones the answers are withheld.
     """
     asked = [
         [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
     ]
-    sets = {run.set_of(task).apart for run, tasks in zip(runs, asked, strict=True) for task in tasks}
-    shared = sets.pop() if len(runs) > 1 and len(sets) == 1 else ""
-    warnings = [f"NOT THE OFFICIAL RELEASE: all runs are of {shared}. Their scores {STANDS_APART}"] if shared else []
+    sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
+    apart = {data_set.apart for data_set in sets}
+    shared = apart.pop() if len(apart) == 1 else ""
+    warnings = []
+    if shared and all(data_set.is_sample for data_set in sets):
+        warnings.append(f"{shared}: simulated, so that no score here says anything about a model.")
+    elif shared:
+        warnings.append(f"NOT THE OFFICIAL RELEASE: all that was run is {shared}. Its scores {STANDS_APART}")
     for run, its_tasks in zip(runs, asked, strict=True):
         if run.limited:
             what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
-            warnings.append(f"{what} Its scores are of those items alone, and {STANDS_APART}")
+            warnings.append(f"{what} Its scores are of those items alone{'' if shared else f', and {STANDS_APART}'}")
         names: dict[str, list[str]] = {}
         for task in its_tasks:
             if not shared and not (of := run.set_of(task)).is_official:
@@ -140,14 +158,39 @@ def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
             what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
+        warnings += _without_scores(run, its_tasks)
     return warnings
+
+
+def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+    """A line each for the tasks of which no response could be read, and for those whose answers are withheld."""
+    if unread := [task for task in tasks if _is_unread(run.records[task])]:
+        yield (
+            f"NO RESPONSE COULD BE READ: of {run.title}, {summarize_names(unread, 3)}. Its scores there count every "
+            "item as wrong and say nothing of what it knows; `report --html` shows its responses."
+        )
+    withheld: dict[str, list[str]] = {}
+    for task in tasks:
+        known = registry().find_task(task)
+        reasons = {record.unscored_reason for record in run.records[task]}
+        if known and reasons == {UnscoredReason.NO_KEY}:
+            withheld.setdefault(known.benchmark.name, []).append(task)
+    for benchmark, its_tasks in withheld.items():
+        yield (
+            f"ANSWERS WITHHELD: the leaderboard alone scores {summarize_names(its_tasks, 3)}. Make its file of "
+            f"{run.title}:  lmms-eval-tasks submit {benchmark} {run.path.parent} --out FILE"
+        )
+
+
+def _is_unread(records: Sequence[Record]) -> bool:
+    """Whether a model was asked, and no response of it could be read."""
+    return {record.outcome for record in records} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
 
 
 def _new_table(
     name: str, entries: Sequence[tuple[Run, Sequence[str]]], first: str, columns: Sequence[Column]
 ) -> FittingTable:
-    apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
-    title = f"{name} (version {versions_of(name, entries)}{apart})"
+    title = f"{name} (version {versions_of(name, entries)})"
     table = FittingTable(title, [first, *(column.heading for column in columns)])
     table.signature = _signature(name, entries, columns)
     return table
@@ -155,4 +198,5 @@ def _new_table(
 
 def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
     """What the numbers of a table were computed from, and how, and their units."""
-    return f"{name}, version {versions_of(name, entries)}; scores in percent{other_units(columns)}; {METHOD}"
+    apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
+    return f"{name}, version {versions_of(name, entries)}{apart}; scores in percent{other_units(columns)}; {METHOD}"

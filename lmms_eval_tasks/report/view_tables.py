@@ -31,11 +31,11 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             continue
         apart = _apart(parent, view, run, whole)
         if parent not in tables:
-            title = f"{parent}: what is left in its views{f'; {apart}' if apart else ''}"
             headings = ("view", "run", "score", "whole", "view", "view - whole", "groups")
-            tables[parent] = FittingTable(title, headings, names=3, blank_repeats=True)
+            tables[parent] = FittingTable(f"{parent}: what is left in its views", headings, names=3, blank_repeats=True)
             versions = f"{whole.versions.get(parent, '?')}, view {run.versions.get(f'{parent}_{view}', '?')}"
-            tables[parent].signature = f"{parent}, version {versions}; paired, {METHOD}"
+            of = f"version {versions}{f'; {apart}' if apart else ''}"
+            tables[parent].signature = f"{parent}, {of}; paired, {METHOD}"
         if not compared.differences:
             tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", 0)
         for difference in compared.differences:
@@ -51,8 +51,6 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             )
         published = () if apart else _add_published(tables[parent], parent, view)
         sources.setdefault(parent, {}).update(dict.fromkeys(published))
-        if apart:
-            sources[parent][f"{view}: no published score stands beside {apart}"] = None
     for parent, table in tables.items():
         table.caption = "\n".join(sources[parent])
     return list(tables.values())

@@ -87,7 +87,7 @@ def _people(metric: str) -> tuple[Human, ...]:
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """RSI against CCI, winners, losses against the timestep, and outcomes."""
     note = (
-        "Numbers are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
+        "Numbers are the runs. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
     rsi, cci = references(task, 0)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logged_runs import TASK, weak, write_run
+from logged_runs import TASK, weak, write_records, write_run
 
 from lmms_eval_tasks.host import closing
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.installed.scores import scores_of, scores_without_items
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 GROUPED = ("mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning")
 
@@ -31,6 +32,15 @@ def test_a_line_for_each_task_and_group_and_how_to_look_at_the_run(tmp_path: Pat
     assert lines[4] == f"{TASK}: pair accuracy 33.3% [22.7, 45.9], 60 groups; {apart}"
     bare = list(closing.closing_lines(scores_without_items(run, {TASK: {"pair_accuracy": 12.5}}), "out"))
     assert bare[1:] == [f"{TASK}: pair accuracy 12.5%; {apart}", closing.UNLOGGED]
+
+
+def test_a_task_whose_answers_are_withheld_says_how_to_submit(tmp_path: Path) -> None:
+    reason = UnscoredReason.NO_KEY
+    records = [Record(f"1_{member}", "1", STRATUM, None, "A", Outcome.UNSCORED, reason) for member in range(2)]
+    records = [one.with_fields(official_correct=None) for one in records]
+    run = read_run(write_records(tmp_path / "withheld", {"causalvqa_paired": records}))
+    line = list(closing.closing_lines(scores_of(run), "my out"))[1]
+    assert line == "causalvqa_paired: answers withheld; lmms-eval-tasks submit causalvqa 'my out' --out FILE"
 
 
 def test_they_are_printed_at_the_end_of_the_command_line_where_the_run_has_its_logs(

@@ -52,11 +52,24 @@ def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
         "countervqa",
         "items",
     ]
-    assert "of SAMPLE DATA, not the benchmark" in page.run("return document.querySelector('.caution').textContent")
+    assert "SAMPLE DATA, not the benchmark" in page.run("return document.querySelector('.caution').textContent")
     for task in sections[:-1]:
         page.choose("#task", task)
         assert page.item
     assert page.complaints == []
+
+
+def test_tables_keep_their_columns_on_a_narrow_page(page: Page) -> None:
+    size = {"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        hidden = page.run(
+            """return [...document.querySelectorAll('.scroll')].filter(one => one.checkVisibility())
+                 .map(one => one.scrollWidth - one.clientWidth)"""
+        )
+        assert len(hidden) >= 6 and set(hidden) == {0}
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_figures_are_drawn_with_their_numbers_below(page: Page) -> None:

@@ -35,7 +35,7 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 
-SAMPLE_NOTE = "NOT THE OFFICIAL RELEASE: careful-7b was asked sample data"
+SAMPLE_NOTE = "SAMPLE DATA, not the benchmark: simulated"
 
 
 def block(page: str, task: str) -> dict[str, Any]:
@@ -66,7 +66,14 @@ def test_a_page_asks_for_nothing_from_elsewhere(sample_runs: tuple[Path, Path]) 
 
 
 def test_sample_data_is_marked(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
-    assert SAMPLE_NOTE in build_page([read_run(sample_runs[0])])
+    page = build_page([read_run(sample_runs[0])])
+    assert page.count(SAMPLE_NOTE) == 1
+    # A figure says it where it is saved, and a signature where it is opened.
+    shown = re.sub(r'<text[^>]* class="set-kind".*?</text>|<ul class="signatures">.*?</ul>', "", page, flags=re.DOTALL)
+    assert shown.partition("<script")[0].count("SAMPLE DATA") == 1
+    for section in re.findall(r'<section id="(?!items|cards).*?</section>', page, re.DOTALL):
+        text = re.sub(r"<[^>]*>", " ", section)
+        assert not re.search(r"published|beside people|of people|people,", text), text
     real = build_page([read_run(write_run(tmp_path / "real", strong()))])
     assert SAMPLE_NOTE not in real and "sample data" not in real.lower().split("<script")[0]
 
@@ -92,7 +99,7 @@ def test_a_part_of_the_items_stands_beside_nothing_published(sample_runs: tuple[
     published = re.compile(r'<th scope="row">published</th>')
     assert published.search(both) and banner not in build_page([whole, other], "cast_bench")
     alone = build_page([replace(whole, limited="--limit 3")], "cast_bench")
-    assert "These are not of the whole official release, so no published score is shown: run 1 (--limit 3)." in alone
+    assert alone.count("--limit 3. Its scores are of those items alone, and are shown without scores of people") == 1
     assert not published.search(alone.partition("<main>")[2].partition('<section id="items"')[0])
 
 
@@ -220,6 +227,10 @@ def test_known_hazards_stand_at_the_top(tmp_path: Path) -> None:
     (notes,) = re.findall(r"<strong>Known hazard\.</strong> (.*)</p>", build_page(runs))
     assert notes == f"Runs 1, 4, <code>{name}</code>: {escape(describe_hazard(name))}"
     assert "Known hazard." not in build_page(runs[1:3])
+    other = "another_hazard"
+    page = build_page([replace(runs[0], card={HAZARDS: {name: APPLIES, other: APPLIES}})])
+    (folded,) = re.findall(r'<details class="caution" role="note"><summary>(.*?)</details>', page, re.DOTALL)
+    assert folded.startswith("<strong>2 known hazards:</strong>") and page.count("Known hazard.") == 2
 
 
 def test_a_run_card_is_shown_as_it_is(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_random_pairs_stand_beside_the_real_ones(tmp_path: Path) -> None:
     two = write_run(tmp_path / "two", constant, (TASK,), question="Which is it?", keys="AB")
     status, out, err = report(one, two, "--pairing", "random", "--seed", "3")
     assert (status, err) == (0, "")
-    assert "paired at random (seed 3, 10,000 draws; SAMPLE DATA, not the benchmark)" in " ".join(out.split())
+    assert "paired at random (seed 3, 10,000 draws)" in " ".join(out.split())
     rows = {
         cells[1]: cells for line in out.splitlines() if len(cells := line.split()) > 8 and cells[-2:] == ["40", "1"]
     }
@@ -42,6 +42,14 @@ def test_random_pairs_stand_beside_the_real_ones(tmp_path: Path) -> None:
     assert "published: 45.1, pair_accuracy, average of 5 VideoLLMs (+ minimally different pairs)" in words
     assert report(one, two, "--pairing", "random", "--seed", "3")[1] == out
     assert "paired at random" not in report(one)[1]
+
+
+def test_a_question_with_few_pairs_has_no_interval(tmp_path: Path) -> None:
+    few = write_run(tmp_path / "few", dict(list(ALIKE.items())[:8]), (TASK,), question="Which is it?", keys="AB")
+    out = report(few, "--pairing", "random")[1]
+    (row,) = [line.split() for line in out.splitlines() if line.split()[-2:] == ["8", "1"]]
+    assert row[2:] == ["21.4", "50.0", "+28.6", "8", "1"]
+    assert "no interval of replay few: a part of it has one question alone" in " ".join(out.split())
 
 
 def test_runs_without_pairs_to_change_or_prompts(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
+from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_tables, stratum_tables
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 
 def records(task: str, pairs: list[tuple[Outcome, Outcome]], kind: str = "planning") -> tuple[Record, ...]:
@@ -105,8 +105,9 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
     run = read_run(
         write_run(tmp_path, one=records("one", [RIGHT] * 3 + [WRONG]), two=records("two", [WRONG, LOST, GONE]))
     )
-    text = printed(score_tables([run]))
-    assert "SAMPLE DATA, not the benchmark" in text
+    (table,) = score_tables([run])
+    text = printed([table])
+    assert "SAMPLE DATA, not the benchmark" in table.signature and "SAMPLE" not in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
     cells = re.split(r"\s+(?!\[|\S+\])", row.strip())
     # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
@@ -147,13 +148,13 @@ def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_pa
     whole = replace(sample, sets={task: DataSet(kind=SetKind.OFFICIAL)})
     limited = replace(whole, name="part", limited="--limit 40")
     assert "best published" in printed(reference_tables([whole]))
-    assert apart_warnings([whole]) == []
-    (warning,) = apart_warnings([whole, limited])
+    assert run_warnings([whole]) == []
+    (warning,) = run_warnings([whole, limited])
     assert warning.startswith("A PART OF THE ITEMS: part was run with --limit 40.")
-    assert "; --limit 40)" in printed(score_tables([whole, limited]))
+    assert all("; --limit 40; " in table.signature for table in score_tables([whole, limited]))
     lines = printed(reference_tables([whole, limited])).splitlines()
     rows = {name: " ".join(line for line in lines if name in line.split()) for name in ("replay", "part")}
-    assert "--limit 40" in rows["part"] and "--limit" not in rows["replay"]
+    assert "--limit" not in "".join(lines)
     assert rows["part"].count("above") + rows["part"].count("below") + rows["part"].count("open") < (
         rows["replay"].count("above") + rows["replay"].count("below") + rows["replay"].count("open")
     )
@@ -169,25 +170,40 @@ def test_only_the_official_release_stands_beside_anything_published(tmp_path: Pa
     sides = [sum(text.count(word) for word in ("above", "below", "open")) for text in (beside, alone)]
     # Chance stands beside all scores, people and models beside those of the official release.
     assert sides[1] == 2 < sides[0]
-    (warning,) = apart_warnings([other])
-    assert warning.startswith("NOT THE OFFICIAL RELEASE: replay was asked ") and apart_warnings([official]) == []
+    (warning,) = run_warnings([other])
+    is_sample = kind is SetKind.SAMPLE
+    assert warning.startswith("SAMPLE DATA" if is_sample else "NOT THE OFFICIAL RELEASE: all that was run is ")
+    assert run_warnings([official]) == [] and not any(word in alone for word in ("people", "published"))
     assert ("48 of 18,416 items" in warning) == (kind is SetKind.PART)
 
 
 def test_what_is_so_of_all_runs_is_said_once(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, one=records("one", [RIGHT]), two=records("two", [RIGHT])))
     other = replace(run, name="other")
-    assert apart_warnings([run, other]) == [
-        "NOT THE OFFICIAL RELEASE: all runs are of SAMPLE DATA, not the benchmark. Their scores are shown "
-        "without scores of people or published models."
-    ]
-    (alone,) = apart_warnings([run])
-    assert "replay was asked sample data. Its" in alone
+    said = ["SAMPLE DATA, not the benchmark: simulated, so that no score here says anything about a model."]
+    assert run_warnings([run, other]) == run_warnings([run]) == said
     whole = DataSet(kind=SetKind.OFFICIAL)
-    (partly,) = apart_warnings([run, replace(other, sets={**run.sets, "one": whole})], "one")
+    (partly,) = run_warnings([run, replace(other, sets={**run.sets, "one": whole})], "one")
     assert "replay was asked sample data. Its" in partly
-    (partly,) = apart_warnings([replace(run, sets={**run.sets, "one": whole})])
+    (partly,) = run_warnings([replace(run, sets={**run.sets, "one": whole})])
     assert "replay was asked sample data (two). Its" in partly
+
+
+def test_a_run_without_a_readable_response_or_without_keys_says_so(tmp_path: Path) -> None:
+    task, mute = "mvp_mini_intuitive_physics", (Outcome.UNPARSED,) * 2
+    run = read_run(write_run(tmp_path / "mute", **{task: records("m", [mute] * 20)}))
+    assert f"NO RESPONSE COULD BE READ: of replay, {task}. Its scores there count" in run_warnings([run])[1]
+    assert not any(mark in printed(reference_tables([run])) for mark in ("above", "below", "open"))
+    spoke = read_run(write_run(tmp_path / "spoke", **{task: records("m", [mute] * 20 + [WRONG])}))
+    assert len(run_warnings([spoke])) == 1 and "below" in printed(reference_tables([spoke]))
+    keyless = [
+        replace(one, expected=None, unscored_reason=UnscoredReason.NO_KEY)
+        for one in records("c", [(Outcome.UNSCORED,) * 2] * 3)
+    ]
+    run = read_run(write_run(tmp_path / "withheld", causalvqa_paired=tuple(keyless)))
+    asked = f"lmms-eval-tasks submit causalvqa {run.path.parent} --out FILE"
+    (warning,) = run_warnings([run])[1:]
+    assert warning.startswith("ANSWERS WITHHELD: the leaderboard alone scores causalvqa_paired.") and asked in warning
 
 
 def test_an_unknown_stratum_names_the_known_ones() -> None:
@@ -286,6 +302,6 @@ def test_nothing_is_printed_before_a_task_is_refused(command: str, tmp_path: Pat
 def test_a_table_says_in_which_units_its_scores_are(tmp_path: Path) -> None:
     task = "mvp_mini_intuitive_physics"
     run = read_run(write_run(tmp_path, **{task: records("m", [RIGHT, WRONG])}))
-    units = ", version 1-A; scores in percent; pairs: plain numbers; 95% intervals over groups"
+    units = ", version 1-A; SAMPLE DATA, not the benchmark; scores in percent; pairs: plain numbers; 95% intervals"
     assert all(units in table.signature for table in (*score_tables([run]), *stratum_tables(run, ["type"])))
     assert {"; scores in percent; 95%" in table.signature for table in reference_tables([run])} == {True}

@@ -82,8 +82,9 @@ class Card:
         splits: split name to its facts.
         strata_columns: columns whose values together name a stratum.
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
-        chance: metric to the score in percent of uniform guessing.
-        human: published human scores.
+        chance: metric to the score in percent of uniform guessing. Where several kinds of task have a metric, each
+            kind's `references` say its own.
+        human: published human scores; likewise.
         prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.

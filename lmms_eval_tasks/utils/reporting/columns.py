@@ -70,6 +70,8 @@ def score_number(metric: Metric, score: Estimate | None) -> Number:
     """A score with its interval and how many groups it stands on, for a table; `score` is None where it has none."""
     if score is None:
         return Number(None, unit=metric.unit)
+    if score.low == score.high:  # It has no bounds, and its groups do not differ, so that draws of them say nothing.
+        return Number(score.value, n=score.groups, unit=metric.unit, after=" (no interval)")
     return Number(score.value, score.low, score.high, score.groups, metric.unit)
 
 

@@ -45,15 +45,13 @@ class Panel:
 
 
 def apart_note(runs: Sequence[RunRecords]) -> str:
-    """What a figure with published scores says of runs of a view, or not of the whole release; empty where none is."""
+    """What a figure with published scores says of runs of a view, or of those that it leaves out; else empty."""
+    apart = [f"run {run.tag} ({run.apart})" for run in runs if run.apart]
+    if len(apart) == len(runs):
+        return ""  # The report says it once, above all figures.
     if views := sorted({run.view for run in runs if run.view}):
         return f"A view was shown ({', '.join(views)}), so no published score of whole items is shown."
-    apart = [f"run {run.tag} ({run.apart})" for run in runs if run.apart]
-    if not apart:
-        return ""
-    if len(apart) < len(runs):
-        return f"Not shown, because they are not of the whole official release: {', '.join(apart)}."
-    return f"These are not of the whole official release, so no published score is shown: {', '.join(apart)}."
+    return f"Not shown, because they are not of the whole official release: {', '.join(apart)}." if apart else ""
 
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
@@ -112,15 +110,20 @@ def scatter_panel(
         ]
         if x.people and y.people:
             points.append(Point("people", x.people[0].percent, y.people[0].percent, "people"))
-    shown = ", of published models and of people" if x.people and y.people else " and of published models"
+    others = [
+        name
+        for kind, name in (("published", "published models"), ("people", "people"))
+        if any(point.kind == kind for point in points)
+    ]
+    dots = "Small dots are published models." if "published models" in others else ""
     figure = ScatterPlot(
-        f"{x.heading} and {y.metric.title} of the runs{shown}",
+        f"{x.heading} and {y.metric.title} of {', of '.join(['the runs', *others])}",
         points,
         (x.axis_title, fit_axis(x.metric.bounds, [point.x for point in points])),
         (y.axis_title, fit_axis(y.metric.bounds, [point.y for point in points])),
         (x.chance or 0.0, y.chance or 0.0),
     )
-    return Panel(title, figure, " ".join(filter(None, [note, apart_note(runs)])))
+    return Panel(title, figure, " ".join(filter(None, [note, dots, apart_note(runs)])))
 
 
 def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -203,25 +203,36 @@ def published_controls(folder: Path, task: str) -> tuple[PublishedControl, ...]:
     return tuple(sorted(found, key=lambda one: list(Control).index(one.control)))
 
 
-def usual_references(card: Card, folder: Path, metrics: Sequence[Metric], task: str) -> tuple[ReferencedMetric, ...]:
+def usual_references(
+    card: Card, folder: Path, metrics: Sequence[Metric], task: str, others: Container[str] = ()
+) -> tuple[ReferencedMetric, ...]:
     """The scores of a task or group, among metrics, where its kind names none; the paper's main one first.
 
     They are those that the card knows the chance of or what people score, beside the models of `published.json` whose
-    entries name the task and the score; without any of them the first mean.
+    entries name the task and the score; without any of them the first mean. Of a score that is among `others`, those of
+    another kind of task, the card does not say whose chance and people it knows, and neither is taken.
     """
-    people = {metric.name: tuple(one for one in card.human if one.metric == metric.name) for metric in metrics}
+    people = {
+        metric.name: tuple(one for one in card.human if one.metric == metric.name and one.metric not in others)
+        for metric in metrics
+    }
     means = [metric for metric in metrics if metric.kind == "mean"]
     known = [one for one in means if one.name in card.chance or people[one.name] or one.name == card.main_metric]
     models = [one for one in published_of_view(folder, task, "") if not one.people]
     return tuple(
         ReferencedMetric(
             metric,
-            card.chance.get(metric.name),
+            None if metric.name in others else card.chance.get(metric.name),
             people[metric.name],
             tuple(one for one in models if one.score == metric.name),
         )
         for metric in sorted(known or means[:1], key=lambda one: one.name != card.main_metric)
     )
+
+
+def without_published(reference: ReferencedMetric) -> ReferencedMetric:
+    """A score beside chance alone, for what is not the whole official release."""
+    return replace(reference, people=(), published=(), note="")
 
 
 def compare_to_reference(score: Estimate, reference: float) -> Mark:

@@ -29,7 +29,7 @@ AskedRecord = tuple[Record, str]
 """A record and the prompt that was asked."""
 Question = list[tuple[bool, bool]]
 """Of each pair with the question, whether the member with the lesser key is right, and the other."""
-Span = tuple[float, float]
+Span = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class RandomPairing:
 
     Attributes:
         random: Mean over all pairings that keep no pair.
-        random_interval: 95% interval.
+        random_interval: 95% interval; no ends where all draws of a part are alike.
         real: Of the same pairs as they are.
         difference: The latter less the former.
-        difference_interval: 95% interval.
+        difference_interval: 95% interval; no ends likewise.
         pairs: How many pairs.
         questions: How many questions they have.
     """
@@ -82,12 +82,13 @@ def pair_at_random(
     drawn = np.mean([_draw(part, rng, draws) for part in questions], axis=0)
     tail = (1 - LEVEL / 100) / 2
     low, high = np.quantile(np.column_stack([drawn[:, 0], drawn[:, 1] - drawn[:, 0]]), [tail, 1 - tail], axis=0)
+    varies = all(len(part) > 1 or len(part[0]) >= LARGE for part in questions)
     pairing = RandomPairing(
         random=float(scores[0]),
-        random_interval=(float(low[0]), float(high[0])),
+        random_interval=(float(low[0]), float(high[0])) if varies else (None, None),
         real=float(scores[1]),
         difference=float(scores[1] - scores[0]),
-        difference_interval=(float(low[1]), float(high[1])),
+        difference_interval=(float(low[1]), float(high[1])) if varies else (None, None),
         pairs=sum(len(question) for part in questions for question in part),
         questions=sum(map(len, questions)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
-from lmms_eval_tasks.utils.reporting.columns import usual_columns
+from lmms_eval_tasks.utils.reporting.columns import score_number, usual_columns
+from lmms_eval_tasks.utils.reporting.figures import Dot
 from lmms_eval_tasks.utils.reporting.page_items import usual_answer_view, usual_item_view
 from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
 from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 OWN = Metric("left_rate", "says left", lambda record: 100.0)
 METRICS = (
@@ -74,6 +77,13 @@ def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -
     )  # fmt: skip
 
 
+def test_chance_and_people_of_a_score_of_two_kinds_stand_beside_neither(tmp_path: Path) -> None:
+    people = replace(PEOPLE, metric="pair_accuracy")
+    own = benchmark(tmp_path, human=(people,))
+    pair, single = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own", {"pair_accuracy"})
+    assert (pair.chance, pair.people, single.chance) == (None, (), 50.0)
+
+
 @pytest.mark.parametrize(("main", "leading"), [("left_rate", OWN), ("", OWN), ("pairs_scored", OWN)])
 def test_without_chance_and_people_the_main_score_leads_or_the_first_mean(
     tmp_path: Path, main: str, leading: Metric
@@ -81,6 +91,12 @@ def test_without_chance_and_people_the_main_score_leads_or_the_first_mean(
     own = benchmark(tmp_path, main_metric=main, chance={})
     (found,) = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
     assert found.metric == leading and not found.has_references
+
+
+def test_a_score_whose_groups_cannot_be_drawn_otherwise_has_no_interval() -> None:
+    counted = replace(OWN, value_bounds=None)
+    assert score_number(counted, Estimate(34.2, 34.2, 34.2, 1)).text == "34.2 (no interval)"
+    assert Dot.of("m", Estimate(34.2, 34.2, 34.2, 1)).low is None
 
 
 def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:

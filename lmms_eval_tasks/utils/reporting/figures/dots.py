@@ -43,7 +43,8 @@ class Dot:
         """The line of a run's score."""
         if score is None:
             return cls(label, None, tag=tag)
-        return cls(label, score.value, score.low, score.high, tag=tag, groups=score.groups)
+        low, high = (score.low, score.high) if score.low < score.high else (None, None)
+        return cls(label, score.value, low, high, tag=tag, groups=score.groups)
 
 
 @dataclass(frozen=True)

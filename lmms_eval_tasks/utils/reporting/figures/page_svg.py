@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from lmms_eval_tasks.utils.core.wording import printable
+from lmms_eval_tasks.utils.reporting.figures.sheet import SET_KIND
 from lmms_eval_tasks.utils.reporting.palette import INKS
 
 _SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -54,6 +55,8 @@ def _artist(group: ElementTree.Element, titles: Mapping[str, Sequence[str]], pre
     defined = [one for defs in group.iter(f"{_SVG}defs") for one in defs]
     seen = [one for one in marks if one not in defined]
     shown = [_element(one, prefix) for one in seen]
+    if group.get("id") == SET_KIND:
+        shown[0].set("class", SET_KIND)
     for element, title in zip(shown, titles.get(group.get("id", ""), ()), strict=False):
         ElementTree.SubElement(element, "title").text = printable(" ".join(title.split()))
     if not defined:

@@ -34,6 +34,8 @@ LINE = 10.0
 GAP = 4.0
 FAMILY = "DejaVu Sans"
 """Comes with matplotlib, so that every machine draws alike."""
+SET_KIND = "set-kind"
+"""Name of the line that says of what kind of set a figure is, which a page shows in saved figures alone."""
 BADGE = 8.6
 """Width of a run's mark, in points."""
 Align = Literal["left", "center", "right"]
@@ -96,6 +98,7 @@ class Sheet:
         most: float | None = None,
         bold: bool = False,
         rotation: float = 0.0,
+        name: str = "",
     ) -> None:
         """A line of text with its middle at the height `y`, cut with an ellipsis where it is wider than `most`."""
         shown = cut(text, size, most, bold) if most is not None else one_line(text)
@@ -113,6 +116,7 @@ class Sheet:
                 rotation_mode="anchor",
                 parse_math=False,
                 transform=self.places,
+                gid=name or None,
             )
         )
 
@@ -200,7 +204,7 @@ class Sheet:
             self.write(shown, at + BADGE + 3, middle, SMALL)
             at += width + 8
         if warning:
-            self.write(warning, 0, self.room(LINE + 1) + LINE / 2 + 1, SMALL, "muted", most=WIDTH)
+            self.write(warning, 0, self.room(LINE + 1) + LINE / 2 + 1, SMALL, "muted", most=WIDTH, name=SET_KIND)
 
     def _head(self, tag: str, name: str) -> None:
         middle = self.room(LINE + GAP / 2) + LINE / 2
