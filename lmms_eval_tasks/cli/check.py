@@ -92,7 +92,7 @@ def check(
     skip_missing()
     console = make_console()
     console.print(f"Data home: {home()}", soft_wrap=True)
-    stops = []
+    stops, warned = [], 0
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
         read_card(name)
@@ -110,6 +110,7 @@ def check(
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
                     print_statistics(console, name, split)
+            warned += len(printed)
         except InputError as error:
             stops.append(str(error))
     stops += _check_installation(console)
@@ -122,7 +123,9 @@ def check(
         typer.echo(f"\n{reason}", err=True)
     if stops:
         raise typer.Exit(1)
-    console.print("Nothing here would stop a run.")
+    says = "warnings above say" if warned > 1 else "warning above says"
+    odd = f"A run would start, but {warned} {says} in what the data is not as expected."
+    console.print(odd if warned else "Nothing here would stop a run.", soft_wrap=True)
 
 
 def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> list[str]:
@@ -142,7 +145,7 @@ def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> lis
 
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:
-    """Print one split, with the warnings of `prepare` that are not `printed` yet; what would stop a run on it."""
+    """Print one split, with the warnings of `prepare` that are not `printed` yet, and return what would stop a run."""
     with show_progress() as progress:
         checked = check_split(benchmark, split, decode, progress)
     facts, broken, missing = checked.facts, checked.broken, checked.missing
@@ -151,6 +154,7 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
         console.print(counts_table(checked.counts))
     in_table = set(map(str, checked.counts))
     print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)
+    printed.update(facts.warnings)
     stops = []
     if broken:
         stops.append(
