@@ -119,7 +119,7 @@ class CausalVqaPlayer(Player):
 
     def wording(self, given: Given) -> Any:
         true = self.question_of(given)
-        return {"question": true["question"], "answer": true["answer"]}
+        return {"similarity": 0, "question": true["question"], "answer": true["answer"]}
 
     def meaning(self, given: Given) -> Any:
         same = self.question_of(given)["question"] in given["second"]["question"]

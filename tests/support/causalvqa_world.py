@@ -33,6 +33,7 @@ PLANTED = {
     "time-out": ("seed distractors", "no usable reply: timed out"),
     "other form": ("seed distractors", "no usable reply: another form"),
     "leak": ("plain English", "the question gives the answer away"),
+    "yes or no": ("plain English", "the answer is only yes or no"),
     "marked answer": ("plain English", "an option is marked as right or wrong"),
     "other question": ("plain English", "the meaning changed"),
     "synonym": ("distractors", "a distractor is a synonym of the answer"),
@@ -207,7 +208,9 @@ class ClipWorldPlayer:
             "other question": "Is something else asked here?",
         }.get(fault, reply["question"])
         answer = f"{truth.answer} (correct)" if fault == "marked answer" else reply["answer"]
-        return {"question": question, "answer": answer}
+        if fault == "yes or no":
+            question, answer = f"Is it so: {question}", "Yes."
+        return {"similarity": reply["similarity"], "question": question, "answer": answer}
 
     @staticmethod
     def _distractors(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:

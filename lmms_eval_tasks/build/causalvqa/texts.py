@@ -22,6 +22,8 @@ EQUAL_TO_ANSWER = "a distractor is the answer itself"
 EQUAL = "two distractors are equal"
 MARKED = "an option is marked as right or wrong"
 LEAKED = "the question gives the answer away"
+ONLY_YES_OR_NO = "the answer is only yes or no"
+BINARY = (("yes",), ("no",))
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ def gives_away(question: str, answer: str, wrong: Sequence[str]) -> bool:
 
 
 def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
-    """What of a question gives its answer away."""
+    """What of a question gives its answer away, and an answer that is only yes or no."""
     faults = [Fault(LEAKED, f"“{question}” holds “{answer}”.")] if gives_away(question, answer, wrong) else []
+    if bare_words(answer) in BINARY:
+        faults.append(Fault(ONLY_YES_OR_NO, f"“{answer}” does not say what happens."))
     return [*faults, *_marked([question, answer])]
 
 

@@ -7,7 +7,9 @@ of the prompts is ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from lmms_eval_tasks.build.causalvqa.rows import SeededQuestion
 from lmms_eval_tasks.build.causalvqa.texts import Fault, OptionText, QuestionText, question_faults
@@ -26,6 +28,12 @@ class PlainWording(Form):
 
     question: QuestionText
     answer: OptionText
+
+
+class ComparedWording(PlainWording):
+    """A wording, after a look at how close the model's own answer comes to the annotator's (B.2): from 0 to 2."""
+
+    similarity: Annotated[int, Field(ge=0, le=2)]
 
 
 class WordingComparison(Form):
@@ -61,11 +69,11 @@ class PlainEnglish(RowStep[SeededQuestion, SeededQuestion]):
         texts["model_answer"] = row.first_answer
 
         def write(refused: Refused) -> PlainWording:
-            return asking.ask(WRITER, "causalvqa_wording", PlainWording, **texts, refused=refused)
+            return asking.ask(WRITER, "causalvqa_wording", ComparedWording, **texts, refused=refused)
 
         def check(wording: PlainWording) -> list[Fault]:
             faults = question_faults(wording.question, wording.answer, row.seeds)
             return faults or meaning_faults(row, wording, asking)
 
         wording = write_until_good(self._tries, write, check)
-        return [row.model_copy(update=wording.model_dump())]
+        return [row.model_copy(update=wording.model_dump(include=set(PlainWording.model_fields)))]
