@@ -73,3 +73,15 @@ def test_nothing_is_written_where_something_is_wrong(world: list[str | Path], tm
     assert run("causalvqa:test", *world[1:], "--out", tmp_path / "p.csv")[2].startswith(
         "causalvqa:test cannot be used:"
     )
+
+
+def test_questions_of_one_meaning_are_paired(world: list[str | Path], tmp_path: Path) -> None:
+    source = tmp_path / "c.csv"
+    source.write_text(source.read_text().replace("b.mp4,Which way?", "b.mp4,Which way does it go?"))
+    found = []
+    for options in ([], ["--question-encoder", "tfidf", "--question-cosine", "0.5"]):
+        status, _, _ = run(*world, *options, "--out", tmp_path / "pairs.jsonl")
+        assert status == 0
+        lines = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+        found.append([(line["item_id_1"], line["item_id_2"]) for line in lines])
+    assert found == [[("5", "6")], [("5", "6"), ("1", "2")]]

@@ -54,6 +54,10 @@ def pairs(
     rule: Annotated[
         str, typer.Option(help="Which answers exclude each other: differ, not-within, or package.module:function.")
     ] = "differ",
+    question_encoder: Annotated[
+        str, typer.Option(help="Join questions of one meaning: tfidf, or a model of sentence-transformers.")
+    ] = "",
+    question_cosine: Annotated[float, typer.Option(min=0.0, max=1.0, help="From which two questions are one.")] = 0.9,
     per_skill: Annotated[int | None, typer.Option(min=1, help="The most pairs of a skill.")] = None,
     total: Annotated[int | None, typer.Option(min=1, help="The most pairs in all, in equal shares.")] = None,
     form: FormatOption = None,
@@ -64,19 +68,27 @@ def pairs(
         lmms-eval-tasks mine pairs candidates.csv --embeddings clips.parquet --out pairs.jsonl
         lmms-eval-tasks mine pairs candidates.csv --embeddings clips.npy --ids clips.txt --out pairs.csv
     """
-    from lmms_eval_tasks.build.curation.candidates import read_candidates
+    from lmms_eval_tasks.build.curation.candidates import join_questions, read_candidates
     from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs
     from lmms_eval_tasks.build.curation.rules import find_rule
     from lmms_eval_tasks.build.curation.vectors import read_vectors
+    from lmms_eval_tasks.build.graphs.encoders import TFIDF, encode_texts, sentence_transformer, tfidf_encoder
 
     if out.suffix not in (".jsonl", ".csv"):
         raise InputError(f"Expected --out to end in .jsonl or .csv, but got {out}.")
     chosen = find_rule(rule)
     items = read_candidates(table_file(candidates), skill)
+    joined = ""
+    if question_encoder:
+        encoder = tfidf_encoder() if question_encoder == TFIDF else sentence_transformer(question_encoder)
+        texts = encode_texts([item.question for item in items], encoder)
+        items = join_questions(items, texts.similarities, question_cosine)
+        joined = f"; questions joined by {encoder.name} from {question_cosine:g}"
     mining = mine_pairs(items, read_vectors(embeddings, ids, distinct_clips(items)), chosen, per_skill, total)
     with open_output("mine pairs", form) as output:
         table = _table(mining)
-        table.signature = f"{candidates}; rule {rule}; at most {per_skill or 'any'} of a skill, {total or 'any'} in all"
+        limits = f"at most {per_skill or 'any'} of a skill, {total or 'any'} in all"
+        table.signature = f"{candidates}; rule {rule}; {limits}{joined}"
         output.table(table)
         if mining.dropped:
             output.note(f"In no pair: {EXPLAINED}.")

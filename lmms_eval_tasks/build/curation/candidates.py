@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
@@ -59,6 +62,30 @@ class CandidateRow(RowForm):
 def plain_text(text: str) -> str:
     """A text as questions and answers are compared: without case, repeated white space and a final full stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).removesuffix(".").rstrip()
+
+
+def join_questions(
+    candidates: Sequence[Candidate],
+    similarities: Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]],
+    least: float,
+) -> tuple[Candidate, ...]:
+    """Give questions of one meaning one wording: of each skill's, in alphabetical order, the first that is near enough.
+
+    Args:
+        candidates: The candidates.
+        similarities: Cosines of texts with other texts, of shape (texts, others).
+        least: The cosine from which two questions are one.
+    """
+    wordings: defaultdict[str, list[str]] = defaultdict(list)
+    joined: dict[tuple[str, str], str] = {}
+    for skill, question in sorted({(one.skill, one.question) for one in candidates}):
+        known = wordings[skill]
+        cosines = similarities([question], known)[0] if known else np.zeros(0)
+        near = np.flatnonzero(cosines >= least)
+        if not len(near):
+            known.append(question)
+        joined[skill, question] = known[near[0]] if len(near) else question
+    return tuple(replace(one, question=joined[one.skill, one.question]) for one in candidates)
 
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:

@@ -23,6 +23,7 @@ class MinePairs(SetStep[AskedClip, MinimalPair]):
     name = "minimal pairs"
     takes = AskedClip
     gives = MinimalPair
+    paper = PaperCount("about 70K examples", "3")
 
     def __init__(self, config: MvpBuildConfig) -> None:
         self._config = config

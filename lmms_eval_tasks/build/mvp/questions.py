@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.replies import Form
-from lmms_eval_tasks.build.engine.steps import Forecast, Removed, RowStep
+from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep
 from lmms_eval_tasks.build.engine.texts import bare_words, holds_text, is_marked
 from lmms_eval_tasks.build.mvp.config import MvpBuildConfig
 from lmms_eval_tasks.build.mvp.rows import AskedClip, OpposedClip
@@ -45,6 +45,7 @@ class WritePairQuestions(RowStep[OpposedClip, AskedClip]):
     takes = OpposedClip
     gives = AskedClip
     roles = (WRITER,)
+    paper = PaperCount("548K examples", "3")
     forecast = Forecast(requests=1.2, characters=1800, reply_tokens=80)
 
     def __init__(self, config: MvpBuildConfig) -> None:

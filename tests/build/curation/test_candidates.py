@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from lmms_eval_tasks.build.curation.candidates import Candidate, read_candidates
+from lmms_eval_tasks.build.curation.candidates import Candidate, join_questions, read_candidates
+from lmms_eval_tasks.build.graphs.encoders import encode_texts, tfidf_encoder
 from lmms_eval_tasks.utils.core.problems import InputError
 
 ROWS = [
@@ -91,3 +92,17 @@ def test_columns_and_files_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "c.parquet").write_bytes(b"")
     with pytest.raises(InputError, match="it is not a parquet table"):
         read_candidates(tmp_path / "c.parquet")
+
+
+def test_questions_of_one_meaning_get_one_wording_within_a_skill() -> None:
+    asked = [
+        ("1", "Where does the red ball go?", "k"),
+        ("2", "The red ball: where does it go?", "k"),
+        ("3", "How many boxes are there?", "k"),
+        ("4", "The red ball: where does it go?", "l"),
+    ]
+    candidates = [Candidate(item, f"{item}.mp4", question, "left", skill) for item, question, skill in asked]
+    texts = encode_texts([one.question for one in candidates], tfidf_encoder())
+    joined = join_questions(candidates, texts.similarities, 0.8)
+    assert [one.question for one in joined] == [asked[1][1], asked[1][1], asked[2][1], asked[3][1]]
+    assert [one.question for one in join_questions(candidates, texts.similarities, 1.0)] == [one[1] for one in asked]
