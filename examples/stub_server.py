@@ -31,9 +31,8 @@ Given = Mapping[str, Any]
 
 
 def material_of(prompt: str) -> dict[str, Any]:
-    """The JSON object that a prompt holds; it stands alone on its line."""
-    line = next(line for line in prompt.splitlines() if line.startswith('{"'))
-    material: dict[str, Any] = json.loads(line)
+    """The JSON object that a prompt holds; it begins a line."""
+    material: dict[str, Any] = json.JSONDecoder().raw_decode(prompt, prompt.index("\n{") + 1)[0]
     return material
 
 
@@ -199,6 +198,11 @@ class CounterVqaPlayer(Player):
         "You see frames": "solving",
     }
 
+    @classmethod
+    def role_of(cls, prompt: str) -> str:
+        """Teachers and solvers are asked alike at first."""
+        return "teacher" if "<claims>" in prompt else super().role_of(prompt)
+
     def __init__(self, truth: Mapping[str, Any]) -> None:
         super().__init__(truth)
         self._links = {tuple(take["actions"]): set(map(tuple, take["links"])) for take in truth["takes"]}
@@ -239,8 +243,8 @@ class CounterVqaPlayer(Player):
     def verification(self, given: Given) -> Any:
         """Yes unless there is a way along the links from the action that the question names first to the other."""
         links = self.links_of(given)
-        parts = given["question"].split(" had not happened, would ")
-        first, second = (self._named(part, given["actions"]) for part in parts)
+        supposed, _, asked = given["question"].partition(" had not happened, would ")
+        first, second = (self._named(part, given["actions"]) for part in (supposed, asked))
         reached, ahead = set[str](), [first]
         while ahead:
             node = ahead.pop()
@@ -263,14 +267,47 @@ class CounterVqaPlayer(Player):
 
     def naive(self, given: Given) -> Any:
         """A question a level, right or not."""
-        first, second, third = (action["id"] for action in given["actions"][:3])
-        asked = {"question": "Would it?", "explanation": "Yes. So it is."}
+        first, second, third = given["actions"][:3]
+
+        def asked(cause: str, outcome: str) -> dict[str, str]:
+            question = f"If “{cause.rstrip('.')}” had not happened, would {outcome} still have happened?"
+            return {"question": question, "explanation": "Yes. So it is."}
+
+        one, two = (asked(first["text"], f"“{other['text'].rstrip('.')}”") for other in (second, third))
         return {
             "questions": [
-                {**asked, "level": 1, "answer": "yes", "action": first, "outcome": second},
-                {**asked, "level": 2, "answer": "no", "action": first, "outcome": third},
-                {**asked, "level": 3, "answer": "yes", "absent_action": "C sings.", "goal": "a meal"},
+                {**one, "level": 1, "answer": "yes", "action": first["id"], "outcome": second["id"]},
+                {**two, "level": 2, "answer": "no", "action": first["id"], "outcome": third["id"]},
+                {
+                    **asked("C sings", "a meal"),
+                    "level": 3,
+                    "answer": "yes",
+                    "absent_action": "C sings.",
+                    "goal": "a meal",
+                },
             ]
+        }
+
+    def teacher(self, given: Given) -> Any:
+        """Claims the links of the clip whose timed actions are shown, and no where the question is in other words."""
+        timed = [line.partition(" ") for line in given.get("actions", ())]
+        shown = " ".join(text for _, _, text in timed)
+        texts = next(
+            (take["actions"] for take in self.truth["takes"] if all(one in shown for one in take["actions"])), []
+        )
+        actions = [
+            {"id": f"a{number}", "text": text, "seconds": 60 * int(clock[:2]) + int(clock[3:5])}
+            for number, (text, (clock, _, _)) in enumerate(zip(texts, timed, strict=False), start=1)
+        ]
+        named = {action["id"]: action["text"] for action in actions}
+        in_form = " had not happened, would " in given["question"]
+        answer = self.verification({**given, "actions": actions})["answer"] if in_form else "no"
+        claims = [f"happened: {text}" for text in texts]
+        claims += [f"link: {named[one]} -> {named[two]}" for one, two in sorted(self.links_of({"actions": actions}))]
+        block = "\n".join(["<claims>", *claims, f"conclusion: {answer}", "</claims>"])
+        return {
+            "reasoning": f"One thing leads to another.\n{block}",
+            "answer": f"{answer.capitalize()}. So it follows.",
         }
 
     def solving(self, given: Given) -> Any:

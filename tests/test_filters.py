@@ -69,7 +69,9 @@ def test_runs_that_cannot_be_filtered_are_refused(tmp_path: Path) -> None:
     runs, out = frame_runs(tmp_path, models=2), tmp_path / "pairs.jsonl"
     assert run("single-frame", *runs, "--out", out)[2] == (
         "The runs cannot be used together: 1 problem.\n"
-        "  models: Expected runs of 5 models or more, but got 2 (replay model0, replay model1).\n"
+        "  models: Expected runs of 5 models or more, but got 2 (replay model0, replay model1). "
+        "Runs of one name count as one model, whatever their seeds. "
+        "Remedy: Add runs of other models, or name how many are enough with --models.\n"
     )
     whole = write_run(tmp_path / "whole", SOLVED, (SUBSET,))
     other = write_run(tmp_path / "other", SOLVED, ("mvp_single_frame",), view="single_frame", frame=7)

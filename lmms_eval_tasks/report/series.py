@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
 from lmms_eval_tasks.report.runs import columns_of, entries_of, versions_of
 from lmms_eval_tasks.utils.core.cells import Number, points
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, Line, LinePlot, Place, fit_axis
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.runs.series import SEED, SeriesValue
+from lmms_eval_tasks.utils.runs.series import NUMBER, SEED, SeriesValue
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 from lmms_eval_tasks.utils.stats.estimates import Records
 
@@ -53,9 +56,13 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """One table per task or group that runs of several seeds hold: each score's mean over the seeds, and its spread.
 
     Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
+        InputError: where no run holds `only`, the one task or group to show (all of them if it is empty), or where runs
+            are of models whose names differ in more than numbers.
     """
     seeds = [run for run in runs if run.series and run.series.name == SEED]
+    if len({re.sub(NUMBER, "#", run.name) for run in seeds}) > 1:
+        names = summarize_names(sorted({run.name for run in seeds}))
+        raise InputError(f"Expected runs of one model in --series seed, but got {names}. Report each by itself.")
     tables = []
     for name, entries in entries_of(seeds, only).items() if seeds else ():
         headings = ("score", "mean", "std. deviation", "lowest", "highest", "seeds")

@@ -103,6 +103,13 @@ def test_seeds_have_a_mean_and_a_spread(root: Path, tmp_path: Path) -> None:
     assert "mean of 3 seeds" in figure and "standard deviation 20.00" in figure
 
 
+def test_seeds_of_several_models_have_no_mean(root: Path) -> None:
+    for seed, name in enumerate(("tuned", "other")):
+        write_run(root / f"seed-{seed}" / name, {"g": (True, False)})
+    result = report("--series", "seed", root / "seed-0", root / "seed-1")
+    assert "Expected runs of one model in --series seed, but got replay other, replay tuned." in result.output
+
+
 def test_one_seed_has_no_spread() -> None:
     assert (Spread.of([5.0]).deviation, Spread.of([5.0]).text) == (None, "N/A")
 

@@ -217,7 +217,8 @@ def _share_out(
         chosen = [heapq.heappop(heap) for _ in slots]
         for (question, way), (seen, _, number) in zip(slots, chosen, strict=True):
             given[number].append((question, way))
-            heapq.heappush(heap, (seen + question.milliseconds, draws.random(), number))
+            # Where no clip is watched, items count alike.
+            heapq.heappush(heap, (seen + max(question.milliseconds, 1), draws.random(), number))
     return given
 
 

@@ -130,7 +130,7 @@ def planned_questions(
             item.item,
             "" if len(item.ways) > 1 else next(iter(item.ways)),
             item.item_id,
-            sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in item.clips),
+            0 if inquiry.last_frame else sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in item.clips),
             tuple(choice.value for choice in item.choices),
             tuple(item.ways) if len(item.ways) > 1 else (),
             inquiry.digest(item),

@@ -79,7 +79,9 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
             models[run.name][task.removesuffix(f"_{records[0].view}")] += records
     if not problems and len(models) < least_models:
         names = ", ".join(models) or "none"
-        problems.add("models", f"Expected runs of {least_models} models or more, but got {len(models)} ({names}).")
+        what = f"Expected runs of {least_models} models or more, but got {len(models)} ({names})."
+        why = "Runs of one name count as one model, whatever their seeds."
+        problems.add("models", f"{what} {why}", "Add runs of other models, or name how many are enough with --models.")
     first, *others = models.items() or [("", {})]
     for name, records_of in others:
         _note_differences(first, (name, records_of), problems)

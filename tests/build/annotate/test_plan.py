@@ -161,3 +161,13 @@ def test_a_split_is_asked_for_where_there_are_several(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["annotate", "plan", "mvp", "--out", str(tmp_path / "plan.csv")])
     assert result.exit_code == 1 and "Expected --split, one of " in result.output
     assert not (tmp_path / "plan.csv").exists()
+
+
+@pytest.mark.usefixtures("sample")
+def test_last_frames_are_shared_out_by_their_number(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    options = ["--split", "debug", "--mode", "last-frame", "--attention", "0", "--responses", "2", "--annotators", "7"]
+    result = CliRunner().invoke(app, ["annotate", "plan", "causalvqa", *options, "--out", str(plan)])
+    assert result.exit_code == 0 and "seconds of clips" not in result.output
+    counts = [len(rows) for rows in read_plan(plan).by_annotator.values()]
+    assert len(counts) == 7 and max(counts) - min(counts) <= 1
