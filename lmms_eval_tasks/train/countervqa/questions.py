@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lmms_eval_tasks.countervqa.released import (
     read_release,
 )
 from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.train.rewards.causal import has_more_to_say
+from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
@@ -136,11 +136,12 @@ def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) ->
     ]
 
 
-def reward_items(questions: QuestionSet) -> list[TrainingItem]:
-    """The questions without answers, with the columns that the rewards read.
+def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[TrainingItem]:
+    """The questions without answers to which one of the rewards applies, with the columns that these read.
 
-    Those to which the causal reward does not apply, as their graph says nothing beyond the two actions that they name,
-    are left out.
+    Args:
+        questions: The set.
+        rewards: Names of those that have a weight; one that is not ours may apply to any question.
     """
     items = []
     for question in questions.questions:
@@ -153,10 +154,21 @@ def reward_items(questions: QuestionSet) -> list[TrainingItem]:
             "question": question.question,
             "clip": str(questions.clip(question).absolute()),
         }
-        if has_more_to_say(read_sample(columns)):
+        sample = read_sample(columns)
+        if any(name not in REWARDS or REWARDS[name]("", sample) is not None for name in rewards):
             clip, asked = questions.clip(question), question.question
             items.append(TrainingItem(question.id, clip, ask(question), columns=columns, question=asked))
     return items
+
+
+def kept_by_level(questions: QuestionSet, items: Iterable[TrainingItem]) -> dict[str, tuple[int, int]]:
+    """Of each level, how many questions are trained on and how many the set has."""
+    kept = {item.item_id for item in items}
+    levels: dict[str, tuple[int, int]] = {}
+    for question in sorted(questions.questions, key=lambda question: question.level):
+        trained, every = levels.get(f"L{question.level}", (0, 0))
+        levels[f"L{question.level}"] = trained + (question.id in kept), every + 1
+    return levels
 
 
 def reasoned(row: ReasoningRow) -> str:

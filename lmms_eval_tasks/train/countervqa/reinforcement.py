@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
+from lmms_eval_tasks.train.countervqa.questions import kept_by_level, read_set, reward_items
 from lmms_eval_tasks.train.countervqa.stages import ANSWERS, REASONING, tested_clips
 from lmms_eval_tasks.train.rewards.combine import ALPHA, BETA
 from lmms_eval_tasks.train.stages.staging import Inputs, Written, grpo_method, write_stage
@@ -58,7 +58,7 @@ def write_grpo(
 
     Raises:
         InputError: there is no such row, it has no reward for a weight that is given, no reward has a weight, the model
-            was not trained as the row says, no question has more to say, or as for `write_sft`.
+            was not trained as the row says, no reward applies to any question, or as for `write_sft`.
     """
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
@@ -66,16 +66,19 @@ def write_grpo(
     if not chosen.by_graph and (alpha is not None or beta is not None):
         given = "--causal-weight" if alpha is not None else "--visual-weight"
         raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
-    method = grpo_method(ablation, reward_weights(chosen, alpha, beta), PLUGIN, inputs)
+    weights = reward_weights(chosen, alpha, beta)
+    method = grpo_method(ablation, weights, PLUGIN, inputs)
     _check_model(inputs.model, ablation, chosen)
     questions = read_set(inputs.source, inputs.videos)
-    items = reward_items(questions)
+    rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
+    items = reward_items(questions, rewards)
     if not items:
         raise InputError(
-            f"Expected {inputs.source} to have questions whose graphs lead over several links, or whose outcomes have "
-            "other causes, but it has none: there is nothing that the causal reward could ask for."
+            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has none: no "
+            "graph leads over several links, and no outcome has other causes.\nRemedy: give --visual-weight a weight."
         )
-    return write_stage(inputs, items, len(questions.questions), method, questions.files, tested_clips, progress)
+    levels = kept_by_level(questions, items)
+    return write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)
 
 
 def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from lmms_eval_tasks.train.countervqa.questions import (
     QuestionSet,
     answer_items,
+    kept_by_level,
     read_reasoning,
     read_set,
     reasoning_items,
@@ -33,7 +34,7 @@ def write_sft(inputs: Inputs, reasoning: Path | None, progress: Progress = no_pr
         items = reasoning_items(questions, read_reasoning(reasoning, questions))
     data = (*questions.files, *([reasoning] if reasoning else []))
     method = sft_method(ANSWERS if reasoning is None else REASONING)
-    return write_stage(inputs, items, len(questions.questions), method, data, tested_clips, progress)
+    return write_stage(inputs, items, kept_by_level(questions, items), method, data, tested_clips, progress)
 
 
 def tested_clips(test: Path) -> list[TestedClip]:

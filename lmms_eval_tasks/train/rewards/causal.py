@@ -7,7 +7,7 @@ say how it is measured. This measure is ours; docs/training.md says what it does
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 import networkx as nx
@@ -20,7 +20,7 @@ from lmms_eval_tasks.train.rewards.sample import RewardSample
 Pair = tuple[int, int]
 
 OWN_PAIR = 0.3
-"""What it covers to say only whether the question's own two actions are linked, and the most that this earns."""
+"""What it covers to state only that the question's own two actions are linked, and the most that this earns."""
 LEFT = (1.0, 0.5, 0.2)
 """The share that is left of an answer's reward with no wrong claim, with one, and with two or more."""
 
@@ -31,12 +31,10 @@ class ClaimedLinks:
 
     Attributes:
         stated: Stated links where the graph leads from cause to effect, by one link or several.
-        denied: Denied links where it does not.
         wrong: Number of claims that are false or name no action of the clip, of all kinds, and of faults.
     """
 
     stated: frozenset[Pair]
-    denied: frozenset[Pair]
     wrong: int
 
 
@@ -108,7 +106,7 @@ def has_more_to_say(sample: RewardSample) -> bool:
 
 def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
     """The claims of an answer, compared with the graph; what is both stated and denied is wrong once."""
-    find = action_finder(sample).find
+    find = cache(action_finder(sample).find)
     wrong = answer.faults + sum(find(phrase) in (frozenset(), {ABSENT}) for phrase in answer.happened)
     claims: dict[frozenset[Pair], set[bool]] = {}
     for link in answer.links:
@@ -118,13 +116,12 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
         else:
             wrong += 1
     stated: set[Pair] = set()
-    denied: set[Pair] = set()
     for pairs, says in claims.items():
         leading = {(one, other) for one, other in pairs if one != ABSENT and other in sample.reachable[one]}
         true = leading if says == {True} else pairs - leading if says == {False} else set()
         wrong += not true
-        (stated if True in says else denied).update(true)
-    return ClaimedLinks(frozenset(stated), frozenset(denied), wrong)
+        stated |= true & leading
+    return ClaimedLinks(frozenset(stated), wrong)
 
 
 @lru_cache(maxsize=32)
@@ -132,25 +129,20 @@ def agreement(answer: FormedAnswer, sample: RewardSample) -> GraphAgreement:
     """What an answer claims of what a question needs; other true claims earn and cost nothing.
 
     Where the graph leads from the action that is left out to the outcome, the question needs the links of a path
-    between them, of several links and the one of which most is said. Where it does not, it needs that the two are not
-    linked, if both took place, and every link that leads to the outcome.
+    between them, of several links and the one of which most is said. Where it does not, it needs every link that leads
+    to the outcome; that the two are not linked is what the verdict says, and a guess of it is right half the time.
     """
     claims = claimed_links(answer, sample)
-    pair = sample.intervened, sample.queried
     right = claims.stated & sample.links
-    if sample.asks_for_a_chain:
-        lengths = _path_lengths(right, sample)
-        covered = max((said / length for length, said in lengths.items()), default=0.0)
-        beyond = len(right & _links_between(sample))
-        own = pair in claims.stated
-        covered = max(covered, OWN_PAIR * own)
-    else:
+    if not sample.asks_for_a_chain:
         causes = _causes(sample)
-        beyond = len(right & causes)
-        own = pair in claims.denied
-        share = 1.0 if sample.intervened is None else 1.0 - OWN_PAIR
-        covered = share * beyond / max(1, len(causes)) + OWN_PAIR * own
-    return GraphAgreement(covered, beyond + own, beyond > 0, claims.wrong)
+        said = len(right & causes)
+        return GraphAgreement(said / max(1, len(causes)), said, said > 0, claims.wrong)
+    lengths = _path_lengths(right, sample)
+    own = (sample.intervened, sample.queried) in claims.stated
+    covered = max((said / length for length, said in lengths.items()), default=0.0)
+    beyond = len(right & _links_between(sample))
+    return GraphAgreement(max(covered, OWN_PAIR * own), beyond + own, beyond > 0, claims.wrong)
 
 
 def _causes(sample: RewardSample) -> frozenset[Pair]:

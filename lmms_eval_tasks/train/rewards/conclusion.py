@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.train.rewards.form import FormedAnswer, opening_verdict
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.verdicts import NO, YES, stated_verdicts
+from lmms_eval_tasks.utils.verdicts import NO, YES, read_verdict, stated_verdicts
 
 WRONG_END = 0.1
 """The most that an answer earns which does not end rightly."""
@@ -32,8 +32,9 @@ def expected_verdict(sample: RewardSample) -> str | None:
 def stated_verdict(text: str, question: str = "") -> str | None:
     """The verdict with which a text opens; None where it has none, or states another.
 
-    It is read by the reader that grades answers: no yes or no and no sentence of the outcome may be the opposite. "No.
-    It would still have happened" is neither.
+    It is read by the reader that grades answers, and more strictly: no yes or no and no sentence of the outcome may be
+    the opposite. "No. It would still have happened" is neither.
     """
     opening = opening_verdict(text)
-    return opening if opening and stated_verdicts(text, question) == {opening} else None
+    is_whole = read_verdict(text, question) == opening and stated_verdicts(text, question) == {opening}
+    return opening if is_whole else None

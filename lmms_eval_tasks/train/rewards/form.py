@@ -22,7 +22,7 @@ from functools import lru_cache
 
 HAPPENED, LINK, NO_LINK, CONCLUSION = "happened", "link", "no link", "conclusion"
 ARROW = "->"
-_TAG = "/?(?:think|claims|answer)>"
+_TAG = r"/?(?:think|claims|answer)\b"
 _TEXT = rf"[^<]*(?:<(?!{_TAG})[^<]*)*"
 _FORM = re.compile(
     rf"\s*<think>(?P<prose>{_TEXT})<claims>(?P<block>{_TEXT})</claims>\s*</think>\s*<answer>(?P<answer>{_TEXT})</answer>\s*"

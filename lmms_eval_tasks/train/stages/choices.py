@@ -76,7 +76,8 @@ def _write(sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, 
     def read_test(test: Path) -> list[TestedClip]:
         return tested_choices(sets, test)
 
-    return write_stage(inputs, items, len(questions.rows), method, questions.files, read_test, progress)
+    parts = {"": (len(items), len(questions.rows))}
+    return write_stage(inputs, items, parts, method, questions.files, read_test, progress)
 
 
 def read_training_set(

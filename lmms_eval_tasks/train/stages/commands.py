@@ -171,7 +171,10 @@ def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
     from lmms_eval_tasks.train.stages.stage import run_training
 
     console = make_console()
-    console.print(f"{written.items:,} of {written.questions:,} questions, {written.clips:,} clips")
+    kept, every = map(sum, zip(*written.parts.values(), strict=True))
+    console.print(f"{kept:,} of {every:,} questions, {written.clips:,} clips")
+    if len(written.parts) > 1:
+        console.print(", ".join(f"{part}: {one:,} of {of:,}" for part, (one, of) in written.parts.items()))
     show_comparison(written.comparison)
     console.print(f"Configuration: {written.configuration.absolute()}", soft_wrap=True)
     if dry_run:

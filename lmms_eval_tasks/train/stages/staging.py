@@ -97,16 +97,14 @@ class Written:
     Attributes:
         method: How it trains.
         configuration: Its file.
-        items: How many questions it trains on.
-        questions: How many the set has.
+        parts: Part of the set to how many of its questions are trained on, and how many it has.
         clips: How many clips they are about.
         comparison: With which tests its clips were compared.
     """
 
     method: Method
     configuration: Path
-    items: int
-    questions: int
+    parts: Mapping[str, tuple[int, int]]
     clips: int
     comparison: ClipComparison
 
@@ -114,7 +112,7 @@ class Written:
 def write_stage(
     inputs: Inputs,
     items: Sequence[TrainingItem],
-    questions: int,
+    parts: Mapping[str, tuple[int, int]],
     method: Method,
     data: Sequence[Path],
     read_test: ReadTest,
@@ -125,7 +123,7 @@ def write_stage(
     Args:
         inputs: What every stage is given.
         items: What is trained on.
-        questions: How many the set has.
+        parts: As in `Written`.
         method: How it trains.
         data: The files that the items were made from; plugins of the user's rewards come behind them.
         read_test: Reads the sets of `inputs.tests`.
@@ -152,7 +150,7 @@ def write_stage(
         compared_with=tuple(comparison.compared),
     )
     path = write_training(inputs.out, training)
-    return Written(method, path, len(items), questions, len(asked), comparison)
+    return Written(method, path, parts, len(asked), comparison)
 
 
 def compare_with_tests(

@@ -66,4 +66,7 @@ def test_it_can_be_trained_on(source: Path) -> None:
     questions = read_set(source)
     assert answer_items(questions)[0].response == QUESTION["explanation"]
     # Nothing of the graph leads to a goal, so that there is nothing that the causal reward could ask for.
-    assert reward_items(questions) == []
+    assert reward_items(questions, ["causal"]) == []
+    for reward in ("visual", "graph", "verdict", "one_of_ms-swift"):
+        (item,) = reward_items(questions, ["causal", reward])
+        assert item.item_id == QUESTION["id"]

@@ -396,8 +396,8 @@ def test_rewards_that_cannot_be_used_are_refused(
 
 def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
     assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
-    # The other question is of the only two actions that its graph has a link between.
-    (row,) = rows(source, "grpo")
+    # The first question is of the only two actions that its graph has a link between: `causal` is None there.
+    _, row = rows(source, "grpo")
     assert [message["role"] for message in row["messages"]] == ["user"]
     assert "<claims>" in row["messages"][0]["content"] and Path(row["clip"]).name == "one.mp4"
     sample = read_sample(row)
@@ -410,6 +410,30 @@ def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> No
     for name in ("causal", "visual", "graph"):
         assert REWARDS[name](good, sample) == 1.0 and (REWARDS[name](bad, sample) or 0.0) < 0.5, name
     assert sample.absent == "sneezes" and REWARDS["verdict"]("Yes.", sample) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "levels"),
+    [
+        (["--ablation", "grpo-only"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
+        (["--ablation", "standard-reward"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
+        (["--ablation", "grpo-only", "--visual-weight", "0"], "1 of 2", "L1: 0 of 1, L3: 1 of 1"),
+        (["--ablation", "grpo-only", "--visual-weight", "0", "--reward", "format"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
+    ],
+)
+def test_every_question_to_which_a_reward_applies_is_kept(
+    swift: FakeSwift, source: Path, reasoning: list[str], words: list[str], kept: str, levels: str
+) -> None:
+    weights = ["--model", str(trained(swift, source, *reasoning))] if "standard-reward" in words else []
+    ended = grpo(swift, source, *words, *weights, "--dry-run")
+    assert f"{kept} questions, 1 clips" in ended.output and levels in ended.output, ended.output
+
+
+def test_a_set_to_which_no_reward_applies_is_refused(swift: FakeSwift, source: Path) -> None:
+    write_set(source, questions=(QUESTION,))
+    ended = grpo(swift, source, "--ablation", "grpo-only", "--visual-weight", "0")
+    assert ended.exit_code == 1 and "to which causal applies" in " ".join(ended.output.split())
+    assert "give --visual-weight a weight" in " ".join(ended.output.split()) and not swift.calls
 
 
 def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
+from statistics import fmean
 
 import pytest
+from oracles import measurement
 from ordered_answers import OrderedGroup, read_formed
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
@@ -24,3 +27,16 @@ def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
 
 def test_there_are_enough_groups() -> None:
     assert len(GROUPS) >= 50 and {group.reward for group in GROUPS} == {"causal", "visual", "combined"}
+
+
+def test_neither_distance_nor_order_earn_what_the_links_do() -> None:
+    attacks = measurement("reward_attacks")
+    samples = attacks.samples_of_tests()
+    of = {
+        key: Counter(attacks.distance(one) for one in samples if attacks.expected_verdict(one) == key)
+        for key in ("yes", "no")
+    }
+    assert of["yes"] == of["no"] and len(of["yes"]) >= 10 and len(samples) >= 250
+    for name in ("the two before, not the asked", "no from a distance of 3 on", "links and verdict by shared words"):
+        answers = [attacks.KNOWING_NOTHING[name](one, None) for one in samples]
+        assert fmean(map(attacks.causal_reward, answers, samples)) < 0.3, name

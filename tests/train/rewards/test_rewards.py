@@ -68,10 +68,12 @@ def test_links_of_a_path(claims: tuple[str, ...], reward: float) -> None:
     ("claims", "reward"),
     [
         ((f"no link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 1.0),
-        ((f"no link: {SONG} -> {SIP}",), 0.3),
-        ((f"link: {TEA} -> {SIP}",), 2 * 0.7 / 1.7),
+        # The verdict says so already.
+        ((f"no link: {SONG} -> {SIP}",), 0.0),
+        ((f"link: {TEA} -> {SIP}",), 1.0),
         ((f"link: {CUP} -> {SIP}",), 0.0),
-        ((f"link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 0.5 * 2 * 0.5 * 0.7 / 1.2),
+        ((f"link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 0.5 * 2 / 3),
+        ((f"no link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}", f"link: {CUP} -> {TAP}"), 0.5 * 2 / 3),
     ],
 )
 def test_links_of_what_the_outcome_depends_on(claims: tuple[str, ...], reward: float) -> None:

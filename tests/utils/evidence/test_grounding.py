@@ -61,6 +61,13 @@ def test_one_second_is_not_enough_by_default(eps: int, score: float) -> None:
     assert (second.im_tiou, second.im_viou, second.supported) == (score, score, bool(score))
 
 
+def test_a_threshold_is_reached_by_what_equals_it() -> None:
+    # tIoU 2 / 10, sIoU 50 / 100: vIoU is 0.1 exactly.
+    found = grounding([thing((0, 1), box=(0, 0, 100, 50))], [thing((0, 9))], tau_t=0.2, tau_st=0.1)
+    assert found.im_viou == 0.1
+    assert (found.temporal_recall, found.st_recall, found.supported, found.supported_strict) == (1, 1, True, True)
+
+
 def test_time_alone_is_no_match() -> None:
     apart = grounding([thing((0, 9))], [thing((0, 9), box=FAR)])
     assert (apart.im_tiou, apart.pairs, apart.false_positives, apart.missed) == (0, [], 1, 1)

@@ -61,6 +61,11 @@ def test_counts_by_hand() -> None:
     assert SINGLE_ACCURACY.score_records(records) == pytest.approx(100 * 4 / 7)
 
 
+def test_a_group_adds_one_sum_however_many_of_its_items_count() -> None:
+    records = pairs((True, False), (True, True))
+    assert sum_groups(SINGLE_ACCURACY.units(records)) == {(True, ""): [(100.0, 2.0), (200.0, 2.0)]}
+
+
 def test_a_pair_cut_in_two_leaves_the_pairs_and_stays_in_the_items() -> None:
     records = [*pairs((True, True)), record(False, "cut")]
     assert PAIR_ACCURACY.score_records(records) == 100

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from beside_people import LETTERS, make_record
+from beside_people import LETTERS, make_item, make_record
 
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN, AskedQuestion, Response
-from lmms_eval_tasks.utils.stats.shared_items import share_items
+from lmms_eval_tasks.utils.stats.shared_items import share_items, sum_groups
 
 ASKED = {
     (item, version): AskedQuestion(key, LETTERS, item_id=f"{item}_{version}")
@@ -38,6 +38,12 @@ def test_ids_match_and_what_does_not_is_named() -> None:
     assert one.people == (("A", 1.0), (UNKNOWN, 0.0)) and one.wrong_options == []
     assert (one.wrong_option(0), other.wrong_option(0), other.wrong_option(1)) == ("B", None, "C")
     assert (other.right(0), other.right(1), other.wrong_options) == (0.0, 0.0, ["C"])
+
+
+def test_a_group_adds_one_sum_to_its_task() -> None:
+    # Items 0 and 1 are one group, 2 is of another.
+    items = [make_item(number, "A", "A", "A") for number in range(3)]
+    assert sum_groups((item, (1.0, 10.0 * at)) for at, item in enumerate(items)) == [[(2.0, 10.0), (1.0, 20.0)]]
 
 
 @pytest.mark.parametrize(
