@@ -74,7 +74,7 @@ def write_taught(source: Path, folder: Path) -> tuple[Path, Path]:
     """
     questions = read_set(source)
     asked = {question.id: question for question in questions.questions}
-    items = sorted(reward_items(questions), key=lambda item: item.columns["answer"])
+    items = sorted(reward_items(questions, ["causal"]), key=lambda item: item.columns["answer"])
     chosen = [*items[: QUESTIONS // 2], *items[-QUESTIONS // 2 :]]
     taught, rows = [], []
     for item in chosen:

@@ -1,20 +1,25 @@
 """Do the rewards over a causal graph pay only for what is true? They are attacked with answers that are not.
 
-Each policy answers every question of tests/train/rewards/ordered_answers*.json to which the causal reward applies.
-Policies that know nothing have the question and the clip's actions in order of time, but not its links; those that end
-wrongly know all and conclude otherwise; those that invent know all and speak of things that are not in the clip. Beside
-them stand an honest policy, which says what the question needs, and the same with noise: each claim is exchanged with a
-wrong one by chance. Printed are the mean and maximum of each reward, and the share above 0.5 and 0.9. Ends with exit
-code 1 where a bound of `broken_bounds` is broken; those on means hold over fifty questions, not over one.
+Each policy answers questions about the clips of tests/train/rewards/ordered_answers*.json, each laid into the clip most
+like it in words, so that neither the order of time nor shared words say what belongs together. As many of them are
+answered with yes as with no at every distance between the two actions that they name. Policies that know nothing have
+the question and the clip's actions in order of time, but not its links; those that end wrongly know all and conclude
+otherwise; those that invent know all and speak of things that are not in the clip. Beside them stand an honest policy,
+which says what the question needs, and the same with noise: each claim is exchanged with a wrong one by chance. Printed
+are the mean and maximum of each reward, and the share above 0.5 and 0.9. Ends with exit code 1 where a bound of
+`broken_bounds` is broken; those on means hold over fifty questions, not over one. The last lines have no bound: they
+are of single clips, where one action is aside and the order of time says the rest, and of questions that give their
+verdict away.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 from statistics import fmean
 
 import networkx as nx
@@ -32,6 +37,8 @@ NOISE = (0.15, 0.35, 0.6)
 """By how much chance each claim of the noisy policies is exchanged."""
 KNOWS_NOTHING, ENDS_WRONGLY, INVENTS, HONEST, NOISY = "knows nothing", "ends wrongly", "invents", "honest", "noisy"
 OTHER = {"yes": "no", "no": "yes"}
+AT_A_DISTANCE = 12
+"""Questions of each verdict at most, whose two actions are so far from one another."""
 FOREIGN = ("trumpet", "giraffe", "parachute", "volcano", "submarine", "accordion", "cactus", "iceberg")
 
 Policy = Callable[[RewardSample, random.Random], str]
@@ -290,6 +297,58 @@ def by_time(sample: RewardSample, chance: random.Random) -> str:
     return formed(sample, happened=sample.actions, links=links, verdict="no" if is_before else "yes")
 
 
+def distance(sample: RewardSample) -> int | None:
+    """By how much later the action that is asked about comes; None where the other never happened."""
+    if sample.intervened is None or sample.queried is None:
+        return None
+    return sample.queried - sample.intervened
+
+
+def yes_by_time(before: int | None) -> Policy:
+    """Always yes: so many actions before the outcome cause it, or all, but not the one that is asked of."""
+
+    def answer(sample: RewardSample, chance: random.Random) -> str:
+        start, end = pair_of(sample)
+        place = sample.actions.index(end)
+        causes = [one for one in sample.actions[max(0, place - before) if before else 0 : place] if one != start]
+        links = [*(LinkClaim(one, end) for one in causes), *_no_pair((), start, end)]
+        return formed(sample, happened=sample.actions, links=links, verdict="yes")
+
+    return answer
+
+
+def by_distance(least: int, most: int, before: int) -> Policy:
+    """No, by the order of time between the two, where their distance is from one to another; else yes by time."""
+
+    def answer(sample: RewardSample, chance: random.Random) -> str:
+        if least <= (distance(sample) or 0) <= most:
+            links = _between(sample.actions, *pair_of(sample))
+            return formed(sample, happened=sample.actions, links=links, verdict="no")
+        return yes_by_time(before)(sample, chance)
+
+    return answer
+
+
+def by_shared_words(sample: RewardSample, chance: random.Random) -> str:
+    """Actions that share a word are of one thread of time, and those of two threads are not linked."""
+    start, end = pair_of(sample)
+    place = sample.actions.index(end)
+    first = sample.intervened
+    if first is not None and first < place and words_of(start) & words_of(end):
+        aside = words_of(start) | words_of(end)
+        thread = [start, *(one for one in sample.actions[first + 1 : place] if words_of(one) & aside), end]
+        return formed(sample, links=[LinkClaim(*link) for link in pairwise(thread)], verdict="no")
+    earlier = [one for one in sample.actions[:place] if one != start]
+    cause = [one for one in earlier if words_of(one) & words_of(end)] or earlier
+    return formed(sample, links=[LinkClaim(one, end) for one in cause[-1:]], verdict="yes")
+
+
+def words_of(action: str) -> set[str]:
+    """The words of an action that could tell what it has to do with another: who acts, and those that are not short."""
+    words = action.lower().split()
+    return {word for word in words if len(word) > 3 or word == words[0]} - {"the", "a"}
+
+
 def padded(sample: RewardSample, chance: random.Random) -> str:
     """The same claims over and over, in other words and cases."""
     chain = _chain(sample.actions, *pair_of(sample))
@@ -322,6 +381,15 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
         lambda actions, start, end: [*_no_pair(actions, start, end), *_before(actions, start, end)], verdict="yes"
     ),
     "links and verdict by time": by_time,
+    "the action before, not the asked": yes_by_time(1),
+    "the two before, not the asked": yes_by_time(2),
+    "all before, not the asked": yes_by_time(None),
+    "no from a distance of 2 on": by_distance(2, 99, 2),
+    "no from a distance of 3 on": by_distance(3, 99, 2),
+    "no from a distance of 6 on": by_distance(6, 99, 1),
+    "no up to a distance of 2": by_distance(1, 2, 1),
+    "no up to a distance of 4": by_distance(1, 4, 1),
+    "links and verdict by shared words": by_shared_words,
     "linked through a shared word": listing(_by_words),
     "hedged links": listing(_hedged),
     "two links by chance": random_links(2),
@@ -485,7 +553,7 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
     bounds: list[tuple[str, float, float]] = []
     if kind == KNOWS_NOTHING:
         # Most of these name all actions, which is right, and for what happened half of graph is paid.
-        bounds = [("causal", earned["causal"].mean, 0.35), ("graph", earned["graph"].mean, 0.45)]
+        bounds = [("causal", earned["causal"].mean, 0.3), ("graph", earned["graph"].mean, 0.4)]
         bounds += [
             (f"{name} in spite of a wrong claim", earned[name].highest_with_a_wrong_claim, 0.9)
             for name in ("causal", "graph")
@@ -501,12 +569,50 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
     return [f"{reward} {value:.3f} > {most}" for reward, value, most in bounds if value > most + 1e-9]
 
 
-def samples_of_tests() -> list[RewardSample]:
-    """The questions of the tests to which the causal reward applies; others are left out of a training."""
+def single_samples() -> list[RewardSample]:
+    """The questions of the tests to which the causal reward applies."""
     sys.path.insert(0, str(SUPPORT))
     from ordered_answers import HELD_OUT, ORDERED, read_samples
 
     return [sample for sample in (*read_samples(ORDERED), *read_samples(HELD_OUT)) if has_more_to_say(sample)]
+
+
+def samples_of_tests(seed: int = 0) -> list[RewardSample]:
+    """Questions about two clips of the tests at once, of which neither distance nor order say the verdict."""
+    chance = random.Random(seed)
+    clips = list({sample.actions: sample for sample in single_samples()}.values())
+    found: defaultdict[int, dict[str, list[RewardSample]]] = defaultdict(lambda: {"yes": [], "no": []})
+    for clip in clips:
+        others = [other for other in clips if not {*clip.actions} & {*other.actions}]
+        both = laid_into(clip, max(others, key=lambda other: shared_words(clip, other)), chance)
+        for places in combinations(range(len(both.actions)), 2):
+            asked = replace(both, intervened=places[0], queried=places[1])
+            if has_more_to_say(asked):
+                found[places[1] - places[0]][expected_verdict(asked) or ""].append(asked)
+    chosen: list[RewardSample] = []
+    for _, by_verdict in sorted(found.items()):
+        number = min(AT_A_DISTANCE, *map(len, by_verdict.values()))
+        drawn = (chance.sample(asked, number) for asked in by_verdict.values())
+        chosen += [asked for pair in zip(*drawn, strict=True) for asked in pair]
+    return chosen
+
+
+def shared_words(one: RewardSample, other: RewardSample) -> int:
+    """How many pairs of an action of each have a word in common."""
+    return sum(bool(words_of(first) & words_of(second)) for first in one.actions for second in other.actions)
+
+
+def laid_into(one: RewardSample, other: RewardSample, chance: random.Random) -> RewardSample:
+    """A clip that has the actions of two, each in its own order and with its own links."""
+    turns = chance.sample([0] * len(one.actions) + [1] * len(other.actions), len(one.actions) + len(other.actions))
+    rest = iter(one.actions), iter(other.actions)
+    actions = tuple(next(rest[turn]) for turn in turns)
+    links = frozenset(
+        (actions.index(clip.actions[cause]), actions.index(clip.actions[effect]))
+        for clip in (one, other)
+        for cause, effect in clip.links
+    )
+    return RewardSample(actions=actions, ids=tuple(map(str, range(len(actions)))), links=links)
 
 
 def main() -> None:
@@ -514,7 +620,7 @@ def main() -> None:
     parser.add_size("--every", 1, 5, "one in so many of the questions")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    samples = samples_of_tests()[:: options.every]
+    samples = samples_of_tests(options.seed)[:: options.every]
     print(f"{len(samples)} questions")
     print(f"{'':34}{'':8} mean   max  >0.5  >0.9")
     broken, all_earned = [], {}
@@ -538,6 +644,13 @@ def main() -> None:
             all_earned[name]["causal"].mean / all_earned["honest"]["causal"].mean,
             f"mean causal reward of {name!r}, which {kind}, the most of {len(POLICIES[kind])}, by the honest answer's",
         )
+    print("over single clips, and where the question gives its verdict away (mean of causal)")
+    singles = single_samples()[:: options.every]
+    parts = {"all": singles, "never happened": [one for one in singles if one.intervened is None]}
+    for part, asked in parts.items():
+        means = {name: earnings(policy, asked, options.seed)["causal"].mean for name, policy in KNOWING_NOTHING.items()}
+        best = max(means, key=lambda name: means[name])
+        print(f"  {part}, {len(asked)} questions: at most {means[best]:.2f}, by {best!r}")
     print("\n".join(broken) or "no bound is broken")
     raise SystemExit(bool(broken))
 
