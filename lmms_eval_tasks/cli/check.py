@@ -23,6 +23,7 @@ from lmms_eval_tasks.cli.shown import print_shown, write_sheet
 from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.thorough.declared import check_runnable
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.output import Output
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -175,6 +176,7 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
     """Print how a model reads clips, and return what would stop it."""
     from lmms_eval_tasks.host.loading import quiet_host
     from lmms_eval_tasks.host.reader_check import check_reader
+    from lmms_eval_tasks.host.weights import describe_absent
 
     with quiet_host():
         try:
@@ -188,7 +190,8 @@ def _check_model(console: Console, model: str, arguments: str, benchmarks: Seque
         console.print(f"warning: {checked.warning}", style="yellow")
     for hazard in checked.hazards:
         print_hazard(Output("check"), hazard)
-    return []
+    absent = describe_absent(model, parse_arguments(arguments))
+    return [absent] if absent else []
 
 
 def _first_task(benchmarks: Sequence[str]) -> str | None:

@@ -1,14 +1,20 @@
-"""Whether a model gives the answers that tasks take: asked before its weights are loaded."""
+"""Whether a run can come to its end, as far as that is known before weights are loaded: its tasks, model and output."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.host.weights import describe_absent
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.files import why_unwritable
+from lmms_eval_tasks.utils.core.wording import suggest
 
 FORMS = "answer_forms"
 """The attribute by which a model's class names the forms of its answers; without it they are words."""
@@ -45,6 +51,39 @@ def describe_misfit_of(kind: object, model: str, tasks: Mapping[str, frozenset[A
             if others := _tasks_beside(name, given):
                 reasons.append(f"  Tasks of the same benchmark for {model}: {', '.join(others)}.")
     return "\n".join(reasons) or None
+
+
+def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iterable[str]) -> str | None:
+    """Which of the names of a run's ``--tasks`` name nothing, and what may be meant; None where all name something.
+
+    Args:
+        names: As they were given: names of tasks, groups or tags, patterns with a ``*``, and files of tasks.
+        matched: What they match.
+        known: All that there is.
+    """
+    unknown = [
+        name
+        for name in names
+        if not (fnmatch.filter(matched, name) if "*" in name else name in matched or Path(name).is_file())
+    ]
+    reasons = [f"There is no task, group or tag {name!r}.{suggest(name, known)}" for name in unknown]
+    return "\n".join([*reasons, "All of them: lmms-eval --tasks list"]) if unknown else None
+
+
+def describe_unready(options: Mapping[str, Any]) -> str | None:
+    """Why a run of lmms-eval's command line would be lost: what it writes, or the weights; None where nothing is known.
+
+    Args:
+        options: Of the command, by name.
+    """
+    reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
+    path = options.get("output_path")
+    if path and (reason := why_unwritable(Path(path))):
+        reasons.append(
+            f"The output path {path} cannot be written to: {reason}. Nothing was computed.\n"
+            "Remedy: give --output_path a folder of your own."
+        )
+    return "\n\n".join(filter(None, reasons)) or None
 
 
 def find_class(model: str) -> Any:

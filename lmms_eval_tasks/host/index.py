@@ -9,6 +9,7 @@ import copy
 import functools
 import gc
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,7 +22,7 @@ from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.clip_readers import ready_reader
 from lmms_eval_tasks.host.collecting import collect_again, collect_once_gone, collect_while_answering
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
+from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of, describe_unknown, describe_unready
 from lmms_eval_tasks.host.foreign_view_hooks import bind_view
 from lmms_eval_tasks.host.hazards import shows_videos
 from lmms_eval_tasks.host.hooks import bind_hooks, state_of
@@ -30,6 +31,7 @@ from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.predictions import keep_items
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
+    command_options,
     end_where_lmms_eval_goes_on,
     on_command_line,
     ordinary_errors,
@@ -113,6 +115,8 @@ class ManagesOurTasks:
         members = {name: list(_members(self.task_index, name)) for name in names}
         ours = {name: own for name in names if (own := [pointer for _, pointer in members[name] if pointer])}
         others = [member for name in names for member, pointer in members[name] if pointer is None]
+        if on_command_line():
+            stop_if_any(describe_unknown(task_list, names, self.all_tasks))
         stop_if_any(describe_unsplit(evaluation_of(self), others))
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
@@ -120,7 +124,8 @@ class ManagesOurTasks:
             evaluation, named = evaluation_of(self), [pointer for pointers in ours.values() for pointer in pointers]
             evaluation.look_for_clips(named)
             problems = evaluation.problems(named)
-            stop_if_any(misfit or problems)
+            is_first = os.environ.get("RANK", "0") == "0"
+            stop_if_any(misfit or problems or (describe_unready(command_options()) if is_first else None))
             for name in ours:
                 self._load_configs(name)
             if on_command_line():

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from traceback import walk_stack
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
 from loguru import logger
 
@@ -46,9 +48,20 @@ class RunStopped(SystemExit):
         self.message = message
 
 
+def called_by(module: str) -> Iterator[FrameType]:
+    """The calls in a module by which the caller was called, however indirectly; the innermost first."""
+    return (frame for frame, _ in walk_stack(None) if frame.f_globals.get("__name__") == module)
+
+
 def on_command_line() -> bool:
-    """Whether the caller was called, however indirectly, by lmms-eval's command line."""
-    return any(frame.f_globals.get("__name__") == COMMAND_LINE for frame, _ in walk_stack(None))
+    """Whether the caller was called by lmms-eval's command line."""
+    return any(called_by(COMMAND_LINE))
+
+
+def command_options() -> dict[str, Any]:
+    """The options of the run that lmms-eval's command line has begun, by name; none in a Python program."""
+    found = (frame.f_locals.get("args") for frame in called_by(COMMAND_LINE))
+    return next((vars(options) for options in found if isinstance(options, Namespace)), {})
 
 
 @contextmanager

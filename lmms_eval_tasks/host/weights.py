@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from lmms_eval_tasks.utils.core.wording import first_line, suggest
+
+NAMED_MODEL = frozenset({"shared_vllm", "sglang", "vllm", "vllm_generate"})
+"""Models whose argument `model` names their weights; others name what a server has, and all others `pretrained`."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,61 @@ def weights_identity(pretrained: str, revision: str | None = None) -> str | None
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     facts = [f"{path.relative_to(folder)}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}" for path in files]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def describe_absent(model: str, arguments: Mapping[str, str]) -> str | None:
+    """Why the weights that a model is to be loaded from cannot be had; None where they can, or where that is not known.
+
+    The hub is asked once where they are neither a folder nor in its cache; nothing is downloaded. Of a model of another
+    package it is not known what it takes for a name.
+
+    Args:
+        model: Its name, as lmms-eval knows it.
+        arguments: What it will be built with.
+    """
+    import huggingface_hub
+    from huggingface_hub import constants, errors, file_download
+
+    name = arguments.get("pretrained") or (arguments.get("model") if model in NAMED_MODEL else None)
+    if not name or Path(name).exists() or not _is_known(model):
+        return None
+    text, folder = f"Expected weights for {model}, but there is no folder or file {name}", Path(name).expanduser()
+    beside = [str(path) for path in (folder.parent.iterdir() if folder.parent.is_dir() else ())]
+    remedy = f"{suggest(str(folder), beside)}\nRemedy: name a folder that is there, or a repository of the hub."
+    try:
+        huggingface_hub.utils.validate_repo_id(name)
+        cached = file_download.repo_folder_name(repo_id=name, repo_type="model")
+        if (Path(constants.HF_HUB_CACHE) / cached / "snapshots").is_dir():
+            return None
+        revision = arguments.get("revision") or None
+        huggingface_hub.get_hf_file_metadata(huggingface_hub.hf_hub_url(name, "config.json", revision=revision))
+    except errors.HFValidationError:
+        return f"{text}.{remedy}"
+    except errors.GatedRepoError:
+        return f"Access to {name} is gated. Remedy: ask for it on {constants.ENDPOINT}/{name}, and run: hf auth login"
+    except errors.RevisionNotFoundError:
+        return f"{name} on the hub has no revision {revision}. Remedy: name another one."
+    except errors.RepositoryNotFoundError:
+        return f"{text}, and no repository of that name on the hub that you have access to.{remedy}"
+    except (OSError, errors.HTTPError) as error:
+        if isinstance(error, errors.HfHubHTTPError):  # the hub knows it, if not this file of it, or is not well
+            return None
+        return (
+            f"{text}, nothing of that name in the hub's cache ({constants.HF_HUB_CACHE}), and the hub cannot be asked "
+            f"({first_line(error)}).{remedy}"
+        )
+    return None
+
+
+def _is_known(model: str) -> bool:
+    """Whether a model is lmms-eval's or ours."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    try:
+        code = MODEL_REGISTRY_V2.resolve(model).class_path
+    except ValueError:  # there is no such model, which lmms-eval says
+        return False
+    return code.partition(".")[0] in ("lmms_eval", __name__.partition(".")[0])
 
 
 def get_nested_attr(holder: Any, *names: str) -> Any:

@@ -48,6 +48,30 @@ def test_no_data_prepared_stops_before_the_model_loads(ranks: int, tmp_path: Pat
     assert "Traceback" not in run.output.split("CausalVQA is not prepared")[0]
 
 
+@pytest.mark.parametrize(
+    ("ranks", "options", "told"),
+    [
+        (1, {"--tasks": "mvp_mni,causalvqa_debug"}, "There is no task, group or tag 'mvp_mni'. Did you mean mvp_mini?"),
+        (
+            2,
+            {"--tasks": "causalvqa_debug"},
+            "There is no task, group or tag 'causalvqa_debug'. Did you mean causalvqa_",
+        ),
+        (1, {"--output_path": "/proc/out"}, "The output path /proc/out cannot be written to: "),
+        (2, {"--model_args": "pretrained=checkpoints/nope"}, "Expected weights for qwen2_5_vl, but there is no folder"),
+    ],
+)
+def test_a_run_that_would_be_lost_stops_before_weights_are_loaded(
+    ranks: int, options: dict[str, str], told: str, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    weights = f"pretrained={write_tiny_vlm(tmp_path / 'tiny')},device_map=cpu"
+    chosen = {"--model": "qwen2_5_vl", "--model_args": weights, "--tasks": "mvp_mini", **options}
+    words = [word for option in chosen.items() for word in option]
+    run = run_host(*words, home=sample_world.home, out=tmp_path / "out", ranks=ranks)
+    assert message(run, told) and run.status == 1 and "Traceback" not in run.output.split(told)[0]
+    assert not list((tmp_path / "out").rglob("*_results.json"))
+
+
 @pytest.fixture
 def home_without_a_clip(sample_world: SampleWorld, tmp_path: Path) -> tuple[Path, str]:
     """A copy of the prepared sample in which one clip has gone since."""

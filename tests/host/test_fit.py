@@ -12,7 +12,7 @@ from submission_world import prepare_world
 
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.exchange import Exchange
-from lmms_eval_tasks.host.fit import answer_forms, describe_misfit
+from lmms_eval_tasks.host.fit import answer_forms, describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS, model_name
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.installed.registry import registry
@@ -74,6 +74,29 @@ def test_somebody_elses_model_can_say_that_it_gives_losses(models: Any, monkeypa
     monkeypatch.setattr(registered, "_alias_to_model_id", names)
     assert describe_misfit("their_denoiser", {"yocausal": LOSSES}) is None
     assert answer_forms(module.Denoiser) == LOSSES  # type: ignore[attr-defined]
+
+
+def test_names_of_no_task_are_shown_the_nearest(tmp_path: Path) -> None:
+    known = [*TASKS, "mvp_mini", "mme"]
+    own = tmp_path / "own.yaml"
+    own.write_text("task: own")
+    assert describe_unknown(["mvp_mini", "mvp_*", str(own)], ["mvp_mini", "mvp_full"], known) is None
+    assert describe_unknown(["mvp_mni", "mme", "nothing_like_it", "mvp_minii*"], ["mme"], known) == (
+        "There is no task, group or tag 'mvp_mni'. Did you mean mvp_mini?\n"
+        "There is no task, group or tag 'nothing_like_it'.\n"
+        "There is no task, group or tag 'mvp_minii*'. Did you mean mvp_mini?\n"
+        "All of them: lmms-eval --tasks list"
+    )
+    assert "Did you mean causalvqa_debug_paired?" in (describe_unknown(["causalvqa_debug"], [], known) or "")
+
+
+def test_an_output_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/out")):
+        found = describe_unready({"model": "replay", "model_args": "", "output_path": str(path)})
+        assert found and found.startswith(f"The output path {path} cannot be written to: ")
+    assert describe_unready({"model": "replay", "output_path": str(tmp_path / "new" / "out")}) is None
+    assert describe_unready({"model": "replay", "output_path": None}) is None
 
 
 @pytest.mark.slow

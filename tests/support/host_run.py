@@ -100,7 +100,8 @@ def _arguments(arguments: Sequence[str], out: Path, log_samples: bool) -> list[s
     """The arguments of a run, whose output folder is made."""
     out.mkdir(parents=True, exist_ok=True)
     logged = ["--log_samples"] if log_samples else []
-    return [*arguments, "--output_path", str(out), *logged]
+    path = [] if "--output_path" in arguments else ["--output_path", str(out)]
+    return [*arguments, *path, *logged]
 
 
 def start_host(

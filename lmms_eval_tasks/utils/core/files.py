@@ -72,6 +72,17 @@ def free_space(folder: Path) -> int:
     return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
 
 
+def why_unwritable(folder: Path) -> str | None:
+    """Why nothing can be written to a folder, which is made where it is missing; None where something was."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        in_the_way = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+        return f"{in_the_way} is no folder" if in_the_way else error.strerror or str(error)
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a file for reading.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.core.files import why_unwritable
 from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import HOME, MISSING
@@ -50,17 +50,11 @@ def writable_home() -> Path:
         InputError: its path is a file, or nothing can be written there.
     """
     folder = home()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        in_the_way = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
-        reason = f"{in_the_way} is no folder" if in_the_way else error.strerror or str(error)
+    if reason := why_unwritable(folder):
         raise InputError(
             f"The data home {folder} cannot be written to: {reason}. Nothing was written.\n"
             f"Remedy: set {HOME} to a folder of your own."
-        ) from error
+        )
     return folder
 
 
