@@ -292,7 +292,7 @@ class CounterVqaPlayer(Player):
         """Claims the links of the clip whose timed actions are shown, and no where the question is in other words."""
         timed = [line.partition(" ") for line in given.get("actions", ())]
         shown = " ".join(text for _, _, text in timed)
-        texts = next(
+        texts: list[str] = next(
             (take["actions"] for take in self.truth["takes"] if all(one in shown for one in take["actions"])), []
         )
         actions = [
