@@ -110,3 +110,20 @@ def test_pairs_that_are_solved_blind_are_listed(tmp_path: Path, models: int, rem
     assert ("SAMPLE DATA, not the benchmark" in words) == (kind is SetKind.SAMPLE) != (published in words)
     status, _, err = run("blind", frame_runs(tmp_path, 1)[0], "--out", out)
     assert status == 1 and "Expected a run of the view blind, but its tasks are" in err
+
+
+def test_what_a_filter_removed_is_left_out_of_scores(tmp_path: Path) -> None:
+    out = tmp_path / "pairs.jsonl"
+    assert run("single-frame", *frame_runs(tmp_path), "--out", out)[0] == 0
+    whole = [write_run(tmp_path / f"whole{number}", SOLVED, (SUBSET,)) for number in (1, 2)]
+    shown = " ".join(CliRunner().invoke(app, ["report", str(whole[0]), "--without", str(out)]).output.split())
+    # Before the filter one of two pairs is right, after it none of the one that is left.
+    assert "replay whole1 50.0" in shown and "replay whole1, filtered 0.0" in shown
+    assert "was run with 2 items left out (pairs.jsonl)." in shown
+    compared = CliRunner().invoke(app, ["compare", *map(str, whole), "--without", str(out)])
+    assert compared.exit_code == 0 and "run 1: replay whole1, filtered" in compared.output
+    (tmp_path / "kept.jsonl").write_text(out.read_text().replace("true", "false"))
+    (tmp_path / "other.jsonl").write_text(out.read_text().replace('"a"', '"z"'))
+    for name, why in (("kept", "it removes no group"), ("other", "replay whole1 has none of its groups")):
+        refused = CliRunner().invoke(app, ["report", str(whole[0]), "--without", str(tmp_path / f"{name}.jsonl")])
+        assert f"{name}.jsonl cannot be used: {why}." in " ".join(refused.output.split())

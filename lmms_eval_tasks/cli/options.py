@@ -29,15 +29,15 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def command_of(
-    function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, Any] | None = None
+    function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, tuple[Any, Any]] | None = None
 ) -> Callable[..., None]:
     """Give a command the options of a function, and of its docstring the first line and the examples.
 
     Args:
         function: Its parameters are typer options, but for ``progress``.
         run: Runs the command, given the options by name.
-        further: Options that the command has beside those, by name, all of them off by default; none of the function's
-            has such a name.
+        further: Options that the command has beside those, by name, with their defaults; none of the function's has
+            such a name.
 
     Returns:
         The command.
@@ -46,8 +46,8 @@ def command_of(
     further = further or {}
     own = [parameter for name, parameter in signature.parameters.items() if name not in ("progress", *further)]
     options = own + [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
-        for name, option in further.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
+        for name, (option, default) in further.items()
     ]
     run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}

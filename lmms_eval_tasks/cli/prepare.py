@@ -15,18 +15,24 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.filtered import leaving_out, read_removed
 from lmms_eval_tasks.utils.data.replacement import replacement
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
+
+WITHOUT = Annotated[
+    Path | None, typer.Option("--without", help="Leave out the groups that a filter removed: its file.", dir_okay=False)
+]
 
 prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
 
 
 def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
-    """The subcommand that prepares a benchmark: its options are the parameters of its `prepare`, and `--replace`."""
+    """The subcommand that prepares a benchmark: the parameters of its `prepare`, `--replace` and `--without`."""
 
-    def run(replace: bool, **options: Any) -> None:
-        with show_progress() as progress, replacement(allowed=replace):
+    def run(replace: bool, without: Path | None, **options: Any) -> None:
+        removed = read_removed(without) if without else None
+        with show_progress() as progress, replacement(allowed=replace), leaving_out(removed):
             try:
                 splits = benchmark.prepare(**options, progress=progress)
             except (InputError, OSError, typer.Exit, typer.BadParameter):
@@ -36,7 +42,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
                 raise InputError(f"{benchmark.card.title} cannot be prepared, for its prepare fails: {why}") from error
         print_prepared(benchmark.name, splits)
 
-    return command_of(benchmark.prepare, run, {"replace": REPLACE})
+    return command_of(benchmark.prepare, run, {"replace": (REPLACE, False), "without": (WITHOUT, None)})
 
 
 for _benchmark in registry().benchmarks.values():

@@ -12,7 +12,7 @@ import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.options import FormatOption
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, WITHOUT, open_runs
 from lmms_eval_tasks.cli.series import SERIES, gather_series
 from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
@@ -20,6 +20,7 @@ from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.filtered import read_removed
 from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import Run
 
@@ -68,6 +69,7 @@ def report(
         Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
+    without: Annotated[Path | None, typer.Option(dir_okay=False, help=WITHOUT)] = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
     form: FormatOption = None,
 ) -> None:
@@ -100,6 +102,9 @@ def report(
                 note = f"{run.title}: answers to {answered}. {NOT_SCORED.format(run=run.path)}"
                 output.warn(note, style="none", whole=True)
         read = [run for run in opened if not run.only_predicted]
+        if without:
+            removed = read_removed(without)
+            read = [shown for run in read for shown in (run, run.without(removed))]
         if not read:
             if wanted := html or figures:
                 raise InputError(

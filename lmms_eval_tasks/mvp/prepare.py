@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import random
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,10 @@ def prepare(
     ] = None,
     source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
     split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
+    random_pairs: Annotated[
+        int | None,
+        typer.Option(help="Pair clips of one question at random, with this seed, in place of the released pairs."),
+    ] = None,
     raw: Annotated[
         list[str] | None,
         typer.Option(help="Unpacked downloads of sources: ssv2=DIR,intphys=DIR,…", show_default=False),
@@ -60,6 +65,7 @@ def prepare(
     Examples:
         lmms-eval-tasks prepare mvp --split mini --videos videos
         lmms-eval-tasks prepare mvp --split full --raw ssv2=downloads/ssv2 --videos videos
+        lmms-eval-tasks prepare mvp --videos videos --random-pairs 0
     """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
@@ -87,6 +93,10 @@ def prepare(
         read[f"{subset}/{split}"] = json.dumps(released, sort_keys=True, default=repr).encode()
         rows += read_items(subset, split, released, problems)
         progress(f"{split}: reading annotations", done, len(subsets))
+    if random_pairs is not None and not problems:
+        rows = pair_at_random(rows, random_pairs)
+        if not rows:
+            raise InputError(f"MVP, split {split}, cannot be paired at random: no question has two answers.")
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
@@ -190,6 +200,37 @@ def read_items(
         if _answer_text(first) == _answer_text(second):
             problems.warn(f"{file}: pairs with the same answer to both videos", stem)
     return [member for members in pairs.values() for member in members]
+
+
+def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """Pairs of clips that have a question in common and other answers, as Table 5 of the paper compares with its own.
+
+    Each clip of a question is in one pair at most, and the candidates of a pair are its two answers, in a drawn order.
+    """
+    by_question: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_question.setdefault((row["subset"], row["question"].strip()), []).append(row)
+    made: list[dict[str, Any]] = []
+    for question, asked in by_question.items():
+        draws = random.Random(f"{seed} {question}")
+        waiting = draws.sample(asked, len(asked))
+        while waiting:
+            first = waiting.pop()
+            text = _answer_text(first)
+            others = [
+                place for place, row in enumerate(waiting) if _answer_text(row) != text and row["clip"] != first["clip"]
+            ]
+            if not others:
+                continue
+            second = waiting.pop(others[-1])
+            options = draws.sample([text, _answer_text(second)], 2)
+            group = f"random_{len(made) // 2 + 1:06d}"
+            for member, row in enumerate((first, second), 1):
+                answer = LETTERS[options.index(_answer_text(row))]
+                made.append(
+                    {**row, "item_id": f"{group}_{member}", "group_id": group, "options": options, "answer": answer}
+                )
+    return made
 
 
 def read_candidates(value: object) -> list[str]:

@@ -77,7 +77,9 @@ def rank(
     left_out = ["Published models are left out: they are of the whole release."] if published and not models else []
     for warning in (*prepared.warnings, *judges.warnings, *left_out):
         console.print(f"warning: {warning}", style="yellow")
-    console.print("Ranked by the sum of RSI rank and CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
+    console.print(
+        "Ranked by the sum of RSI rank and CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points."
+    )
     if len(ranked) < len(finished):
         console.print("Runs with prompt=null are not ranked; where there is one with the caption, see below.")
     if judges.agreement:

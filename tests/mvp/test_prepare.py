@@ -11,8 +11,9 @@ from releases import write_clip
 from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
+from lmms_eval_tasks.mvp.prepare import pair_at_random, prepare, read_candidates, read_items
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.data.filtered import RemovedGroups, leaving_out
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 HOI = SUBSETS[0]
@@ -254,3 +255,40 @@ def test_videos_that_are_not_there(tmp_path: Path) -> None:
     assert str(caught.value).replace(str(tmp_path), "~") == (
         "MVP cannot be prepared: there is no folder ~/videos to take the videos from."
     )
+
+
+def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: Path, videos: Path) -> None:
+    texts = ("left", "right", "up", "down")
+    rows = [row for number in range(4) for row in mvp_pair(f"s_{number}")]
+    for place, row in enumerate(rows):
+        number, member = divmod(place, 2)
+        row["candidates"] = str([texts[number], texts[(number + 1) % 4]])
+        row["answer"] = texts[(number + member) % 4]
+        write_clip(videos / row["video_path"].lstrip("/"))
+    snapshot = str(write_snapshot(tmp_path, "mini", {HOI: rows}))
+    assert prepare(videos, snapshot)["mini"].groups == 7
+    released = load_table("mvp", "mini")
+    paired = pair_at_random(released, 3)
+    assert paired == pair_at_random(released, 3) != pair_at_random(released, 4)
+    clips = [row["clip"] for row in paired]
+    assert len(clips) == len(set(clips)) >= 6
+    for first, second in zip(paired[::2], paired[1::2], strict=True):
+        assert first["question"] == second["question"] and first["options"] == second["options"]
+        assert {first["answer"], second["answer"]} == {"A", "B"} and first["group_id"] == second["group_id"]
+    with pytest.raises(InputError, match="holds another set"):
+        prepare(videos, snapshot, random_pairs=3)
+
+
+def test_what_a_filter_removed_is_left_out_of_the_set(tmp_path: Path, videos: Path) -> None:
+    snapshot = str(write_snapshot(tmp_path, "mini", {}))
+    prepare(videos, snapshot)
+    groups = list(dict.fromkeys(row["group_id"] for row in load_table("mvp", "mini")))
+    home = tmp_path / "filtered"
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        leaving_out(RemovedGroups("f.jsonl", {"mvp_mini": frozenset(groups[:1])})),
+    ):
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        split = prepare(videos, snapshot)["mini"]
+        assert [row["group_id"] for row in load_table("mvp", "mini")][::2] == groups[1:]
+    assert "2 items are left out, whose groups f.jsonl removes." in split.warnings

@@ -21,6 +21,7 @@ from lmms_eval_tasks.utils.data.attrition import read_attrition
 from lmms_eval_tasks.utils.data.clips import clip_lengths, in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
+from lmms_eval_tasks.utils.data.filtered import left_out
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
@@ -110,6 +111,20 @@ class Build:
         card = self.card
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
+        warnings = origin.warnings
+        if removed := left_out():
+            kept = [row for row in rows if row["group_id"] not in removed.ids]
+            if len(kept) == len(rows):
+                raise InputError(
+                    f"{removed.name} cannot be used: split {split} of {card.title} has none of its groups."
+                )
+            warnings = (
+                *warnings,
+                f"{len(rows) - len(kept):,} items are left out, whose groups {removed.name} removes.",
+            )
+            rows = kept
+            shown = {row[name] for row in rows for name in card.clip_columns}
+            clips = {name: clip for name, clip in clips.items() if name in shown}
         if videos is not None:
             _refuse_wrong_folder(card, split, videos, clips)
         clips = {name: None if isinstance(clip, Path) and not clip.is_file() else clip for name, clip in clips.items()}
@@ -144,7 +159,7 @@ class Build:
             missing=missing,
             warnings=(
                 *archive_warnings(card, origin.source, digests, marks),
-                *origin.warnings,
+                *warnings,
                 *(str(count) for count in compared if count.expected != count.found),
             ),
             table_sha256=file_sha256(path),

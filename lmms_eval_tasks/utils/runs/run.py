@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet
-from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.data.filtered import RemovedGroups
 from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run_card import Sections
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, read_sample_log
@@ -70,6 +71,23 @@ class Run:
         sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
+    def without(self, removed: RemovedGroups) -> Run:
+        """The run without the groups that a filter removed.
+
+        Raises:
+            InputError: it has none of them.
+        """
+        kept: dict[str, tuple[Record, ...]] = {}
+        for task, records in self.records.items():
+            name = task.removesuffix(f"_{records[0].view}") if records and records[0].view else task
+            groups = removed.by_task.get(name, frozenset())
+            kept[task] = tuple(record for record in records if record.group_id not in groups)
+        items = sum(len(records) - len(kept[task]) for task, records in self.records.items())
+        if not items:
+            raise InputError(f"{removed.name} cannot be used: {self.title} has none of its groups.")
+        limited = ", ".join(filter(None, (self.limited, f"{items:,} items left out ({removed.name})")))
+        return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered")
+
     @property
     def incomplete(self) -> str:
         """What is lacking of a run that was cut short; empty of a whole one."""
@@ -85,4 +103,5 @@ class Run:
         problems = Problems()
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, LogLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
-        return log.items if log else ()
+        kept = {record.item_id for record in self.records.get(task, ())}
+        return tuple(item for item in log.items if item.record.item_id in kept) if log else ()
