@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_lines import host_parser
 from docs import ROOT, blocks
 from logged_runs import weak, write_run
 from task_states import task_state
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.options import REFUSED
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.utils.runs.hazards import RunFacts, known_hazards
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Sections
@@ -40,6 +42,17 @@ def named_on_page() -> dict[str, set[str]]:
         section = first.strip("` ") or section
         found[section] |= set(re.findall("`([^`]+)`", fields))
     return found
+
+
+def test_every_option_of_lmms_eval_is_on_the_page() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## lmms-eval's options")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (works|refused|not tried)\b", section, re.MULTILINE)
+    listed = {name: state for names, state in rows for name in re.findall("`([^`]+)`", names)}
+    options = {action.dest: action.option_strings for action in host_parser()._actions if action.dest != "help"}
+    assert {name for names in options.values() for name in names} >= listed.keys()
+    assert not [names for names in options.values() if len(listed.keys() & names) != 1]
+    refused = {name for name, state in listed.items() if state == "refused"}
+    assert refused == {f"--{name}" for name in REFUSED} | {"--fewshot_as_multiturn"}
 
 
 def test_every_field_is_on_the_page_and_no_other() -> None:
@@ -67,7 +80,13 @@ def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run = write_run(Path("out") / name, weak())
         (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
     commands = [words for block in blocks(PAGE) for words in block.commands()]
-    assert [words[1] for words in commands] == ["report"] * 3 + ["--model", "rescore", "submit"] + ["rescore"] * 2
+    assert [words[1] for words in commands] == ["report"] * 3 + [
+        "--tasks",
+        "--power-analysis",
+        "--model",
+        "rescore",
+        "submit",
+    ] + ["rescore"] * 2
     for _, *arguments in commands[:3]:
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output

@@ -91,7 +91,7 @@ def read_all(folder: Path) -> bytes:
 
 
 def test_samples_of_the_hosts_logger_have_questions_and_keys() -> None:
-    """Why the page says not to log them: this is what becomes the table of a task whose items enter every score."""
+    """Why they are refused: this is what becomes the table of a task whose items enter every score."""
     from lmms_eval.loggers import WandbLogger
 
     sample = {

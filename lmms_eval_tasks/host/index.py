@@ -28,9 +28,11 @@ from lmms_eval_tasks.host.hazards import shows_videos
 from lmms_eval_tasks.host.hooks import bind_hooks, state_of
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.models import CLIPLESS
+from lmms_eval_tasks.host.options import describe_refused
 from lmms_eval_tasks.host.predictions import keep_items
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
+    called_by,
     command_options,
     end_where_lmms_eval_goes_on,
     on_command_line,
@@ -56,6 +58,8 @@ from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 WRAPPED = "_lmms_eval_tasks"
 """Marks what is wrapped already, and names the evaluation of a task manager."""
+SIZES = "lmms_eval.cli.power_utils"
+"""lmms-eval's module that counts the items of tasks."""
 
 
 class Results(dict[str, Any]):
@@ -125,7 +129,8 @@ class ManagesOurTasks:
             evaluation.look_for_clips(named)
             problems = evaluation.problems(named)
             is_first = os.environ.get("RANK", "0") == "0"
-            stop_if_any(misfit or problems or (describe_unready(command_options()) if is_first else None))
+            unready = describe_unready(command_options()) if is_first else None
+            stop_if_any(describe_refused() or misfit or problems or unready)
             for name in ours:
                 self._load_configs(name)
             if on_command_line():
@@ -134,6 +139,9 @@ class ManagesOurTasks:
                     # What is imported lives as long as the process: half a million objects that no collection frees.
                     # Only before the first model, since no model may be kept.
                     gc.freeze()
+        if any(called_by(SIZES)):
+            # It counts the items of tasks, and passes a group over.
+            names = list(dict.fromkeys([*names, *(member for pairs in members.values() for member, _ in pairs)]))
         return names
 
     def _load_configs(self: Any, name: str) -> None:

@@ -68,7 +68,12 @@ def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -
         "files": _identify_files(arguments),
         "server": next((str(server) for server in servers if server), None),
         "software": {package: installed_version(package) for package in packages},
-        "variables": {name: value for name, value in sorted(os.environ.items()) if VARIABLES.fullmatch(name)},
+        "variables": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            # An argument names the server before a variable does.
+            if VARIABLES.fullmatch(name) and not (name.startswith("OPENAI_") and arguments.get("base_url"))
+        },
     }
 
 

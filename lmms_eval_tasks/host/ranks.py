@@ -50,7 +50,7 @@ class RunStopped(SystemExit):
 
 def called_by(module: str) -> Iterator[FrameType]:
     """The calls in a module by which the caller was called, however indirectly; the innermost first."""
-    return (frame for frame, _ in walk_stack(None) if frame.f_globals.get("__name__") == module)
+    return (frame for frame, _ in walk_stack(sys._getframe()) if frame.f_globals.get("__name__") == module)
 
 
 def on_command_line() -> bool:

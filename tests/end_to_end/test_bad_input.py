@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 from host_run import HostRun, SampleWorld, run_host
 
+from lmms_eval_tasks.host.options import REFUSED
 from lmms_eval_tasks.installed.prompts import prompt_ids
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
@@ -70,6 +71,31 @@ def test_a_run_that_would_be_lost_stops_before_weights_are_loaded(
     run = run_host(*words, home=sample_world.home, out=tmp_path / "out", ranks=ranks)
     assert message(run, told) and run.status == 1 and "Traceback" not in run.output.split(told)[0]
     assert not list((tmp_path / "out").rglob("*_results.json"))
+
+
+def test_options_that_do_not_work_are_refused_before_the_model_loads(sample_world: SampleWorld, tmp_path: Path) -> None:
+    given = {
+        "baseline": "x.jsonl", "num_fewshot": "2", "apply_chat_template": "", "cache_requests": "true",
+        "check_integrity": "", "launcher_args": "name=x", "wandb_log_samples": "", "swanlab_log_samples": "",
+        "system_instruction": "Be brief.",
+    }  # fmt: skip
+    words = [word for name, value in given.items() for word in (f"--{name}", value) if word]
+    run = run_host(
+        "--model", "qwen2_5_vl", "--model_args", "pretrained=nowhere", "--tasks", "mvp_mini", *words,
+        home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    reasons = message(run, "--baseline compares").splitlines()
+    assert [line.split()[0] for line in reasons] == [
+        *(f"--{name}" for name in REFUSED), "--system_instruction",
+    ] and REFUSED.keys() < given.keys()  # fmt: skip
+    tasks = "mvp_mini_intuitive_physics"
+    run = run_host("--model", "from_log", "--tasks", tasks, home=sample_world.home, out=tmp_path / "log")
+    assert message(run, "--model from_log").endswith("--model replay --model_args predictions=OUT")
+
+
+def test_power_analysis_lists_the_tasks_of_a_group(sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host("--power-analysis", "--tasks", "mvp_mini", home=sample_world.home, out=tmp_path / "out")
+    assert run.status == 0 and len(re.findall(r"^  mvp_mini_\w+:\n    Sample size: ", run.output, re.MULTILINE)) == 4
 
 
 @pytest.fixture

@@ -189,6 +189,15 @@ def test_other_versions_and_weights_ask_again(world: World, monkeypatch: pytest.
     assert len(model.asked) == 5
 
 
+def test_a_server_that_an_argument_overrides_asks_nothing_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, (arguments, asked) in enumerate([("base_url=http://a/v1", 0), ("model=b", 5)]):
+        world.run(Model(), arguments=arguments)
+        model = Model()
+        monkeypatch.setenv("OPENAI_API_BASE", f"http://{number}/v1")
+        world.run(model, arguments=arguments)
+        assert len(model.asked) == asked
+
+
 def test_an_answer_goes_with_the_item_and_not_with_its_place(world: World) -> None:
     world.run(Model())
     world.rows.reverse()
