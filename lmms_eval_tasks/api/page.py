@@ -50,6 +50,19 @@ Examples:
     ...
     ValueError: Expected a mean, which has an interval, but items is a count.
 
+    A table of the paper has the same figures where it prints them, and runs beside them (`report --layout paper`): each
+    place is a score, and what tells its entries from others. The benchmark's `layouts` are such tables.
+
+    >>> from lmms_eval_tasks.api.page import Layout, LayoutPlace
+    >>> table = Layout(
+    ...     "Table 2: models by scene",
+    ...     sources=("Doors paper, Table 2",),
+    ...     places=[
+    ...         LayoutPlace("all", "doors", accuracy, {"metric": "accuracy"}),
+    ...         LayoutPlace("night", "doors", accuracy, {"metric": "night"}, lambda r: r.stratum["scene"] == "night"),
+    ...     ],
+    ... )
+
     A page has panels. Those that most benchmarks have are made of the records; figures are drawn
     when a page or a file is written, and have their numbers as a table.
 
@@ -160,6 +173,7 @@ from lmms_eval_tasks.utils.reporting.curves import timestep_plot
 from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
 from lmms_eval_tasks.utils.reporting.evidence_tracks import evidence_answer_view, predicted_tracks, tracks_of
 from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
+from lmms_eval_tasks.utils.reporting.layouts import Layout, LayoutPlace
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
 from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
@@ -171,6 +185,8 @@ __all__ = [
     "Figure",
     "InstanceTrack",
     "ItemView",
+    "Layout",
+    "LayoutPlace",
     "ReferencedMetric",
     "compare_records",
     "evidence_answer_view",

@@ -4,6 +4,7 @@ from lmms_eval_tasks.api import Benchmark, Inquiry, TaskKind
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.card import CARD, TYPES
+from lmms_eval_tasks.causalvqa.layouts import LAYOUTS
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT
@@ -21,6 +22,7 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={"paired": PAIRED},
+    layouts=LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
 
+class Tables(str, Enum):
+    """In whose layout tables are."""
+
+    paper = "paper"
+
+
 class Pairing(str, Enum):
     """Which partners items get."""
 
@@ -42,6 +48,9 @@ def report(
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     series: Annotated[list[str] | None, typer.Option(help=SERIES)] = None,
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
+    layout: Annotated[
+        Tables | None, typer.Option(help="The tables of the benchmarks' papers instead, as these print them.")
+    ] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     card: Annotated[
         bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
@@ -78,10 +87,13 @@ def report(
     Examples:
         lmms-eval-tasks report out/qwen out/internvl
         lmms-eval-tasks report out/qwen --html report.html
+        lmms-eval-tasks report out/qwen out/internvl --layout paper
         lmms-eval-tasks report out/qwen out/internvl --task mvp_mini --figures figures
     """
     if names and series:
         raise InputError("Expected --name without --series, whose runs are named by their values.")
+    if by and layout:
+        raise InputError("Expected --by or --layout, but got both.")
     if people and not html:
         raise InputError("Expected --people with --html; `humans` with --run prints the same.")
     if bool(people) is not bool(items):
@@ -111,7 +123,7 @@ def report(
                     f"Expected a run with scores for {wanted}, but got answers alone. Nothing was written."
                 )
             return
-        _show_tables(output, read, by, task, seed if pairing else None)
+        _show_tables(output, read, by, task, seed if pairing else None, layout)
         tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
         shown = tasks or [name for run in read for name in run.records]
         output.note(
@@ -144,16 +156,21 @@ def _read_people(responses: Path, items: str) -> People:
     return People(read_human_responses(responses, asked), asked)
 
 
-def _show_tables(output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None) -> None:
+def _show_tables(
+    output: Output, runs: Sequence[Run], by: str, task: str, pairing_seed: int | None, layout: Tables | None
+) -> None:
     """Show the tables of runs; those with random partners where there is a seed for them."""
     from lmms_eval_tasks.report.best_of import best_tables
+    from lmms_eval_tasks.report.layouts import layout_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.series import seed_tables
     from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
 
     shown: list[FittingTable | str]
-    if by:
+    if layout:
+        shown = [*layout_tables(runs, task)]
+    elif by:
         shown = [table for run in runs for table in stratum_tables(run, by.split(","), task)]
     else:
         shown = [

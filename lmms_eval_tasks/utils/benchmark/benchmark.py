@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.judge.client import Case, Verdict
     from lmms_eval_tasks.utils.prompting.prompts import Prompt, PromptSource
     from lmms_eval_tasks.utils.reporting.columns import Column
+    from lmms_eval_tasks.utils.reporting.layouts import Layout
     from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
     from lmms_eval_tasks.utils.reporting.panels import Panel
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -252,6 +253,7 @@ class Benchmark:
         inquiries: Mode to how people are asked about it. Where its rows have options, people are asked these, and
             review them, without a word here; a mode ``answer`` of its own stands for all of that.
         human_study: What is made of people's answers, where more is than a baseline; None where it is not.
+        layouts: The tables of its paper, for `report --layout paper`.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
 
     Raises:
@@ -274,6 +276,7 @@ class Benchmark:
     clip_names_are_ids: bool = False
     inquiries: Mapping[str, Inquiry] = field(default_factory=dict)
     human_study: HumanStudy | None = None
+    layouts: tuple[Layout, ...] = ()
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

@@ -137,17 +137,24 @@ def published_models(
         the folder has no such file.
     """
 
-    def fits(entry: Mapping[str, Any]) -> bool:
-        return all(entry.get(key) in (value if isinstance(value, tuple) else (value,)) for key, value in where.items())
-
     return tuple(
         Published(str(entry["model"]), float(entry["value"]), str(entry["source"]))
         for entry in _entries(folder)
         if "view" not in entry
         and str(entry["source"]).startswith(source)
         and entry["model"] not in without
-        and fits(entry)
+        and fits(entry, where)
     )
+
+
+def fits(entry: Mapping[str, Any], where: Mapping[str, object]) -> bool:
+    """Whether an entry of a `published.json` has some fields with their values; a tuple is any of its values."""
+    return all(entry.get(key) in (value if isinstance(value, tuple) else (value,)) for key, value in where.items())
+
+
+def published_entries(folder: Path, sources: tuple[str, ...]) -> list[Mapping[str, Any]]:
+    """The entries of a benchmark's `published.json` whose source begins with one of these, in their order."""
+    return [entry for entry in _entries(folder) if str(entry["source"]).startswith(sources)]
 
 
 def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
