@@ -56,7 +56,7 @@ Examples:
     >>> said = {POSSIBLE: "No, nothing here breaks the laws of physics.", IMPOSSIBLE: "Yes."}
     >>> records = [grade(row(key, key), response, Context).record for key, response in said.items()]
     >>> [record.outcome.value for record in records], SAYS_POSSIBLE.score_records(records), PLAUSIBILITY_READER
-    (['correct', 'wrong'], 100.0, 'plausibility reader 1')
+    (['correct', 'wrong'], 100.0, 'plausibility reader 2')
 """
 
 from __future__ import annotations

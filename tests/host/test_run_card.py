@@ -97,7 +97,7 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "data": "a part of the official release, 2 of 1,586 items", "data source": "hub",
         "data revision": "main", "data sha256": "bb", "release sha256": '{"a.zip": "aa"}',
         "prepared by": "lmms-eval-tasks 0.1.0", "missing clips": 0, "items": 8, "prompt": "mcq_letter",
-        "prompt sha256": read_prompt("mcq_letter").sha256, "official prompt": "no", "extractor": "choice reader 1",
+        "prompt sha256": read_prompt("mcq_letter").sha256, "official prompt": "no", "extractor": "choice reader 2",
         "generation": '{"max_new_tokens": 8, "until": []}', "repeats": 1, "fewshot examples": 0,
     }  # fmt: skip
     assert card["model"] == {

@@ -29,6 +29,7 @@ from lmms_eval_tasks.build.cast_bench.texts import is_legible, on_one_line, word
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.replies import Form, is_refusal
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
+from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
@@ -192,7 +193,7 @@ def read_entries(text: str) -> WrittenEntries:
     Raises:
         UnreadableReply: the last line is missing, there is no line before it, or one has another form.
     """
-    text = text.rpartition("</think>")[2]
+    text = content(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if is_refusal(text) and not any(map(_ENTRY.fullmatch, lines)):
         raise UnreadableReply("refusal: it holds no timed line")

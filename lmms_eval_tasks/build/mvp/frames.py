@@ -13,6 +13,7 @@ from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep
 from lmms_eval_tasks.build.mvp.config import MvpBuildConfig
 from lmms_eval_tasks.build.mvp.rows import MinimalPair, PairedClip
+from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -84,7 +85,7 @@ def read_letter(text: str) -> str:
     Raises:
         UnreadableReply: the reply has another form.
     """
-    reply = text.rpartition("</think>")[2].strip()
+    reply = content(text)
     if not reply.rstrip(".").upper().endswith("END"):
         raise UnreadableReply("missing END")
     match = _REPLY.fullmatch(reply)

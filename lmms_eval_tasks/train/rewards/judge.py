@@ -18,7 +18,7 @@ from pathlib import Path
 from lmms_eval_tasks.train.rewards.conclusion import WRONG_END, expected_verdict
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.answers.text import shorten
+from lmms_eval_tasks.utils.answers.opening import shorten
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import (
     REWARD_JUDGE_FRAMES,

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers import words
-from lmms_eval_tasks.utils.answers.text import fold
+from lmms_eval_tasks.utils.answers.opening import fold
 
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")

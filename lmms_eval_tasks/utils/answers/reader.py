@@ -8,9 +8,9 @@ from string import ascii_uppercase
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
+from lmms_eval_tasks.utils.answers.opening import fold, letter_ordinals, open_response, plain_text, takes_back
 from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import fold, letter_ordinals, open_response, plain_text
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -19,6 +19,12 @@ _ANSWER_LABEL = re.compile(
 )
 _LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
 _ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_BESIDE = 40
+_LETTER_BEFORE = re.compile(
+    r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
+)
+_ENDS = re.compile(r"[^\w\n]{0,9}(?:\n|\Z)")
+_LETTER_BEHIND = re.compile(r"[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}([A-Z])[)\]\"']{0,2}\s{0,3}(?:[.!?)\n]|\Z)")
 _NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
@@ -67,7 +73,7 @@ def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> 
     letters = {_read(value, options) for value in opened.values} - {None}
     letter = (
         (letters.pop() if len(letters) == 1 else None)
-        or _read(opened.rest, options, cut_off)
+        or _read(opened.rest, options, opened.cut_off)
         or _closing(opened.closing)
     )
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
@@ -83,7 +89,7 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
     if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
         # An initial and one lower-case word that no option has, such as "E. coli".
         return None
-    lettered = letter_ordinals(plain)
+    lettered = letter_ordinals(plain, len(options))
     tokens = tokenize(lettered)
     weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options) > 2 else set()
     every = [s for s in statements(tokens) if s.stance not in weighed]
@@ -94,7 +100,9 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
             return None
         read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
         return read if read or every else polar_option(plain, options)
-    unclear = len(decided.letters) > 1 or _contradicted(decided, tokens, lettered, options)
+    behind = lettered[tokens[decided.end - 1].end :]
+    unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, tokens, lettered)
+    unclear = unclear or _contradicted(decided, tokens, lettered, options)
     return None if unclear else decided.letters[0]
 
 
@@ -200,6 +208,13 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
         return not opened
     ends_line = at + 2 >= len(tokens) or tokens[at + 2].raw == "\n"
     return mark == "." and not ends_line and before not in words.TAKES_LETTER
+
+
+def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
+    """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B. C."."""
+    before, behind = plain[: tokens[decided.at].start][-_BESIDE:], plain[tokens[decided.end - 1].end :][:_BESIDE]
+    beside = (_LETTER_BEFORE.search(before) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
+    return any(letter is not None and letter[1] not in decided.letters for letter in beside)
 
 
 def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:

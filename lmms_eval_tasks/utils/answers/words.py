@@ -1,7 +1,7 @@
 """The words around an option letter that say what the letter does there, in the languages models answer in.
 
 `words.json` lists them by language and says what each role means. Here each role is one set of all languages' words,
-under its name in capitals (`words.COPULA`), folded (`text.fold`) and case-folded as the reader meets them.
+under its name in capitals (`words.COPULA`), folded (`opening.fold`) and case-folded as the reader meets them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from pathlib import Path
 
-from lmms_eval_tasks.utils.answers.text import fold
+from lmms_eval_tasks.utils.answers.opening import fold
 
 Words = dict[str, frozenset[str]]
 """Role to its words."""

@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 
 import json_repair
 
+from lmms_eval_tasks.utils.answers.opening import answer_part
 from lmms_eval_tasks.utils.core.strict_json import refuse_constant
 
 MAX_DEPTH = 500
@@ -96,7 +97,7 @@ def first_answer(text: str) -> AnswerObject | None:
         if value is None:
             value, strict = _read_literal(part), False
         if value is not None and _is_answer(value):
-            last = body.find("{", end) < 0 and _THINKING_END not in body
+            last = body.find("{", end) < 0 and (answer_part(text)[0] or text) == body
             return AnswerObject(value, strict and _is_standard(part), last)
     return None
 
@@ -104,10 +105,9 @@ def first_answer(text: str) -> AnswerObject | None:
 def last_answer(text: str) -> AnswerObject | None:
     """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
 
-    Looks after the last ``</think>``, else in the whole text; a brace inside a string does not count as one. A text
-    longer than `MAX_ANSWER` is not looked into.
+    A brace inside a string does not count as one. A text longer than `MAX_ANSWER` is not looked into.
     """
-    body = text.rsplit(_THINKING_END, 1)[-1]
+    body = answer_part(text)[0] or text
     if len(body) > MAX_ANSWER:
         return None
     repaired = False

@@ -8,10 +8,10 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.strict_json import read_json
 
 SHOWN = 200
-FENCE = "```"
 
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
@@ -24,17 +24,12 @@ class UnreadableReply(Exception):
 def read_reply(text: str, schema: type[M]) -> M:
     """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
 
-    A code fence around it, a byte order mark or reasoning that ends in ``</think>`` before it are no part of the reply.
+    What `content` leaves out around it, such as reasoning or a code fence, is no part of the reply.
 
     Raises:
         UnreadableReply: for any other text.
     """
-    answer = _trim(text)
-    if not answer.startswith(("{", "```")):
-        answer = _trim(answer.rpartition("</think>")[2])
-    if answer.startswith(FENCE) and answer.endswith(FENCE) and len(answer) >= 2 * len(FENCE):
-        fenced = answer[len(FENCE) : -len(FENCE)].lstrip(" \t")
-        answer = _trim(fenced[4:] if fenced[:4].lower() == "json" else fenced)
+    answer = content(text)
     try:
         read_json(answer)
         return schema.model_validate_json(answer, strict=True)
@@ -51,11 +46,6 @@ def reader_of(schema: type[R] | Callable[[str], R]) -> Callable[[str], R]:
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return cast(Callable[[str], R], partial(read_reply, schema=schema))
     return cast(Callable[[str], R], schema)
-
-
-def _trim(text: str) -> str:
-    """A text without the white space around it and a byte order mark before it."""
-    return text.strip().removeprefix("\ufeff").strip()
 
 
 def one_line(text: str) -> str:

@@ -5,5 +5,5 @@ from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
 
 __all__ = ["NO", "UNCLEAR", "VERDICT_READER", "YES", "read_verdict", "stated_verdicts"]
 
-VERDICT_READER = "verdict reader 3"
+VERDICT_READER = "verdict reader 4"
 """Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""

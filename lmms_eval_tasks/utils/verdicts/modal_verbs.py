@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES
 _REACH = 12
 _NEAR = 4
 _WEAK = frozenset({"might", "may"})
+_NARRATORS = frozenset({"i", "we"})
 _WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "events", "ending", "rest"})
 """Subjects that stand for all that happens: where they stay the same, so does what is asked about."""
 
@@ -65,7 +66,8 @@ def _read(
     denied = negated != by_subject
     if verb in vocabulary.SAY:
         return None
-    if negated and vocabulary.TELLING & {*verbs[:2]}:
+    telling = vocabulary.TELLING & {*verbs[:2]} - ({"access"} if not _NARRATORS & {*subject} else set())
+    if negated and telling:
         return Assertion(UNCLEAR, Force.STATED)
     noun = vocabulary.EFFECT_NOUN & {*known, *subject[1:3]}
     if noun and (denied or "no" in known):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import count
 
-from lmms_eval_tasks.utils.answers.text import open_response, plain_text
+from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text, takes_back
 from lmms_eval_tasks.utils.verdicts import vocabulary
 from lmms_eval_tasks.utils.verdicts.links import read_links
 from lmms_eval_tasks.utils.verdicts.modal_verbs import read_modal_verbs
@@ -17,7 +16,7 @@ from lmms_eval_tasks.utils.verdicts.yes_no import read_yes_no
 
 _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
-    r"(true|false|yes|no)\b\"?",
+    r"(true|false|yes|no)\b\"?(?=\s{0,9}(?:[,}\n]|\Z))",
     re.IGNORECASE,
 )
 _TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
@@ -62,36 +61,33 @@ def read_verdict(response: object, question: str = "", *, cut_off: bool = False)
     asked = asked_words(question)
     verdicts = {_read(value, asked) for value in opened.values} - {UNCLEAR}
     if not verdicts:
-        return _read(opened.prose, asked, Force.WORD if cut_off else Force.HINT)
+        return _read(opened.prose, asked, Force.WORD if opened.cut_off else Force.HINT)
     verdict = verdicts.pop()
     reason = _JSON_REASON.search(opened.text)
-    contradicted = verdicts or (reason and _read(f"{verdict}, {reason[1]}", asked) != verdict)
+    stated = [one.verdict for one in _read_statements(reason[1], asked) if one.force is Force.STATED] if reason else []
+    contradicted = verdicts or stated[-1:] == [OPPOSITE[verdict]]
     return UNCLEAR if contradicted else verdict
 
 
 def stated_verdicts(text: str, question: str = "") -> set[str]:
-    """The verdicts that a text states, by a yes or no or of the outcome itself; links between actions are no verdict.
+    """The verdicts that a text states, by a yes or no or of the outcome itself, and the one that it is read as.
 
     Args:
         text: The text.
         question: The question, as for `read_verdict`.
     """
-    return {one.verdict for one in _read_statements(text, asked_words(question)) if one.force >= Force.STATED}
+    statements = _read_statements(text, asked_words(question))
+    return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
 
 
 def _with_answers(text: str) -> str:
-    """A text whose objects have their flags as answers."""
-    numbers = count()
-    return _JSON_FLAG.sub(lambda flag: _flag(flag, next(numbers)), text)
+    """A text whose objects have their flags as answers, "outcome_changed" turned round."""
 
+    def say(key: str, value: str) -> str:
+        verdict = YES if value in ("true", "yes") else NO
+        return OPPOSITE[verdict] if _TURNING_KEY.search(key) else verdict
 
-def _flag(flag: re.Match[str], number: int) -> str:
-    """A field such as `"would_still_happen": false` of an object, as one of its answers; the opposite for "changed".
-
-    Its key keeps its own words, which say whether it is final, and has a number, so that no other field replaces it.
-    """
-    verdict = YES if flag[2].lower() in ("true", "yes") else NO
-    return f'"answer {number} {flag[1]}": "{OPPOSITE[verdict] if _TURNING_KEY.search(flag[1]) else verdict}"'
+    return mark_flags(text, _JSON_FLAG, say)
 
 
 def _read(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
@@ -106,10 +102,14 @@ def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
     for place, sentence in enumerate(split_sentences(plain_text(text), asked)):
         revises = revises or bool(vocabulary.PHRASES["revise"].search(sentence.plain))
         final = revises or bool(vocabulary.PHRASES["conclude"].match(sentence.plain.removeprefix("and ")))
-        said = [replace(one, place=place, final=final) for one in _statements(sentence)]
+        if statements and takes_back(sentence.text):
+            statements.clear()
+            continue
+        whole = sentence.of_outcome or sentence.plain.count(" ") < 1
+        said = [replace(one, place=place, final=final, whole=whole) for one in _statements(sentence)]
         statements += [one for one in said if not (replies and one.force >= Force.WORD)]
         # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
-        replies = sentence.asks and "still" not in sentence.known
+        replies = sentence.asks and "still" not in sentence.known and not any(one.force is Force.WORD for one in said)
     return statements
 
 
@@ -142,6 +142,8 @@ def _decide(statements: list[Assertion]) -> str:
     labels = [one for one in known if one.force is Force.LABEL]
     if labels:
         last = labels[-1]
+        if _doubled(last, known):
+            return UNCLEAR
         stated = {one.verdict for one in known if one.force is Force.STATED}
         return UNCLEAR if OPPOSITE[last.verdict] in stated and labels[0].verdict != last.verdict else last.verdict
     if word := next((one for one in known if one.force is Force.WORD), None):
@@ -162,6 +164,8 @@ def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
         return final[-1].verdict
     if any(one.force is Force.WORD and one.verdict != word.verdict for one in later):
         return UNCLEAR
+    if _doubled(word, later) and not any(one.verdict != word.verdict for one in stated if one.place == word.place):
+        return UNCLEAR
     if any(one.verdict == word.verdict for one in stated):
         return word.verdict
     near = [one for one in behind if one.place <= word.place + 1]
@@ -173,3 +177,8 @@ def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
     if links or stated[: len(stated) - len(later)]:
         return OPPOSITE[word.verdict] if stated and len(stated) + len(links) > 1 else UNCLEAR
     return UNCLEAR if stated and word.place else word.verdict
+
+
+def _doubled(word: Assertion, statements: list[Assertion]) -> bool:
+    """Whether the sentence behind a yes or no says the other and nothing else: "No. It would still happen."."""
+    return any(one.whole and one.verdict != word.verdict and one.place == word.place + 1 for one in statements)

@@ -18,6 +18,13 @@ _REPLACED = (
     # What is beyond doubt is not in doubt.
     (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
     (re.compile(r"\bno longer\b"), "not"),
+    (
+        re.compile(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"),
+        "unreachable",
+    ),
+    (re.compile(r"\b(?:with)?in(?: (?:her|his|their|its))? reach\b"), "accessible"),
+    (re.compile(r"\by[ .-]e[ .-]s\b"), "yes"),
+    (re.compile(r"\bn[ .-]o\b"), "no"),
     (re.compile(rf"\b(?:yes\b{_OR}no|no\b{_OR}yes)\b|(?<=options: )yes, no\b|(?<=answers: )yes, no\b"), CHOICE),
 )
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
@@ -27,6 +34,11 @@ _HEAD, _TAIL = 300, 900
 """The most sentences of a text and words of a sentence that are read, of the beginning and of the end: more of them in
 an answer of bounded length are a loop."""
 _SHORT_WORD = 3
+_OUTCOME = re.compile(
+    r"(?:(?:and|but|so|then|yet) )?(?:it|that|this|nothing|the (?:outcome|event|result|second(?: \w+)?)) "
+    r"(?:[\w']+ ){0,4}?(?:happens?|happened|occurs?|occurred|takes? place|possible|impossible|prevented|come about)"
+    r"(?: [\w']+){0,3}"
+)
 _Part = TypeVar("_Part")
 
 
@@ -61,6 +73,11 @@ class Sentence:
     def known(self) -> frozenset[str]:
         """Its words and marks without their order."""
         return frozenset(self.words)
+
+    @property
+    def of_outcome(self) -> bool:
+        """Whether it is short and says nothing but whether the outcome comes: "it would still happen"."""
+        return _OUTCOME.fullmatch(self.plain) is not None
 
     @property
     def asks(self) -> bool:

@@ -38,9 +38,11 @@ class Assertion:
         force: How much it weighs.
         place: Number of its sentence.
         final: Whether it is a conclusion or takes back what came before.
+        whole: Whether its sentence says nothing else: "Yes.", "It would still happen."
     """
 
     verdict: str
     force: Force
     place: int = 0
     final: bool = False
+    whole: bool = False

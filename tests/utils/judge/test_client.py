@@ -75,6 +75,10 @@ def passing(status: str = "server error (500)", wait: float | None = None) -> Se
         '<think>{"score": 1}</think>\n{"score": 7}',
         'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
         '{"score": 7, "why": "no </think> in it"}',
+        '<|begin_of_box|>{"score": 7}<|end_of_box|>',
+        '[THINK]{"score": 1}[/THINK]{"score": 7}<|im_end|>',
+        '<|channel|>analysis<|message|>2?<|end|><|start|>assistant<|channel|>final<|message|>{"score": 7}<|return|>',
+        '<think>2?</think><answer>{"score": 7}</answer></s>',
     ],
 )
 def test_a_reply_is_one_object_of_the_schema(text: str) -> None:

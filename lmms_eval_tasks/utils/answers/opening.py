@@ -1,0 +1,521 @@
+"""From a raw response to the plain text in which an answer is looked for: the one way for all readers of responses."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+HEAD_CHARS = 6_000
+TAIL_CHARS = 14_000
+RECENT_TEXTS = 64
+"""How many texts are kept as they were read: most answers to questions with options are one of a few letters."""
+
+_REASON = r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|scratchpad|analysis|rationale|reflection|monologue|cot)"
+_THINK_TAG = re.compile(
+    r"[<◁\[]\s{0,2}\|?(?P<close>/|(?:end|stop)_(?:of_)?)?\s{0,2}(?:(?:begin|start)_(?:of_)?)?(?:[a-z]{1,12}[:_]?)?"
+    rf"{_REASON}(?:_[a-z_]{{1,24}})?\|?\s{{0,2}}[>▷\]]|<\|channel>\s?\w{{1,12}}|<unused94>(?:thought\b)?"
+    r"|(?P<closed><channel\|>|<unused95>)",
+    re.IGNORECASE,
+)
+_TAGGED_CHARS = 400
+_TAGGED_END = re.compile(
+    rf"<(?:answer|\|?begin_of_box\|?)>[^<]{{1,{_TAGGED_CHARS}}}<(?:/answer|\|?end_of_box\|?)>\s*\Z", re.IGNORECASE
+)
+"""An answer that ends reasoning which nothing closes."""
+_HEADING = re.compile(rf"\[(?!/)(?!think){_REASON}\]", re.IGNORECASE)
+"""A heading ("[Reasoning]"), unless something closes it."""
+# gpt-oss: what is said before the final channel is reasoning, and without one all that other channels say. Where its
+# special tokens were left out, their names remain.
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s?final\b[^<]{0,40}<\|message\|>")
+_OTHER_CHANNEL = re.compile(r"<\|channel\|>\s?\w{1,20}[^<]{0,40}<\|message\|>")
+_BARE_CHANNEL = re.compile(r"\s{0,9}(?:analysis|commentary)(?P<speaks>[A-Z\"'])?")
+_BARE_FINAL = "assistantfinal"
+
+_SPEAKER = r"(?P<speaker{}>assistant|model|user|human|system|tool|gpt|bot|ipython|developer)"
+_TURN = re.compile(
+    r"<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|start_of_turn_token|turn|start)\|?>\s{0,3}"
+    rf"(?:<\|?)?{_SPEAKER.format('')}?(?:_token)?\b(?:\|?>)?(?:<\|?(?:end_header_id|end_of_role|message)\|?>)?"
+    rf"|<\|{_SPEAKER.format(2)}(?:_token)?\|>|\[\|{_SPEAKER.format(3)}\|\]"
+    rf"|(?:\A|(?<=\n))[ \t]{{0,9}}(?:#{{1,6}} )?\**{_SPEAKER.format(4)}\**[ \t]?(?:\n|:\**(?!//))"
+    rf"|(?<=[^\s\w])(?P<speaker5>assistant|user)\n\n|(?-i:(?<=\s)(?P<speaker6>ASSISTANT|Assistant|USER|HUMAN):)|(?P<user>\[INST\])|(?P<model>\[/INST\])"
+    r"|(?P<end></s>|<eos>|<\|?(?:im_end|eot_id|eom_id|end|eos|endoftext|return|call|turn|end_?of_?(?:text|turn|sentence"
+    r"|utterance|role|response|message|dialog|seq|turn_token))\|?>|\[\|endofturn\|\]|\[EOS\])",
+    re.IGNORECASE,
+)
+_ASKING = ("user", "human", "system", "tool", "ipython", "developer")
+_NO_CONTENT = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|pad|unk)>|[\s*`]+")
+# "B", then a question of the model's own.
+_NEXT_QUESTION = re.compile(
+    r"(\A\W{0,9}(?:(?:the )?(?:final |correct |best )?answer(?: is)?\W{0,4})?(?:[A-Z]|yes|no|[01]|(?:im)?possible)\b"
+    r"[^\n]{0,200}\n)\W{0,9}(?:next )?question\b[^\n]{0,9}:.*",
+    re.IGNORECASE | re.DOTALL,
+)
+FENCE = "```"
+_BEFORE = re.compile(r"(?:<\|?[a-z_]{1,30}\|?>\s{0,9})*", re.IGNORECASE)
+_BEHIND = re.compile(r"(?:\s{0,9}</?\|?[a-z_]{1,30}\|?>)+\Z", re.IGNORECASE)
+_BEHIND_CHARS = 100
+_SPACES = re.compile(r"[^\S\n]+")
+_BLANK_LINES = re.compile(r"\n\s*")
+
+_ACCENTED_ALONE = re.compile(
+    r"(?<![^\W\d_])(?:[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017f]|[A-Za-z][\u0300-\u036f]+)(?![^\W\d_]|[\u0300-\u036f])"
+)
+# Only look-alikes that stand for the same place in both alphabets, or for no place a short list of options reaches.
+_LOOK_ALIKE_ALONE = re.compile(r"(?<![^\W_])[\u0391\u0392\u0395\u0410\u0421](?![^\W_])")
+_LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0421": "C"}
+# "Уеѕ" in Cyrillic letters is a yes.
+_LOOK_ALIKE_WORD = re.compile(r"(?<![^\W\d_])(?=[a-z]{0,2}[^\x00-\x7f])[^\W\d_]{2,3}(?![^\W\d_])", re.IGNORECASE)
+_LOOK_ALIKE_LETTERS = str.maketrans("уеѕоγυεοԁіУЕЅОΥΕΝΟүҮ", "yesoyyeodiYESOYENOyY")
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
+_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170)
+
+_ANSWER_TAGS = "(?:(?:final|your|my)[ _-]?)?(?:answer|choice|option|conclusion|response|verdict|solution)"
+_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"~~[^~\n]{1,200}~~|<(s|del|strike)>[^<\n]{1,200}</\1>", re.IGNORECASE), " "),
+    # Two answers side by side are one that names both.
+    (re.compile(rf"</{_ANSWER_TAGS}>\W{{0,9}}<{_ANSWER_TAGS}>", re.IGNORECASE), " or "),
+    (re.compile(r"(\\boxed\s?\{[^{}\n]{1,40})\}[\s,;$]{0,9}(?:and|or)?[\s$]{0,9}\\boxed\s?\{"), r"\1 or "),
+    (re.compile(rf"<{_ANSWER_TAGS}>|\[ANSWER\]|<\|?begin_of_(?:box|solution)\|?>", re.IGNORECASE), "\nfinal answer: "),
+    (re.compile(rf"</{_ANSWER_TAGS}>|\[/ANSWER\]|<\|?end_of_(?:box|solution)\|?>", re.IGNORECASE), "\n"),
+    (re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|eos|pad|unk)>"), "\n"),
+    (re.compile(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
+    (re.compile(r"\\(?:begin|end)\s?\{[a-zA-Z*]{1,20}\}"), "\n"),
+    (re.compile(r"\\n(?![a-z])"), "\n"),
+    (re.compile(r"\\(?:right|left)?arrow|-->|->|=>|→|⇒|➡"), " → "),
+    (re.compile(r"\\(?:therefore|implies)|∴"), " therefore "),
+    (re.compile(r"\\[a-zA-Z]{1,20}(?:\s{0,2}\{)?|\\[()\[\],;! ]"), " "),
+    (re.compile(r"<([A-Z])>(?!.{0,20}</\1>)"), r"(\1)"),
+    (re.compile(r"<(?:br|p|div|li|hr|h\d)\b[^<>\n]{0,100}>|</(?:p|div|li|h\d)>", re.IGNORECASE), "\n"),
+    (re.compile(r"</?[a-zA-Z][^<>\n]{0,100}>"), ""),
+    (re.compile(r"(?m)^\s{0,4}```[^\n]{0,30}$"), ""),
+    (re.compile(r"(?m)^\s{0,8}(?:#{1,6}|>+|[-*•+])\s{1,4}"), ""),
+    (re.compile(r"[*`$#]|~~+"), ""),
+    (re.compile(r"[_{}\\]"), " "),
+    (re.compile(r"(?i:\b(answer|option|choice|letter))-(?=[A-Za-z]\b)"), r"\1 "),
+    (re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|[Ll]etter)([A-Z])\b"), r"\1 \2"),
+    (re.compile(r"\b(ANSWER|OPTION|CHOICE|LETTER)([A-CE-RT-Z])\b"), r"\1 \2"),
+    (re.compile(r"(?i)((?:letter|answer)\s{0,3}(?:is)?\s{0,3}:?\s{0,3}[(\[\"']?)([A-Z])(END)\b"), r"\1\2 \3"),
+    (re.compile(r"\A\s{0,20}([A-Z])END\W{0,20}\Z"), r"\1 END"),
+    (re.compile(r"(?m)(?<![\w'-])([A-Z])-(?=[A-Z][a-z]+ )"), r"\1 - "),
+)
+
+
+def content(text: str) -> str:
+    """What a response says apart from its reasoning, without tokens, an answer's tags and a code fence around it.
+
+    A text that begins with an object or a fence is looked into no further: what stands in its strings is its own.
+    """
+    said = text.replace("\ufeff", "").strip()
+    if not said.startswith(("{", FENCE)):
+        said = answer_part(said)[0]
+    said = _BEFORE.sub("", said.strip(), count=1)
+    said = f"{said[:-_BEHIND_CHARS]}{_BEHIND.sub('', said[-_BEHIND_CHARS:])}".strip()
+    if said.startswith(FENCE) and said.endswith(FENCE) and len(said) >= 2 * len(FENCE):
+        fenced = said[len(FENCE) : -len(FENCE)].lstrip(" \t")
+        return (fenced[4:] if fenced[:4].lower() == "json" else fenced).strip()
+    return said
+
+
+def answer_part(text: str) -> tuple[str, str]:
+    """What of a response may hold its answer, as it was written, and a line of its reasoning.
+
+    Reasoning in tags (``<think>…</think>`` and its relatives) or channels is no answer, closed or not; nor is what
+    stands behind the token that ends the model's turn, where a model goes on with turns that it invents.
+
+    That line is empty when something follows the reasoning. Otherwise it is the last one, cut off or not, where a model
+    that forgot the closing tag may have put a complete answer.
+    """
+    visible, closing = _split_reasoning(_first_turn(_final_channel(_plain_tokens(text))))
+    return _NEXT_QUESTION.sub(r"\1", visible), closing
+
+
+def _plain_tokens(text: str) -> str:
+    """A text without byte order marks, with tokens such as ``<｜end▁of▁sentence｜>`` in ASCII."""
+    text = text.replace("\ufeff", "")
+    return text.replace("<｜", "<|").replace("｜>", "|>").replace("▁", "_") if "｜>" in text else text
+
+
+def _final_channel(text: str) -> str:
+    if final := _FINAL_CHANNEL.search(text):
+        return text[final.end() :]
+    if bare := _BARE_CHANNEL.match(text):
+        reasoning, final_channel, answer = text.partition(_BARE_FINAL)
+        if final_channel or bare["speaks"]:
+            return answer if final_channel else f"<think>{reasoning[bare.start('speaks') :]}"
+    return _OTHER_CHANNEL.sub("<think>", text) if "<|channel|>" in text else text
+
+
+def _first_turn(text: str) -> str:
+    """The first turn of a text that is the model's own and says anything; the whole text where none is."""
+    begin, asks = 0, False
+    for turn in _TURN.finditer(text):
+        if turn["speaker6"] and not asks:
+            continue
+        said = text[begin : turn.start()]
+        if not asks and _NO_CONTENT.sub("", said):
+            return said
+        named = next((name for key, name in turn.groupdict().items() if name and key.startswith("speaker")), "")
+        begin, asks = turn.end(), bool(turn["user"]) or named.lower() in _ASKING
+    return "" if asks and begin else text[begin:]
+
+
+def _split_reasoning(text: str) -> tuple[str, str]:
+    open_at, close_at, block_at = -1, -1, -1
+    for tag in _THINK_TAG.finditer(text):
+        if tag["close"] or tag["closed"]:
+            close_at, block_at, open_at = tag.end(), tag.start(), -1
+        elif open_at < 0 and not (_HEADING.match(tag[0]) and "[/" not in text):
+            open_at = tag.start()
+    visible = text[max(close_at, 0) : open_at if open_at >= 0 else None]
+    if visible.strip():
+        return visible, "" if open_at < 0 else _last_line(text[open_at:])
+    if answer := _TAGGED_END.search(text, max(open_at, 0, len(text) - 2 * _TAGGED_CHARS)):
+        return answer[0], ""
+    return "", _last_line(text[open_at:] if open_at >= 0 else text[: max(block_at, 0)])
+
+
+def _last_line(text: str) -> str:
+    return _THINK_TAG.sub("\n", text[-TAIL_CHARS:]).strip().rpartition("\n")[2]
+
+
+def shorten(text: str) -> str:
+    """Squeeze white space and keep both ends of a very long text, so that reading takes bounded time.
+
+    Nobody answers in the middle of twenty thousand characters; an answer that is cut out becomes unparsed, not wrong.
+    """
+    squeezed = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text.replace("\r", "\n"))).strip()
+    is_short = len(squeezed) <= HEAD_CHARS + TAIL_CHARS
+    return squeezed if is_short else f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
+
+
+def fold(text: str) -> str:
+    """Replace characters by their plain forms: full-width, styled and circled letters, typographic quotes, accents.
+
+    Works character by character, because normalising a string takes quadratic time on long runs of combining marks.
+    A single accented letter that stands alone is a word of its language (à, é), never an option letter: it becomes "~".
+    """
+    text = _LOOK_ALIKE_ALONE.sub(lambda match: _LOOK_ALIKES[match.group()], _ACCENTED_ALONE.sub("~", text))
+    if not text.isascii():
+        text = _LOOK_ALIKE_WORD.sub(_plain_yes_no, text)
+    return text.translate(_QUOTES).translate({ord(char): _plain(char) for char in set(text)})
+
+
+def _plain_yes_no(word: re.Match[str]) -> str:
+    plain = word[0].translate(_LOOK_ALIKE_LETTERS)
+    return plain if plain.lower() in ("yes", "no") else word[0]
+
+
+@lru_cache(maxsize=4_096)
+def _plain(char: str) -> str:
+    category = unicodedata.category(char)
+    if char == "\n":
+        return char
+    if category in ("Mn", "Me", "Cf"):
+        return ""
+    if category.startswith(("C", "Z")):
+        return " "
+    for start in _EMOJI_LETTER_BLOCKS:
+        if start <= ord(char) < start + 26:
+            return chr(ord(char) - start + ord("A"))
+    folded = unicodedata.normalize("NFKD", char)
+    return "".join(part for part in folded if unicodedata.category(part) != "Mn")
+
+
+@lru_cache(maxsize=RECENT_TEXTS)
+def plain_text(text: str) -> str:
+    """A text in plain letters, without markup, in which a reader can look for words.
+
+    Full-width, styled and circled letters become plain ones, quotes straight, and accents go. Markdown, HTML and LaTeX
+    are removed. An answer that these mark (``<answer>B</answer>``, ``\\boxed{B}``) stands after "final answer:", and a
+    letter apart from its label ("OptionB" is "Option B"). Capitals stay.
+    """
+    text = fold(text)
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text)
+    return _BLANK_LINES.sub("\n", _SPACES.sub(" ", text)).strip()
+
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_ORDINAL_OPTION = re.compile(
+    rf"(?i)\b(?:the )?({'|'.join(_ORDINALS)}|last) (?:answer )?(?:option|candidate|alternative|statement)\b"
+    r"(?! is (?:option )?[A-Z]\b)"
+)
+
+
+def letter_ordinals(plain: str, options: int) -> str:
+    """Name options counted in words by their letters: "the second option" is option B.
+
+    Figures and "option two" stay as they are: what is asked for is a letter, and a number may mean something else.
+    """
+
+    def letter(match: re.Match[str]) -> str:
+        word = match[1].casefold()
+        return f"option {chr(65 + (options - 1 if word == 'last' else _ORDINALS.index(word)))}"
+
+    return _ORDINAL_OPTION.sub(letter, plain)
+
+
+_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？](?!\s|\Z)[^.!?。！？\n]*)*[.!?。！？]*\s*")
+_COMMITTED = re.compile(
+    r"\b(?:answer|verdict|conclusion|choice|prediction|judge?ment)\b[\"'*_`]{0,4}"
+    r"(?:[^.!?:\n]{0,30}\b(?:is|be)\b|\s{0,2}[:=])|答案|boxed|begin_of_box|<(?:final_?)?answer>",
+    re.IGNORECASE,
+)
+_RECONSIDERS = re.compile(
+    r"\W{0,9}(?:(?:oh|but|and|so|hmm+|no)\W{1,3})?(?:wait|hmm+|hold on|actually|but|however|let me|let's|now|on second"
+    r"|alternatively|maybe|i need|i should)\b",
+    re.IGNORECASE,
+)
+
+
+_DANGLING = re.compile(
+    r"(?:\bto \w+|\b(?:a|an|the|and|or|but|nor|so|that|which|who|whom|whose|what|when|where|while|whether|because|since"
+    r"|as|if|although|though|unless|until|than|then|of|in|on|at|by|for|from|into|onto|over|under|with|without|about"
+    r"|between|through|during|before|after|to|he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|these|those|there"
+    r"|is|are|was|were|be|been|being|am|has|have|had|does|do|did|will|would|can|could|should|might|may|must|also|not|very|more"
+    r"|most|just|even|needs?|says|mentions|seems|looks|appears|shows)|\w,)\s*\Z",
+    re.IGNORECASE,
+)
+"""Words and marks that no sentence ends with."""
+
+
+def breaks_off(text: str) -> bool:
+    """Whether a text of several sentences ends amid one: "…, but the man also"."""
+    sentences = _SENTENCE_END.split(text[-_READ_BEHIND:])
+    return len(sentences) > 1 and len(sentences[-1].split()) > 1 and bool(_DANGLING.search(sentences[-1][-40:]))
+
+
+_LIST_LABEL = re.compile(r"(?:\A|\n|[;.] )[ \t]*\W{0,3}([A-Z])[.):] ")
+
+
+def committed(text: str) -> str:
+    """Of a text that was cut off, the sentences that commit it to an answer: the first, and those with a label.
+
+    What is reconsidered in a sentence behind them is no longer one. Time is linear in the text's length.
+    """
+    kept: list[str] = []
+    labels = {label[1] for label in _LIST_LABEL.finditer(text)}
+    for place, sentence in enumerate(_SENTENCE.findall(text.lstrip())):
+        if not place and len(labels) > 1:
+            continue
+        if place and _RECONSIDERS.match(sentence):
+            kept = []
+        if not place or _COMMITTED.search(sentence):
+            kept.append(sentence)
+    return "".join(kept)
+
+
+_FIRMLY = (
+    r"i(?:'ve| have| just)? chang(?:e|ed) my (?:mind|answer)|i take (?:that|it|this) back"
+    r"|(?:scratch|strike|ignore|disregard|forget) (?:that|this|it|what i said|my answer)"
+    r"|(?:just|only) (?:kidding|joking)|never ?mind(?: that)?"
+    r"|i (?:was|am|'m) (?:wrong|mistaken|lying|joking|kidding)|i lied|jk|my mistake"
+    r"|(?:quite |just )?the (?:opposite|contrary|reverse)(?: is (?:true|the case|right|correct)| holds)?"
+    r"|i mean the (?:opposite|other)"
+)
+_RECANTS = (
+    rf"{_FIRMLY}|not really|not(?: quite| exactly)?|(?:or|then again) (?:maybe |perhaps |rather |possibly )?not"
+    r"|(?:that|this|it|the (?:answer|above)|my answer)(?: is|'s| was)"
+    r" (?:wrong|incorrect|false|untrue|a lie|not (?:true|right|correct|the case))"
+    r"|or is it|i (?:disagree|do not mean (?:that|it)|don't mean (?:that|it))|false|wrong|untrue|incorrect|psych|as if"
+)
+_HESITANT = r"\W*(?:(?:no|oh|wait|hmm+|actually|sorry|but|well|and|or)\b\W*)*?"
+_TAKES_BACK = re.compile(rf"{_HESITANT}(?:{_RECANTS}|wait|hmm+|on second thoughts?)\W*", re.IGNORECASE)
+_RECANT = re.compile(rf"\W*(?:{_RECANTS})\W*", re.IGNORECASE)
+_FIRM_RECANT = re.compile(rf"{_HESITANT}(?:{_FIRMLY})\W*", re.IGNORECASE)
+_CLAUSE_END, _SENTENCE_END = re.compile(r"[,;:(]|\s[-–—]\s|=>|->|→"), re.compile(r"[.!?…\n。]+")
+_READ_BEHIND, _LONGEST_RECANT = 4_000, 60
+
+
+def takes_back(behind: str) -> bool:
+    """Whether what stands behind an answer takes it back without another: "not really", "I changed my mind"."""
+    sentences = [part for part in _SENTENCE_END.split(behind[:_READ_BEHIND]) if any(map(str.isalnum, part))]
+    if not sentences:
+        return False
+    clauses = [part for part in _CLAUSE_END.split(sentences[0]) if any(map(str.isalnum, part))]
+    return (
+        any(len(part) < _LONGEST_RECANT and _FIRM_RECANT.fullmatch(part) for part in sentences)
+        or (len(sentences[0]) < _LONGEST_RECANT and bool(_TAKES_BACK.fullmatch(sentences[0])))
+        or (len(clauses[0]) < _LONGEST_RECANT and bool(_RECANT.fullmatch(clauses[0])))
+    )
+
+
+_JSON_ATTEMPTS = 24
+_LOOSE_CHARS, _LOOSE_ATTEMPTS = 4_000, 4
+_SINGLE_QUOTED = re.compile(r"(?<=[{,:\[\s])'((?:[^'\\\n]|\\.|'(?!\s{0,9}[,:}\]])){0,1000})'(?=\s{0,9}[,:}\]])")
+_PYTHON_NAMES = {"True": "true", "False": "false", "None": "null"}
+_LOOSE = re.compile(r"\b(?:True|False|None)\b(?=\s{0,9}[,}\]])|,(?=\s{0,9}[}\]])")
+_JSON_DEPTH = 12
+_ANSWER_KEY = re.compile(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
+_OTHER_KEY = re.compile(
+    r"reason|rationale|expla|why|analysis|thought|evidence|confidence|choices|options|wrong|incorrect"
+)
+_EXACT_KEYS = ("final", "pred", "label", "value", "text", "id", "key")
+# The answer of an object that is broken or cut off.
+_FIELD = re.compile(
+    r"""["']([^"'\n]{1,80})["']\s{0,3}:\s{0,3}(?:"""
+    r""""([^"\n]{1,300})"|'([^'\n]{1,300})'|([01]|true|false)\b)""",
+    re.IGNORECASE,
+)
+# An answer that no letter can be read from, in what is not quite JSON; reasons that stand before it do not replace it.
+_UNREADABLE = re.compile(
+    r"""["'](?:final_?)?(?:answer|choice|prediction)["']\s{0,3}:\s{0,3}"""
+    r"""(?:null|None|true|false|True|False|-?\d[\d.]{0,9}|\[\s?\]|""|'')?\s{0,3}(?:[,}]|\Z)"""
+)
+
+
+def json_answers(text: str) -> tuple[list[str], str]:
+    """Return the values of the last JSON object with a key such as "answer", and the text without such objects."""
+    values: list[str] = []
+    pieces: list[str] = []
+    rest_from = 0
+    for parsed, start, end in json_objects(text):
+        answers = _answer_values(parsed)
+        if answers is not None:
+            values = answers
+            pieces.append(text[rest_from:start])
+            rest_from = end
+    rest = "\n".join([*pieces, text[rest_from:]])
+    opens = rest.find("{")
+    fields = [field for field in _FIELD.finditer(rest, opens) if _key_rank(field[1], 0)] if opens >= 0 else []
+    if fields and not pieces:
+        ends = max(rest.rfind("}") + 1, len(rest) * (rest.rfind("}") < opens))
+        return [fields[0][2] or fields[0][3] or fields[0][4]], rest[:opens] + rest[max(ends, fields[0].end()) :]
+    return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
+
+
+def mark_flags(text: str, flags: re.Pattern[str], say: Callable[[str, str], str]) -> str:
+    """A text whose objects have their flags, such as `"would_still_happen": false`, as answers.
+
+    Their keys keep their own words, which say whether one is final, and have a number, so that no other field replaces
+    them.
+
+    Args:
+        text: The text.
+        flags: Matches a field, its first group the key, its second the value.
+        say: What a key and its value say.
+    """
+    numbers = count()
+    return flags.sub(lambda flag: f'"answer {next(numbers)} {flag[1]}": "{say(flag[1], flag[2].lower())}"', text)
+
+
+def without_objects(text: str) -> str:
+    """Return the text without the JSON objects in it."""
+    pieces: list[str] = []
+    rest_from = 0
+    for _, start, end in json_objects(text):
+        pieces.append(text[rest_from:start])
+        rest_from = end
+    return "\n".join([*pieces, text[rest_from:]])
+
+
+@dataclass(frozen=True)
+class OpenedResponse:
+    """What of a response may hold its answer.
+
+    Attributes:
+        text: All but marked reasoning; of a very long text both ends.
+        values: The values of the last JSON object in it with a key such as "answer".
+        rest: The text without such objects.
+        closing: The last line of marked reasoning that nothing follows; empty where something does.
+        cut_off: Whether the response was cut off, so that of its prose only what is `committed` is kept.
+    """
+
+    text: str
+    values: list[str]
+    rest: str
+    closing: str
+    cut_off: bool
+
+    @property
+    def prose(self) -> str:
+        """The rest without any JSON object."""
+        return without_objects(self.rest)
+
+
+@lru_cache(maxsize=RECENT_TEXTS)
+def open_response(response: str, rewrite: Callable[[str], str] = str, cut_off: bool = False) -> OpenedResponse:
+    """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose.
+
+    Time is linear in the response's length; of a very long one both ends are read.
+
+    Args:
+        response: What the model returned.
+        rewrite: Applied to the text before JSON objects are looked for.
+        cut_off: Whether the response used all its tokens: of its prose only what is `committed` may be its answer.
+
+    Returns:
+        An object with ``text`` (all but marked reasoning), ``values`` (the values of the last JSON object in it with a
+            key such as "answer"), ``rest`` (the text without such objects), ``prose`` (without any object) and
+            ``closing`` (the last line of reasoning that nothing follows; else empty).
+    """
+    visible, closing = answer_part(response)
+    text = rewrite(shorten(visible))
+    values, rest = json_answers(text)
+    cut_off = cut_off or breaks_off(rest)
+    return OpenedResponse(text, values, committed(rest) if cut_off else rest, shorten(closing), cut_off)
+
+
+def json_objects(text: str) -> Iterator[tuple[object, int, int]]:
+    """The outermost JSON objects of a text, with where each begins and ends; so many attempts are made and no more."""
+    decoder = json.JSONDecoder(strict=False)
+    at, attempts, loose = text.find("{"), 0, 0
+    while at >= 0 and attempts < _JSON_ATTEMPTS:
+        attempts += 1
+        try:
+            parsed, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = text.find("}", at, at + _LOOSE_CHARS) + 1 if loose < _LOOSE_ATTEMPTS else 0
+            parsed = _read_loosely(text[at:end]) if end else None
+            loose += bool(end)
+            if parsed is None:
+                at = text.find("{", at + 1)
+                continue
+        yield parsed, at, end
+        at = text.find("{", end)
+
+
+def _read_loosely(text: str) -> object:
+    """A flat object in Python's form or with a comma too many; None where it is none."""
+    quoted = _SINGLE_QUOTED.sub(lambda match: json.dumps(match[1].replace("\\'", "'")), text)
+    try:
+        return json.loads(_LOOSE.sub(lambda match: _PYTHON_NAMES.get(match[0], ""), quoted), strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _answer_values(parsed: object) -> list[str] | None:
+    """Return the values under the best answer keys; empty if none of them is text, None if there is no such key."""
+    ranked: list[tuple[int, str]] = []
+    keyed = False
+    stack: list[tuple[Any, int, int]] = [(parsed, 0, 0)]
+    while stack:
+        node, rank, depth = stack.pop()
+        keyed = keyed or bool(rank)
+        if isinstance(node, str) and rank:
+            ranked.append((rank, node))
+        elif isinstance(node, dict) and depth < _JSON_DEPTH:
+            stack.extend((value, _key_rank(str(key), rank), depth + 1) for key, value in node.items())
+        elif isinstance(node, list) and depth < _JSON_DEPTH:
+            stack.extend((value, rank, depth + 1) for value in node)
+    best = max((rank for rank, _ in ranked), default=0)
+    return [value for rank, value in ranked if rank == best] if keyed else None
+
+
+def _key_rank(key: str, parent_rank: int) -> int:
+    name = key.casefold()
+    if _OTHER_KEY.search(name):
+        return 0
+    if "final" in name or "correct" in name:
+        return 3
+    if "answer" in name:
+        return max(2, parent_rank)
+    if _ANSWER_KEY.search(name):
+        return max(1, parent_rank)
+    return parent_rank if parent_rank and name in _EXACT_KEYS else int(name in ("pred", "label"))
