@@ -41,6 +41,12 @@ def study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
     return benchmark.human_study, table.to_pylist()
 
 
+def asks_whole_pairs(items: str) -> bool:
+    """Whether one person may answer both items of a pair of the prepared split."""
+    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
+    return benchmark is not None and benchmark.human_study is None and benchmark.pairs_of_clips
+
+
 def asked_of(items: str) -> Asked:
     """The questions of a file or of a prepared split: as the benchmark asks people about it, where it does."""
     study, rows = study_of(items)

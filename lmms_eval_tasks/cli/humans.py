@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.asked import asked_of, require_item_ids, study_of
-from lmms_eval_tasks.cli.options import FormatOption
+from lmms_eval_tasks.cli.asked import asked_of, asks_whole_pairs, require_item_ids, study_of
+from lmms_eval_tasks.cli.options import FormatOption, prepared_benchmark
 from lmms_eval_tasks.cli.people import print_mode
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.cli.shared import outcomes_by_question, show_shared
-from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.core.cells import Number
 from lmms_eval_tasks.utils.core.console import text_table
@@ -28,6 +29,8 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.reporting.columns import score_number
+from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
 from lmms_eval_tasks.utils.stats.estimates import METHOD, SEED
 from lmms_eval_tasks.utils.stats.human_baseline import (
@@ -42,10 +45,11 @@ from lmms_eval_tasks.utils.stats.human_responses import (
     AskedQuestion,
     Key,
     Response,
+    join_pairs,
     read_human_responses,
 )
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
-from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
+from lmms_eval_tasks.utils.stats.key_checks import compare_version_sets, compare_versions, disputed_questions
 
 LEVEL = 0.05
 ITEMS_HELP = (
@@ -98,31 +102,40 @@ def humans(
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
     asked = study.questions(rows) if study else asked_of(items) if items else None
     of_runs = require_item_ids(asked) if run else None
-    answers = read_human_responses(responses, asked)
-    summaries = summarise(answers)
+    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
+    pairs = asks_whole_pairs(items)
+    answers = read_human_responses(responses, asked, whole_pairs=pairs)
+    summaries = summarise(join_pairs(answers) if pairs else answers)
+    if pairs and not summaries:
+        raise InputError(f"{responses.name} holds no pair of which one person answered both clips.")
     known = {name for one in (asked or {}).values() for name in one.strata}
-    columns = by.split(",") if by else [name for name in ("type", "difficulty") if name in known] or ["difficulty"]
+    own = benchmark.card.strata_columns if benchmark is not None and pairs else ("type", "difficulty")
+    columns = by.split(",") if by else [name for name in own if name in known] or ["difficulty"]
     possible = sorted(known | {"difficulty"})
     if unknown := [name for name in columns if name not in possible]:
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
     with open_output("humans", form) as output:
         opened = open_runs(output, run or [], allow_incomplete)
-        disputed = _show_checks(output, answers, summaries, asked, drop_disputed)
+        disputed = _show_checks(output, answers, summaries, asked, drop_disputed, pairs)
         if drop_disputed:
             strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
-        _show_scores(output, answers, strata)
-        counts = Counter(one.difficulty for one in summaries)
-        levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
-        output.note(f"difficulty by these responses: {levels}")
+        parts = _further_parts(benchmark, asked) if benchmark is not None and asked is not None else {}
+        _show_scores(output, join_pairs(answers) if pairs else answers, strata, parts, pairs)
+        if not pairs:
+            counts = Counter(one.difficulty for one in summaries)
+            levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+            output.note(f"difficulty by these responses: {levels}")
         if "difficulty" in known and asked is not None:
             listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
             other = [one.item for one in summaries if listed[one.item] != one.difficulty]
             named = f" ({summarize_names(other)})" if other else ""
             output.note(f"other than in the table: {len(other):,}{named}")
         output.note(
-            "Each question counts once; an interval is for one response per question. A single-version score: not to "
-            "be compared with pair accuracy."
+            "Each pair counts once: right where one person is right about both clips, as a model has to be."
+            if pairs
+            else "Each question counts once; an interval is for one response per question. A single-version score: not "
+            "to be compared with pair accuracy."
         )
         if study is not None:
             _show_study(output, study, rows, answers, items)
@@ -146,6 +159,7 @@ def _show_checks(
     summaries: Sequence[QuestionSummary],
     asked: Mapping[Key, AskedQuestion] | None,
     drop_disputed: bool,
+    pairs: bool,
 ) -> list[str]:
     """Say how many answered, and what is odd about keys and versions; the questions whose key is disputed."""
     annotators = len({response.annotator for response in answers})
@@ -158,7 +172,8 @@ def _show_checks(
         f"most frequent answer is not the key: {len(disputed):,} questions{percent}"
         + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else "")
     )
-    if tests := compare_versions(answers):
+    tests = [] if pairs else compare_versions(answers)
+    if tests:
         differing = [test for test in tests if test.adjusted < LEVEL]
         named = [
             f"{test.item} {test.right[0]}/{test.responses[0]} and {test.right[1]}/{test.responses[1]}"
@@ -169,13 +184,40 @@ def _show_checks(
             + (f": {summarize_names(named)}" if named else "")
             + f" (Fisher's exact test, Holm, p < {LEVEL})"
         )
+    if tests and (found := compare_version_sets(answers)):
+        sets, p_value = found
+        right = " and ".join(f"{right:,} of {number:,} in {version}" for version, (right, number) in sets.items())
+        output.note(f"versions as sets: {right} are right (Fisher's exact test, p = {p_value:.2f})")
     return disputed
 
 
-def _show_scores(output: Output, answers: Sequence[Response], strata: Mapping[str, Any]) -> None:
-    table = text_table("accuracy of people", "questions", "number", "right, %", numbers=True)
-    table.signature = f"95% intervals over questions, for one response to each, {DRAWS:,} draws, seed {SEED}"
-    for score in human_scores(answers, strata):
+def _further_parts(benchmark: Benchmark, asked: Mapping[Key, AskedQuestion]) -> dict[str, set[str]]:
+    """The questions of each part of which the benchmark reports single accuracy, as it names them."""
+    parts: dict[str, set[str]] = {}
+    for metric in (metric for kind in benchmark.kinds.values() for metric in kind.metrics):
+        if metric.name.startswith(f"{SINGLE_ACCURACY.name}_") and not metric.name.endswith("_official"):
+            parts[metric.title] = {
+                item
+                for (item, version), one in asked.items()
+                if set(benchmark.card.strata_columns) <= set(one.strata)
+                and metric.applies(Record(version, item, one.strata, one.answer, None, Outcome.UNPARSED))
+            }
+    return parts
+
+
+def _show_scores(
+    output: Output,
+    answers: Sequence[Response],
+    strata: Mapping[str, Any],
+    parts: Mapping[str, Collection[str]],
+    pairs: bool,
+) -> None:
+    unit = "pairs" if pairs else "questions"
+    table = text_table(
+        "pair accuracy of people" if pairs else "accuracy of people", unit, "number", "right, %", numbers=True
+    )
+    table.signature = f"95% intervals over {unit}, for one response to each, {DRAWS:,} draws, seed {SEED}"
+    for score in human_scores(answers, strata, parts):
         right = Number(score.percent, *score.interval, n=score.questions, unit="%", digits=2)
         table.add_row(score.name, score.questions, right)
     output.table(table)

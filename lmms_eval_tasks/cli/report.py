@@ -148,12 +148,12 @@ def report(
 
 def _read_people(responses: Path, items: str) -> People:
     """People's responses to the items of runs."""
-    from lmms_eval_tasks.cli.asked import asked_of, require_item_ids
+    from lmms_eval_tasks.cli.asked import asked_of, asks_whole_pairs, require_item_ids
     from lmms_eval_tasks.report.people import People
     from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
 
     asked = require_item_ids(asked_of(items))
-    return People(read_human_responses(responses, asked), asked)
+    return People(read_human_responses(responses, asked, whole_pairs=asks_whole_pairs(items)), asked)
 
 
 def _show_tables(

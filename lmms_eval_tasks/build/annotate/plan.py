@@ -114,10 +114,12 @@ class Plan:
         return self.rows[0].mode
 
 
-def annotators_needed(questions: Sequence[PlannedQuestion], responses: int, minutes: float) -> int:
-    """How many annotators see at most so many minutes of clips on average, and never two members of a group."""
+def annotators_needed(
+    questions: Sequence[PlannedQuestion], responses: int, minutes: float, whole_pairs: bool = False
+) -> int:
+    """How many annotators see at most so many minutes of clips on average, and never two versions of a question."""
     total = responses * sum(question.milliseconds for question in questions)
-    largest = max(Counter(question.item for question in questions).values())
+    largest = 1 if whole_pairs else max(Counter(question.item for question in questions).values())
     return max(responses * largest, math.ceil(total / (60_000 * minutes)))
 
 
@@ -130,6 +132,7 @@ def make_plan(
     attention: int = ATTENTION,
     seed: int = 0,
     mode: str = ANSWER,
+    whole_pairs: bool = False,
 ) -> Plan:
     """Share questions out; the same arguments give the same plan.
 
@@ -147,6 +150,7 @@ def make_plan(
             so that a question which offers none makes no such item.
         seed: Of all that is drawn.
         mode: What is asked.
+        whole_pairs: Whether one annotator gets all members of a group, as the clips of a pair.
 
     Raises:
         InputError: there are fewer annotators than the largest group needs.
@@ -154,14 +158,14 @@ def make_plan(
     groups: defaultdict[str, list[PlannedQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.item].append(question)
-    needed = responses * max(map(len, groups.values()))
+    needed = responses * (1 if whole_pairs else max(map(len, groups.values())))
     if annotators < needed:
         raise InputError(
             f"Expected at least {needed:,} annotators, for nobody sees two versions of a question and each version "
             f"gets {responses} responses, but got {annotators:,}."
         )
     draws = random.Random(seed)
-    given = _share_out(list(groups.values()), annotators, responses, draws)
+    given = _share_out(list(groups.values()), annotators, responses, draws, whole_pairs)
     width = max(3, len(str(annotators)))
     rows: list[PlannedItem] = []
     for number, own in enumerate(given, start=1):
@@ -203,7 +207,7 @@ def draw_sample(questions: Sequence[PlannedQuestion], size: int, seed: int = 0) 
 
 
 def _share_out(
-    groups: list[list[PlannedQuestion]], annotators: int, responses: int, draws: random.Random
+    groups: list[list[PlannedQuestion]], annotators: int, responses: int, draws: random.Random, whole: bool
 ) -> list[list[tuple[PlannedQuestion, str]]]:
     """What each annotator gets: questions, and the way in which each is shown or else its version."""
     given: list[list[tuple[PlannedQuestion, str]]] = [[] for _ in range(annotators)]
@@ -211,14 +215,19 @@ def _share_out(
     heapq.heapify(heap)
     draws.shuffle(groups)
     for group in sorted(groups, key=lambda members: -max(one.milliseconds for one in members)):
-        slots = [(question, way) for question in group for way in _ways(question, responses, draws)]
+        if whole:
+            slots = [[(question, question.version) for question in group] for _ in range(responses)]
+        else:
+            slots = [[(question, way)] for question in group for way in _ways(question, responses, draws)]
         draws.shuffle(slots)
-        slots.sort(key=lambda slot: -slot[0].milliseconds)
+        slots.sort(key=lambda slot: -slot[0][0].milliseconds)
         chosen = [heapq.heappop(heap) for _ in slots]
-        for (question, way), (seen, _, number) in zip(slots, chosen, strict=True):
-            given[number].append((question, way))
+        for slot, (seen, _, number) in zip(slots, chosen, strict=True):
+            given[number] += slot
             # Where no clip is watched, items count alike.
-            heapq.heappush(heap, (seen + max(question.milliseconds, 1), draws.random(), number))
+            heapq.heappush(
+                heap, (seen + sum(max(question.milliseconds, 1) for question, _ in slot), draws.random(), number)
+            )
     return given
 
 

@@ -105,9 +105,10 @@ def plan(
     if sample is not None:
         questions = draw_sample(questions, sample, seed)
     each = responses or inquiry.responses
-    number = annotators or annotators_needed(questions, each, minutes)
+    whole_pairs = find_benchmark(benchmark).pairs_of_clips and mode in (ANSWER, LAST_FRAME)
+    number = annotators or annotators_needed(questions, each, minutes, whole_pairs)
     checks = inquiry.attention if attention is None else attention
-    made = make_plan(benchmark, chosen, questions, number, each, checks, seed, mode)
+    made = make_plan(benchmark, chosen, questions, number, each, checks, seed, mode, whole_pairs)
     write_file(out, as_csv(made))
     console = make_console()
     console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")

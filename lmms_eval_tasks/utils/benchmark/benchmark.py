@@ -279,6 +279,11 @@ class Benchmark:
     layouts: tuple[Layout, ...] = ()
     sample: SampleWriter | None = None
 
+    @property
+    def pairs_of_clips(self) -> bool:
+        """Whether people may answer both items of a pair: those of two clips, and not two versions of a question."""
+        return next(iter(self.kinds.values())).members == "clips"
+
     def __post_init__(self) -> None:
         """Find its prompts where its official one is, and refuse an object that later code could not use.
 

@@ -8,10 +8,12 @@ our own reading.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.stats.bootstrap import Strata, breakdowns, intervals
+import numpy as np
+
+from lmms_eval_tasks.utils.stats.bootstrap import Floats, Strata, breakdowns, intervals, macro_mean
 from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, Response
 
 EASY_ABOVE = 86.67
@@ -19,6 +21,7 @@ MEDIUM_FROM = 70.0
 HARD_FROM = 36.67
 DIFFICULTIES = ("easy", "medium", "hard")
 DROPPED = "dropped"
+MEAN = "mean over strata"
 
 
 def difficulty(percent_right: float) -> str:
@@ -120,7 +123,11 @@ def question_strata(
     return {item: stratum for item, stratum in strata.items() if DROPPED not in stratum}
 
 
-def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, ...]]) -> list[HumanScore]:
+def human_scores(
+    responses: Sequence[Response],
+    strata: Mapping[str, tuple[str, ...]],
+    parts: Mapping[str, Collection[str]] | None = None,
+) -> list[HumanScore]:
     """Accuracy of people by stratum, by each value of each stratum column, and over all questions.
 
     Each question counts once, with the mean credit of its responses. A draw takes, within each stratum, as many
@@ -131,9 +138,11 @@ def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, 
     Args:
         responses: All responses, of which one annotator gives one per question.
         strata: Question to its stratum; questions that are not in it are left out.
+        parts: Name to the questions of a further row, which has to be made of whole strata.
 
     Returns:
-        Strata in alphabetical order, then the single values, then ``all``; empty without questions.
+        Strata in alphabetical order, then the single values, the parts, ``all`` and, of several strata, the unweighted
+        mean over them; empty without questions. Intervals are percentiles of the draws.
     """
     credits: defaultdict[str, list[float]] = defaultdict(list)
     for response in responses:
@@ -151,10 +160,22 @@ def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, 
     for column in range(len(names[0])):
         for value in sorted({name[column] for name in names}):
             members.setdefault(value, [place for place, name in enumerate(names) if name[column] == value])
+    for part, items in (parts or {}).items():
+        inside = {strata[item] for item in credits if item in items}
+        if inside and not any(strata[item] in inside for item in credits if item not in items):
+            members.setdefault(part, [names.index(name) for name in sorted(inside)])
     members["all"] = list(range(len(names)))
-    sampled, statistic = Strata.weighted(weights), breakdowns(list(members.values()))
+    pooled = breakdowns(list(members.values()))
+    if len(names) > 1:
+        members[MEAN] = members["all"]
+
+    def statistic(sums: Floats) -> Floats:
+        scores = pooled(sums)
+        return np.concatenate([scores, macro_mean(sums)[..., None]], axis=-1) if MEAN in members else scores
+
+    sampled = Strata.weighted(weights)
     percents = statistic(sampled.sums())
-    ends = intervals(sampled, statistic)
+    ends = intervals(sampled, statistic, method="percentile")
     return [
         HumanScore(name, sum(questions[names[place]] for place in places), float(percent), (float(low), float(high)))
         for (name, places), percent, (low, high) in zip(members.items(), percents, ends, strict=True)

@@ -98,8 +98,23 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
     return asked
 
 
+def join_pairs(responses: Iterable[Response]) -> list[Response]:
+    """One response of each person to each pair of which both members were answered: right where both are."""
+    of_pair: dict[tuple[str, str], list[Response]] = {}
+    for response in responses:
+        of_pair.setdefault((response.item, response.annotator), []).append(response)
+    return [
+        Response(item, "", annotator, "|".join(one.choice for one in both), min(one.credit for one in both))
+        for (item, annotator), both in of_pair.items()
+        if len(both) == 2
+    ]
+
+
 def read_human_responses(
-    source: Path, asked: Mapping[Key, AskedQuestion] | None = None, others_too: bool = False
+    source: Path,
+    asked: Mapping[Key, AskedQuestion] | None = None,
+    others_too: bool = False,
+    whole_pairs: bool = False,
 ) -> list[Response]:
     """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
 
@@ -111,6 +126,7 @@ def read_human_responses(
             answers are withheld, ``correct`` (0 or 1).
         asked: The items; None takes every item as it comes, and then ``correct`` is needed.
         others_too: Whether responses to other items than those may be there, too; they are left out.
+        whole_pairs: Whether one annotator may answer all versions of an item, as the clips of a pair.
 
     Raises:
         InputError: with every problem by row: an empty field, an item that was not asked, a choice that is no option,
@@ -130,7 +146,7 @@ def read_human_responses(
         choice = choice.upper()
         if choice != UNKNOWN and asked is not None and (item, version) in asked and asked[item, version].written:
             choice = as_written(choice)
-        before = first_seen.setdefault((item, annotator), (version, where))
+        before = first_seen.setdefault((item, f"{version} {annotator}" if whole_pairs else annotator), (version, where))
         if before[1] != where:
             again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
             problems.add(

@@ -85,6 +85,23 @@ def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
     ]
 
 
+def compare_version_sets(responses: Sequence[Response]) -> tuple[dict[str, tuple[int, int]], float] | None:
+    """Whether the two versions of all questions, as sets, are equally hard; None where there are no two.
+
+    Returns:
+        Version to its right responses and all of them; and the p-value of Fisher's exact test, two-sided.
+    """
+    from scipy.stats import fisher_exact
+
+    counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    for response in responses:
+        counts[response.version][response.credit == RIGHT] += 1
+    if len(counts) != 2:
+        return None
+    sets = {version: (of[True], of.total()) for version, of in sorted(counts.items())}
+    return sets, float(fisher_exact([[right, number - right] for right, number in sets.values()]).pvalue)
+
+
 def judge_keys(
     responses: Sequence[Response], asked: Mapping[Key, AskedQuestion], positive: str
 ) -> tuple[LinkCounts, list[str]]:

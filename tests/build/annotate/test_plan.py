@@ -23,7 +23,7 @@ from lmms_eval_tasks.build.annotate.plan import (
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 
 pytestmark = pytest.mark.slow  # the sample is filmed first
 
@@ -142,7 +142,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, row: str, problem: str) -> N
 @pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize(
     ("benchmark", "split", "annotators"),
-    [("causalvqa", "debug", 6), ("mvp", "mini", 6), ("cast_bench", "test", 3), ("yocausal", "test", 3)],
+    [("causalvqa", "debug", 6), ("mvp", "mini", 3), ("cast_bench", "test", 3), ("yocausal", "test", 3)],
 )
 def test_a_prepared_benchmark_is_planned(tmp_path: Path, benchmark: str, split: str, annotators: int) -> None:
     path = tmp_path / "plan.csv"
@@ -171,3 +171,27 @@ def test_last_frames_are_shared_out_by_their_number(tmp_path: Path) -> None:
     assert result.exit_code == 0 and "seconds of clips" not in result.output
     counts = [len(rows) for rows in read_plan(plan).by_annotator.values()]
     assert len(counts) == 7 and max(counts) - min(counts) <= 1
+
+
+@pytest.mark.usefixtures("sample")
+def test_one_person_answers_both_clips_of_a_pair(tmp_path: Path) -> None:
+    plan, people = tmp_path / "plan.csv", tmp_path / "people.csv"
+    options = ["--split", "mini", "--responses", "1", "--attention", "0", "--annotators", "2", "--out", str(plan)]
+    assert CliRunner().invoke(app, ["annotate", "plan", "mvp", *options]).exit_code == 0
+    keys = {row["item_id"]: row for row in load_table(read_card("mvp"), "mini")}
+    lines, wrong = ["item,version,annotator,choice"], set[str]()
+    for row in read_plan(plan).rows:
+        key = keys[row.item_id]
+        # One clip of each subset is answered wrongly, and so one pair.
+        choice = key["answer"] if key["subset"] in wrong else {"A": "B", "B": "A"}[key["answer"]]
+        wrong.add(key["subset"])
+        lines.append(",".join((row.item, row.version, row.annotator, choice)))
+    people.write_text("\n".join([*lines, ""]))
+    result = CliRunner().invoke(app, ["humans", str(people), "--items", "mvp:mini"])
+    assert result.exit_code == 0, result.output
+    pairs = {subset: items // 2 for subset, items in Counter(key["subset"] for key in keys.values()).items()}
+    rows = {line.split()[0]: line.split() for line in result.output.splitlines() if line.split()}
+    for subset, number in pairs.items():
+        assert rows[subset][1:3] == [str(number), f"{100 * (number - 1) / number:.2f}"]
+    assert rows["mean"][4] == f"{sum(100 * (number - 1) / number for number in pairs.values()) / len(pairs):.2f}"
+    assert "difficulty by these responses" not in result.output and "Each pair counts once" in result.output

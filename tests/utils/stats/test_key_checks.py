@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from lmms_eval_tasks.utils.stats.human_responses import Response
-from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
+from lmms_eval_tasks.utils.stats.key_checks import compare_version_sets, compare_versions, disputed_questions
 
 
 def responses(item: str, version: str, choices: str, key: str) -> list[Response]:
@@ -59,3 +59,17 @@ def test_any_responses_are_tested(rows: Sequence[tuple[str, str, str]]) -> None:
         assert test.p_value == pytest.approx(fisher_exact(table).pvalue)
         assert test.p_value <= test.adjusted <= 1.0
     assert set(disputed_questions(answered)) <= {item for item, _, _ in rows}
+
+
+def test_versions_are_compared_as_sets() -> None:
+    right = {"MCQ": 10_079, "MCQ'": 10_111}
+    responses = [
+        Response(str(item), version, f"{version}{item}", "A", float(item < number))
+        for version, number in right.items()
+        for item in range(11_895)
+    ]
+    found = compare_version_sets(responses)
+    assert found is not None
+    assert found[0] == {version: (number, 11_895) for version, number in right.items()}
+    assert round(found[1], 2) == 0.57
+    assert compare_version_sets(responses[:11_895]) is None
