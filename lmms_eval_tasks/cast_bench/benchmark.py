@@ -5,7 +5,6 @@ from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
-from lmms_eval_tasks.cast_bench.layouts import LAYOUTS
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
 from lmms_eval_tasks.cast_bench.masked import masked_row, timed_boxes
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
@@ -54,7 +53,7 @@ BENCHMARK = Benchmark(
     clip_names_are_ids=True,
     folder=report.FOLDER,
     kinds={"evidence": EVIDENCE, "open": OPEN},
-    layouts=LAYOUTS,
+    layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

@@ -4,7 +4,6 @@ from lmms_eval_tasks.api import Benchmark, Inquiry, TaskKind
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.card import CARD, TYPES
-from lmms_eval_tasks.causalvqa.layouts import LAYOUTS
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT
@@ -22,7 +21,7 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={"paired": PAIRED},
-    layouts=LAYOUTS,
+    layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

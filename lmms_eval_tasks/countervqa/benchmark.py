@@ -8,7 +8,6 @@ from lmms_eval_tasks.countervqa import events, hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
-from lmms_eval_tasks.countervqa.layouts import LAYOUTS
 from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.people import INQUIRIES
@@ -51,7 +50,7 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
-    layouts=LAYOUTS,
+    layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     cli=app,

@@ -24,6 +24,8 @@ from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY,
 from lmms_eval_tasks.api.page import (
     AnswerView,
     Figure,
+    Layout,
+    LayoutPlace,
     ReferencedMetric,
     heat_map,
     outcome_panel,
@@ -184,3 +186,22 @@ def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
     shown = answer_view(record, row, response)
     return replace(shown, facts={**facts, **shown.facts})
+
+
+LAYOUTS = (
+    Layout(
+        "Table 2: models by interaction and level",
+        ("CounterVQA paper Table 2",),
+        [
+            LayoutPlace(
+                f"{interaction or TOTAL} {level or AVERAGE}",
+                "countervqa",
+                VERDICT_ACCURACY,
+                {"split": interaction or TOTAL, "level": level.removeprefix("L") if level else "avg"},
+                partial(metrics.in_cell, interaction, level),
+            )
+            for interaction, level in metrics.CELLS
+        ],
+        note=OTHER_RULE,
+    ),
+)

@@ -4,7 +4,6 @@ from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.mvp import report
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.mvp.layouts import LAYOUTS
 from lmms_eval_tasks.mvp.metrics import METRICS
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
 from lmms_eval_tasks.mvp.prompt import find_prompt
@@ -21,7 +20,7 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={"pairs": PAIRS},
-    layouts=LAYOUTS,
+    layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

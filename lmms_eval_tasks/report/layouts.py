@@ -47,17 +47,19 @@ def layout_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             whole = [(run, view, tasks) for run, view, tasks in held if not run.apart(tasks)]
             entries = published_entries(benchmark.folder, layout.sources) if whole else []
             shown = _published(layout, entries)
-            shown += [one for run, view, _ in whole or held if (one := _of_run(layout, run, view))]
+            taken = whole if whole and not layout.of_sets else held
+            shown += [one for run, view, _ in taken if (one := _of_run(layout, run, view))]
             if not shown:
                 continue
             table = _table(f"{benchmark.card.title}, {layout.title}", layout, shown)
             versions = sorted({f"{task}, version {run.versions.get(task, '?')}" for run, _, of in held for task in of})
-            apart = sorted({why for run, _, tasks in whole or held if (why := run.apart(tasks))})
+            apart = sorted({why for run, _, tasks in taken if (why := run.apart(tasks))})
             table.signature = "; ".join([*versions, *apart, METHOD])
-            left_out = [run.title for run, _, tasks in held if whole and run.apart(tasks)]
+            others = [(run.title, run.apart(tasks)) for run, _, tasks in held if whole and run.apart(tasks)]
             notes = [layout.note] if whole and layout.note else []
             notes += dict.fromkeys(str(entry["source"]) for entry in entries)
-            notes += [f"Not of the whole official release, and not shown: {', '.join(left_out)}."] if left_out else []
+            left_out = "" if layout.of_sets else ", and not shown"
+            notes += [f"{title}: not of the whole official release{left_out} ({why})." for title, why in others]
             table.caption = "\n".join(notes)
             tables.append(table)
     if not tables:

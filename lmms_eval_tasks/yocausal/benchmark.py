@@ -5,7 +5,6 @@ from lmms_eval_tasks.api.losses import AnswerForm
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
-from lmms_eval_tasks.yocausal.layouts import LAYOUTS
 from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.people import INQUIRIES, STUDY
@@ -47,7 +46,7 @@ BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
     kinds={"denoising": DENOISING, "vlm": VLM},
-    layouts=LAYOUTS,
+    layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

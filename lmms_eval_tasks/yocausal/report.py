@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lmms_eval_tasks.api import (
     COMMON_METRICS,
@@ -24,6 +25,8 @@ from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.page import (
     AnswerView,
     ItemView,
+    Layout,
+    LayoutPlace,
     ReferencedMetric,
     outcome_panel,
     published_models,
@@ -158,3 +161,39 @@ def vlm_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """The credit that the protocol for people gives."""
     credit = record.fields.get("human_credit")
     return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
+
+
+TASK = "yocausal"
+OF_RUNS = "Of runs, `lmms-eval-tasks yocausal rank RUNS {}` has them."
+
+
+def _compared(entry: Mapping[str, Any]) -> str:
+    """What the ranking is compared with, and by how many models."""
+    other = entry["metric"].removeprefix("correlation of aggregate ranking with ")
+    return f"{other}, {entry['model']}" if other != entry["metric"] else str(entry["model"])
+
+
+def _correlations(number: str, what: str, option: str) -> Layout:
+    places: Sequence[LayoutPlace] = (
+        LayoutPlace("Kendall tau", TASK, None, {}),
+        LayoutPlace("p", TASK, None, {}, field="p_value"),
+    )
+    sources = (f"YoCausal Table {number}",)
+    return Layout(f"Table {number}: {what}", sources, places, name=_compared, digits=4, note=OF_RUNS.format(option))
+
+
+LAYOUTS = (
+    _correlations("3", "the ranking by one judge's labels against another's", "--labels FILE"),
+    Layout(
+        "Table 5: models on causal and other clips",
+        ("YoCausal Table 5",),
+        [
+            LayoutPlace("causal", TASK, metrics.RSI_CAUSAL, {"metric": "RSI(Dc)"}),
+            LayoutPlace("not causal", TASK, metrics.RSI_NON_CAUSAL, {"metric": "RSI(Dnc)"}),
+            LayoutPlace("difference", TASK, metrics.CCI, {"metric": "CCI(D)"}),
+            LayoutPlace("normalised", TASK, metrics.CCI_NORMALISED, {"metric": "Normalized CCI"}),
+        ],
+        digits=2,
+    ),
+    _correlations("6", "the ranking against other scores, dates and sizes", "--published --against FILE"),
+)

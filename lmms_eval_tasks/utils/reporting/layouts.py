@@ -48,6 +48,7 @@ class Layout:
         called: An entry's metric to what it is called, for tables that are `across`: there each column has the name of
             its score, which need not be the same of models and people.
         name: What a row or column of published figures is called, by their entry; by default the model.
+        of_sets: Whether it compares sets, so that a run of another one stands in it too.
         digits: How many decimals the paper prints.
         note: What has to be known about it.
     """
@@ -59,5 +60,6 @@ class Layout:
     views: tuple[str, ...] = ("",)
     called: Mapping[str, str] = field(default_factory=dict)
     name: Callable[[Mapping[str, Any]], str] = _model
+    of_sets: bool = False
     digits: int = 1
     note: str = ""
