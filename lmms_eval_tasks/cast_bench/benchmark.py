@@ -59,7 +59,7 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     predictions=PREDICTIONS,
-    variables=("LMMS_EVAL_TASKS_BOXES",),
+    variables=("LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_MATCHING"),
     cli=app,
     inquiries=INQUIRIES,
 )

@@ -37,7 +37,7 @@ from lmms_eval_tasks.api.release import load_table
 from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import evidence_question
-from lmms_eval_tasks.cast_bench.masked import added_option
+from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 
 __all__ = [
@@ -107,7 +107,10 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     settings: EvidenceSettings = context.settings
     question = read_question(row, settings, context.model)
     record = grade_evidence(question, response, settings.hits, settings.convention)
-    record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added_option(row))
+    added = added_option(row)
+    if added and record.fields["grounding"] is not None:
+        record = record.with_fields(grounding=None, grounding_reason=BLACK)
+    record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added)
     submission = {
         "split": row["split"],
         "item_id": record.item_id,

@@ -16,6 +16,8 @@ from lmms_eval_tasks.api.evidence import read_truth
 
 UNABLE = "Unable to determine"
 """The added option. The paper names it; its wording here is ours."""
+BLACK = "the evidence is black"
+"""Why no evidence of an answer is graded."""
 ADDED = "unable"
 """The field of a record that has the letter of the added option."""
 

@@ -38,9 +38,14 @@ PUBLISHED = {
 DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 
+
+def _matching(records: Sequence[Record]) -> str:
+    return ", ".join(sorted({str(record.fields.get("matching") or "not said") for record in records}))
+
+
 # Intervals are over clips, as questions about one clip are not independent.
 _COMMON = (*map(Column, COMMON_METRICS[:2]), Column(title="questions"))
-COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), *_COMMON)
+COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), Column(title="matching", text=_matching), *_COMMON)
 OPEN_COLUMNS = (
     Column(metrics.JUDGE_SCORE, interval=True),
     *map(Column, metrics.JUDGE_DIMENSIONS, DIMENSION_HEADINGS),

@@ -68,6 +68,12 @@ def type_names() -> tuple[str, ...]:
     return tuple(entry["spellings"][0] for entry in json.loads(text)["subtypes"].values())
 
 
+def type_definitions() -> dict[str, str]:
+    """Each of the sixteen types to what its questions ask, in our words."""
+    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
+    return {entry["spellings"][0]: entry["asks"] for entry in json.loads(text)["subtypes"].values()}
+
+
 def read_type(text: str) -> QuestionType:
     """The type that a release's text names, by its words or, where it has no words, by its number; else `UNKNOWN`."""
     by_words, by_number, fillers = _known_types()

@@ -119,7 +119,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
-        scores = columns_of(task)
+        scores = [column for column in columns_of(task) if column.text is None]
         table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
         for values in sorted(strata):
             cells = (column.value([strata[values]]) for column in scores)

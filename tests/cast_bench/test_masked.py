@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cast_bench import row, write_release
+from cast_bench import answer_with_truth, row, write_release
 from numbered_clips import number_of, pictures_by, write_numbered
 from sample_runs import write_sample_run
 from task_states import docs_of, task_state
@@ -122,6 +122,11 @@ def test_the_view_asks_with_the_added_option_about_the_masked_clip(home: Path) -
     record = state.process_results(first, [answer_with("E")])["record"]
     assert (record["view"], record["outcome"], record["fields"]["unable"]) == ("masked", "wrong", "E")
     assert record["answered"] == "E" and not state.submits
+    evidence = answer_with_truth(released())
+    black = state.process_results(first, [evidence])["record"]["fields"]
+    assert (black["grounding"], black["grounding_reason"]) == (None, "the evidence is black")
+    whole = task_state("cast_bench", Evaluation())
+    assert whole.process_results(docs_of(whole)[0], [evidence])["record"]["fields"]["grounding"]["im_viou"] > 0
     assert state.process_results(missing, [""])["record"]["unscored_reason"] == "no clip"
 
 

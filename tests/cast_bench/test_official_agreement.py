@@ -9,8 +9,9 @@ import pytest
 from cast_bench import answer_with_truth
 from oracles import measurement, oracle_path, read_oracle
 
-from lmms_eval_tasks.api.evidence import grade_evidence
+from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, grade_evidence
 from lmms_eval_tasks.cast_bench.grading import official_metrics, official_overall
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -80,6 +81,23 @@ def test_every_question(run: dict[str, Any], plain: ModuleType, predictions: dic
         ours = official_metrics(record)
         assert ours is not None
         assert {**ours, **counts(record)} == pytest.approx(second_opinion, abs=1e-12), record.item_id
+
+
+@pytest.mark.parametrize(
+    ("model", "script", "supplement"),
+    [("sonnet-4.6", (29.45, 7.93), (29.77, 8.01)), ("qwen3vl-8b", (12.46, 2.55), (12.92, 2.61))],
+)
+def test_the_supplements_rule_of_matching(
+    model: str, script: tuple[float, float], supplement: tuple[float, float], plain: ModuleType,
+    predictions: dict[str, Cases],
+) -> None:  # fmt: skip
+    """12.1, on the same answers; the first are the official script's numbers."""
+    for name, expected in (("script", script), ("supplement", supplement)):
+        settings = read_settings({"matching": name}, {}).hits
+        records = score(plain, predictions[model], settings, BoxConvention.XYXY_PX)
+        found = (EVIDENCE_SCORES[one].score_records(records) for one in ("im_tiou", "im_viou"))
+        assert tuple(round(value or 0, 2) for value in found) == expected
+        assert {record.fields["matching"] for record in records} == {name}
 
 
 @pytest.mark.parametrize(("name", "eps"), [("eps1", 1), ("eps2", 2)])

@@ -45,9 +45,11 @@ def test_boxes_are_read_as_the_log_says() -> None:
     assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
 
 
-def test_the_settings_of_hits_are_todays() -> None:
+def test_the_settings_of_hits_are_todays(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
     assert restored({"tau_st": 0.25}, lines).hits.tau_st == 0.25
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "supplement")
+    assert restored({"eps_overlap": 2, "coverage_aware": False}, lines).hits.rule == "supplement"
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_each_benchmark_says_what_is_shown() -> None:
     }
     assert len({tuple(found) for found in headings.values()}) == 1
     assert [column.heading for column in columns_of("cast_bench")] == [
-        "accuracy", "faithful", "IM-tIoU", "IM-vIoU", "unparsed", "unscored", "questions",
+        "accuracy", "faithful", "IM-tIoU", "IM-vIoU", "matching", "unparsed", "unscored", "questions",
     ]  # fmt: skip
 
 
@@ -241,12 +241,14 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
         found.append(grade_evidence(question, response))
     run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
     assert "constant_answer  " in printed(score_tables([replace(run, name="constant_answer")])), "no name is folded"
+    assert "matching" in printed(score_tables([run])) and " script " in printed(score_tables([run]))
     for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):
         lines = printed(tables).splitlines()
         assert max(map(len, lines)) <= 100
         (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
         # Six of seven right; three of seven with evidence; one of the seven asked unparsed, one of eight unscored.
-        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "14.3", "12.5", "8"]
+        cells = [cell for cell in lines[at].split()[1:] if cell != "script"]
+        assert cells == ["85.7", "42.9", "42.9", "42.9", "14.3", "12.5", "8"]
         assert lines[at + 1].count("[") == 4
 
 

@@ -29,7 +29,7 @@ from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.steps import Forecast, Removed, RowStep, SetStep
 from lmms_eval_tasks.build.engine.texts import holds_text, is_marked
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
-from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
+from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
 
 MOST_EVIDENCE = 5
 MOST_WORDS = 15
@@ -60,7 +60,7 @@ class WriteQuestions(RowStep[DescribedClipRow, DraftRow]):
         written = asking.ask(
             WRITER, "cast_bench_questions", WrittenQuestions, clip_images(clip, seconds, self._config, asking),
             seconds=[clock(second) for second in seconds], last=clock(clip.last), instances=listed_instances(row),
-            types=type_names(), number=self._config.questions, most_words=MOST_WORDS,
+            types=type_definitions(), number=self._config.questions, most_words=MOST_WORDS,
             wanted=wanted_types(self._config.questions, f"{self._config.seed} {row.id}"),
         )  # fmt: skip
         return [

@@ -33,7 +33,17 @@ class GroundingSettings:
     tau_st: float = 0.1
     coverage_aware: bool = False
 
+    @property
+    def rule(self) -> str:
+        """How instances are matched: the name in `MATCHINGS`, else in words."""
+        chosen = self.eps_overlap, self.coverage_aware
+        score = "tIoU × mean sIoU" if self.coverage_aware else "mean sIoU"
+        return next((name for name, rule in MATCHINGS.items() if rule == chosen), f"{score} from {chosen[0]} s on")
 
+
+MATCHINGS = {"script": (2, False), "supplement": (1, True)}
+"""The rules of matching by name, each with `eps_overlap` and `coverage_aware`: the run script's, and that of the
+supplement, 12.1: by tIoU × mean sIoU until no pair with a positive overlap is left."""
 DEFAULTS = GroundingSettings()
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.variables import BOXES
+from lmms_eval_tasks.utils.core.variables import BOXES, MATCHING
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention, FrameSize
-from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, GroundingSettings
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, MATCHINGS, GroundingSettings
 from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
@@ -74,7 +74,7 @@ def read_evidence_settings(
 
     Args:
         kwargs: The task's ``lmms_eval_specific_kwargs``.
-        environment: Environment variables, of which LMMS_EVAL_TASKS_BOXES wins.
+        environment: Environment variables, of which LMMS_EVAL_TASKS_BOXES and LMMS_EVAL_TASKS_MATCHING win.
         prompt: How questions are asked.
         problems: Takes every value that cannot be used.
     """
@@ -82,7 +82,7 @@ def read_evidence_settings(
     boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
     convention = _read_convention(boxes.get("boxes", BoxConvention.XYXY_PX.value), where, problems)
     limits = _read_limits(boxes, where, problems)
-    hits = _read_hits(kwargs, problems)
+    hits = _read_hits(kwargs, environment.get(MATCHING), problems)
     return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden))
 
 
@@ -118,7 +118,14 @@ def _read_limits(boxes: Mapping[str, Any], where: str, problems: Problems) -> Pi
     return None
 
 
-def _read_hits(kwargs: Mapping[str, Any], problems: Problems) -> GroundingSettings:
+def _read_hits(kwargs: Mapping[str, Any], overridden: str | None, problems: Problems) -> GroundingSettings:
+    matching = overridden or kwargs.get("matching")
+    if matching is not None and matching not in MATCHINGS:
+        where, known = MATCHING if overridden else KWARGS, ", ".join(MATCHINGS)
+        problems.add(where, f"Expected matching to be one of {known}, but got {matching!r}.")
+    elif matching is not None:
+        eps_overlap, aware = MATCHINGS[matching]
+        kwargs = {**kwargs, "eps_overlap": eps_overlap, "coverage_aware": aware}
     coverage_aware: object = kwargs.get("coverage_aware", DEFAULTS.coverage_aware)
     if not isinstance(coverage_aware, bool):
         problems.add(KWARGS, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")

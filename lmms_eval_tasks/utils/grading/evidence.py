@@ -59,8 +59,8 @@ def grade_evidence(
 
     Returns:
         The record. Its fields: ``grounding_reason`` (why unscored, None where scored), ``grounding`` (measures in 0-1
-        and counts, None where unscored), ``boxes`` (the convention, and where it matters the size of the frame that the
-        model was shown) and ``format``.
+        and counts, None where unscored), ``matching`` (the rule), ``boxes`` (the convention, and where it matters the
+        size of the frame that the model was shown) and ``format``.
     """
     prediction = read_evidence_answer(response if isinstance(response, str) else "")
     diagnosis = prediction.diagnose(question.letters)
@@ -93,6 +93,7 @@ def grade_evidence(
         fields={
             "grounding_reason": grounding_reason,
             "grounding": grounding,
+            "matching": settings.rule,
             "boxes": {"convention": convention.value, "seen": list(question.seen) if question.seen else None},
             "format": {
                 "json_valid": diagnosis.json_valid,

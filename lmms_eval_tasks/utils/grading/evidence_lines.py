@@ -57,5 +57,6 @@ class EvidenceFields(LogForm):
     grounding: GroundingForm | None
     grounding_reason: str | None = None
     format: ReadingForm
+    matching: str | None = None
     boxes: BoxesForm | None = None
     prompt: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.core.cells import Cell, Number, cell_text
@@ -25,6 +25,7 @@ class Column:
         interval: Whether its 95% bootstrap interval over groups (10,000 draws, seed 0) stands beside it.
         against: A figure in the score's unit; the column then says on which side of it the interval lies, and not the
             score.
+        text: What it says of all records, in place of a number.
 
     Raises:
         ValueError: where an interval is asked of a count, which has none.
@@ -34,6 +35,7 @@ class Column:
     title: str = ""
     interval: bool = False
     against: float | None = None
+    text: Callable[[Records], str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a count where an interval is asked for.
@@ -51,6 +53,8 @@ class Column:
 
     def value(self, parts: Sequence[Records]) -> Cell:
         """Its cell for one run, from the records of each of the run's parts (the tasks of a group, or one task)."""
+        if self.text is not None:
+            return self.text([record for part in parts for record in part])
         if self.metric is None:
             return sum(map(len, parts))
         if self.interval or self.against is not None:

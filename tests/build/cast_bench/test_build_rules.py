@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,7 @@ from lmms_eval_tasks.build.cast_bench.texts import (
     word_count,
 )
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
+from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
@@ -206,3 +208,16 @@ def test_a_steady_pan_and_a_flash_are_no_faults_but_a_cut_is(tmp_path: Path) -> 
     assert measured["pan"].shake <= 0.01 and measured["pan"].jump <= 0.06
     assert measured["flash"].jump <= 0.06 < measured["cut"].jump
     assert measured["cut"].shake <= 0.01 < 0.03 < measured["jerky"].shake and measured["jerky"].jump <= 0.06
+
+
+def test_a_describer_names_no_direction_and_a_writer_knows_what_each_type_asks() -> None:
+    folder = resources.files("lmms_eval_tasks.cast_bench") / "prompts"
+    described, written = (
+        (folder / f"cast_bench_{name}.txt").read_text(encoding="utf-8") for name in ("dynamic", "questions")
+    )
+    example = described[described.index("Example:") :]
+    assert not set(re.findall(r"\w+", example.lower())) & {"left", "right", "up", "down"}
+    assert "camera" in described and "never moves" in described
+    for rule in ("decisive", "as little as possible", "evidence of several instances", "check each question"):
+        assert rule in written
+    assert list(type_definitions()) == list(type_names()) and all(type_definitions().values())

@@ -37,6 +37,16 @@ def test_the_environment_wins_for_boxes() -> None:
     assert read_settings({}, resized).limits == PixelLimits(3136, 602112)
 
 
+def test_a_rule_of_matching_is_one_setting() -> None:
+    assert read_settings({"matching": "supplement"}, {}).hits == GroundingSettings(1, 0.5, 0.1, True)
+    chosen = {"LMMS_EVAL_TASKS_MATCHING": "supplement"}
+    assert read_settings({"eps_overlap": 2, "tau_st": 0.3}, chosen).hits == GroundingSettings(1, 0.5, 0.3, True)
+    rules = GroundingSettings(), GroundingSettings(1, 0.5, 0.1, True), GroundingSettings(3)
+    assert [one.rule for one in rules] == ["script", "supplement", "mean sIoU from 3 s on"]
+    with pytest.raises(InputError, match="LMMS_EVAL_TASKS_MATCHING: Expected matching to be one of script, supplement"):
+        read_settings({}, {"LMMS_EVAL_TASKS_MATCHING": "official"})
+
+
 def test_every_wrong_value_is_told() -> None:
     given: dict[str, Any] = {
         "boxes": "xywh", "min_pixels": 9, "max_pixels": 3, "eps_overlap": 1.5, "tau_t": 2, "tau_st": "high",
