@@ -17,18 +17,20 @@ from fork_server import ForkServer
 pytestmark = pytest.mark.slow
 
 EXAMPLE = ROOT / "examples" / "benchmark_plugin" / "lamp_side"
+PENDULUMS = ROOT / "examples" / "pendulum_plugin" / "pendulums"
 COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 BENCHMARK, HOOKS, YAML = "benchmark.py", "hooks.py", "lamp_side.yaml"
 
 
-def install(root: Path) -> Path:
-    """The example, as if it were installed in a folder; its package."""
-    package = root / "site" / "lamp_side"
-    shutil.copytree(EXAMPLE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    facts = root / "site" / "lamp_side-0.1.0.dist-info"
+def install(root: Path, example: Path = EXAMPLE) -> Path:
+    """An example, as if it were installed in a folder; its package."""
+    name = example.name
+    package = root / "site" / name
+    shutil.copytree(example, package, ignore=shutil.ignore_patterns("__pycache__"))
+    facts = root / "site" / f"{name}-0.1.0.dist-info"
     facts.mkdir()
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: lamp-side\nVersion: 0.1.0\n")
-    (facts / "entry_points.txt").write_text("[lmms_eval_tasks.benchmarks]\nlamp_side = lamp_side.benchmark:BENCHMARK\n")
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+    (facts / "entry_points.txt").write_text(f"[lmms_eval_tasks.benchmarks]\n{name} = {name}.benchmark:BENCHMARK\n")
     return package
 
 
@@ -197,6 +199,39 @@ def test_nothing_is_wrong_with_the_example_and_what_is_kept_is_its_own(run: Run,
     assert status == 1 and errors.strip().startswith("Lamp side is not prepared: ")
     assert "lamp_side: 4 example rows, 4 examples" in printed and "version_digests.json, unchanged" in printed
     assert run("check", "--thorough", "--keep")[2].startswith("Expected --keep with --thorough and the names")
+
+
+def test_rows_are_checked_by_the_tasks_that_ask_them(tmp_path: Path) -> None:
+    """Each task of the pendulums is given a hook that only grades its own rows, and no module lists its names."""
+    package = install(tmp_path, PENDULUMS)
+    hooks = package / "hooks.py"
+    text = hooks.read_text(encoding="utf-8").split("@api.hook")[0]
+    text = re.sub(r"__all__ = .*?fmt: skip", "", text, flags=re.DOTALL)
+    own = """
+
+@api.hook
+def {name}(task, doc, results):
+    assert bool(doc["options"]) is {options}
+    return task.grade_first(doc, results, {grade})
+"""
+    for name, options, grade in (("slowest", True, "grade_choice"), ("period", False, "grade_seconds")):
+        text += own.format(name=name, options=options, grade=grade)
+        edit(package / f"pendulums_{name}.yaml", "hooks.process_results", f"hooks.{name}")
+    hooks.write_text(text, encoding="utf-8")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, **variables(tmp_path)}
+        return subprocess.run([str(COMMAND), *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+
+    assert run("sample", "pendulums", "--out", "sample", "--prepare").returncode == 0
+    checked = run("check", "pendulums", "--thorough", "--keep")
+    assert checked.returncode == 0, checked.stderr
+    assert "pendulums: 4 example rows, " in checked.stdout and "Nothing here would stop a run." in checked.stdout
+    edit(package / "prompts" / "pendulums_period.txt", "number of seconds", "whole number of seconds")
+    changed = run("check", "pendulums", "--thorough")
+    assert changed.returncode == 1 and "pendulums_period: Expected N to be raised" in changed.stderr
+    edit(package / "pendulums_period.yaml", "hooks.period", "hooks.perod")
+    assert "any of aggregate, " in run("check", "pendulums").stderr
 
 
 def test_a_version_that_is_raised_can_be_kept(run: Run, tmp_path: Path) -> None:

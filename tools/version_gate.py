@@ -26,7 +26,7 @@ def measure_all() -> tuple[Entries, dict[str, str]]:
     labels: dict[str, str] = {}
     for benchmark in registry().benchmarks:
         rows, examples = read_examples(EXAMPLES / f"{benchmark}.json")
-        entries |= measure(benchmark, rows, examples)
+        entries |= measure(benchmark, rows, examples, every_row=True)
         labels |= {example.key: example.label for example in examples}
     return dict(sorted(entries.items())), labels
 

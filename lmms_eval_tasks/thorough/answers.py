@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.graded import SteadyEvaluation, grade_examples, grade_items
+from lmms_eval_tasks.thorough.graded import SteadyEvaluation, deal_items, grade_examples, grade_items
 from lmms_eval_tasks.thorough.runs import (
     Example,
     Row,
+    asks,
     find_configurations,
     grade_row,
     group_members,
@@ -48,9 +49,12 @@ def check_prompts(benchmark: Benchmark, rows: Mapping[str, Row]) -> Problems:
     for name, configuration in find_configurations(benchmark.name).items():
         if group_members(configuration) is None:
             where = f"{file_of(benchmark.folder, name)}, doc_to_text"
+            asked = list(filter(asks(registry().tasks[name], rows.values()), rows.values()))
 
-            def render(configuration: Mapping[str, Any] = configuration) -> list[dict[str, str]]:
-                return [render_prompts(configuration, row) for row in rows.values()]
+            def render(
+                configuration: Mapping[str, Any] = configuration, asked: Sequence[Row] = asked
+            ) -> list[dict[str, str]]:
+                return [render_prompts(configuration, row) for row in asked]
 
             attempt(problems, where, "a prompt of every item", benchmark.folder, render)
     return problems
@@ -78,10 +82,12 @@ def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Probl
     where = f"kinds, {kind}, guesses"
 
     def read() -> list[str]:
-        asked = [(row, guess) for row in rows for guess in found.guesses(row)]
-        records = grade_items(benchmark, kind, asked)
-        pairs = zip(asked, records, strict=True)
-        return [guess for (_, guess), record in pairs if record.outcome is Outcome.UNPARSED]
+        unread = []
+        for task, asked in deal_items(benchmark, kind, rows, [(row, None) for row in rows]):
+            guessed = [(row, guess) for row, _ in asked for guess in found.guesses(row)]
+            pairs = zip(guessed, grade_items(task, guessed) if guessed else (), strict=True)
+            unread += [guess for (_, guess), record in pairs if record.outcome is Outcome.UNPARSED]
+        return unread
 
     if unread := attempt(problems, where, "answers of somebody who saw nothing", benchmark.folder, read):
         problems.add(
@@ -133,8 +139,10 @@ def _submit(
     """
     form, issues = benchmark.submission, GroupedIssues()
     assert form is not None
-    table = Table(split, [{**row, "split": split} for row in rows], DataSet(kind=SetKind.OFFICIAL))
-    table = table.rows_of(tasks.values())
+    asked = [asks(task, rows) for task in tasks.values()]
+    items = [(row, response) for row, response in items if any(asks_it(row) for asks_it in asked)]
+    own = [{**row, "split": split} for row in rows if any(asks_it(row) for asks_it in asked)]
+    table = Table(split, own, DataSet(kind=SetKind.OFFICIAL)).rows_of(tasks.values())
     if not table.rows:
         return issues
     entries = [entry for name in tasks for entry in _grade_items(benchmark, name, items)]

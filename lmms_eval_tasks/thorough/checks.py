@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.thorough.answers import attempt, check_guesses, check_prompts, check_submission, grade_kind
 from lmms_eval_tasks.thorough.declared import check_declared
 from lmms_eval_tasks.thorough.digests import compare_kept, measure, read_kept, renew
 from lmms_eval_tasks.thorough.examples import make_examples, read_file
 from lmms_eval_tasks.thorough.finished import every_name, finish
+from lmms_eval_tasks.thorough.graded import deal_items
 from lmms_eval_tasks.thorough.numbers import CHECKS
 from lmms_eval_tasks.thorough.scores import check_scores, unreached
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -65,9 +67,12 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     problems = check_declared(benchmark)
     if problems:
         return Findings(problems)
+    own = registry().tasks_of(benchmark.name).values()
     path, command = benchmark.folder / EXAMPLES, f"lmms-eval-tasks check {benchmark.name} --thorough --keep"
     content = read_file(path) if path.is_file() else draw_examples(benchmark)
-    made = attempt(problems, EXAMPLES, "examples", benchmark.folder, lambda: make_examples(content, benchmark.folder))
+    made = attempt(
+        problems, EXAMPLES, "examples", benchmark.folder, lambda: make_examples(content, benchmark.folder, own)
+    )
     if made is None:
         return Findings(problems)
     rows, examples = made
@@ -75,7 +80,9 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
     records = {}
     for kind, found in benchmark.kinds.items() if not problems else ():
-        if graded := grade_kind(benchmark, kind, rows, examples, problems):
+        if not list(deal_items(benchmark, kind, rows.values(), [(row, None) for row in rows.values()])):
+            notes.append(f"{kind}: not checked, for its tasks ask none of the example rows")
+        elif graded := grade_kind(benchmark, kind, rows, examples, problems):
             records[kind] = graded
             problems.extend(check_guesses(benchmark, kind, list(rows.values())))
             faults = check_scores(found.metrics, graded, benchmark.folder)
@@ -117,7 +124,9 @@ def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]])
                 for check in CHECKS:
                     check(finished)
 
-            attempt(problems, f"numbers of {name_view(name, view)}", "one everywhere", benchmark.folder, compare)
+            graded = [benchmark.kinds[kind] for kind in records]
+            if all(task.kind in graded for task in registry().find_members(name)):
+                attempt(problems, f"numbers of {name_view(name, view)}", "one everywhere", benchmark.folder, compare)
     return problems
 
 
@@ -137,12 +146,17 @@ def draw_examples(benchmark: Benchmark) -> dict[str, Any]:
         seen: Counter[tuple[Any, ...]] = Counter()
         chosen: dict[str, bool] = {}
         for row in read_table(benchmark.card, split)[0].to_pylist():
-            stratum = tuple(row.get(column) for column in benchmark.card.strata_columns)
+            stratum = tuple(row.get(column) for column in (*benchmark.card.strata_columns, "subset"))
             if row["group_id"] not in chosen:
                 seen[stratum] += 1
                 chosen[row["group_id"]] = seen[stratum] <= GROUPS
             if chosen[row["group_id"]]:
                 rows.append({**row, "split": split, "asked": True})
-    guesses = [str(guess) for kind in benchmark.kinds.values() for row in rows[:1] for guess in kind.guesses(row)]
+    guesses = [
+        str(guess)
+        for kind in benchmark.kinds
+        for _, asked in deal_items(benchmark, kind, rows, [(row, None) for row in rows])
+        for guess in benchmark.kinds[kind].guesses(asked[0][0])
+    ]
     keys = [str(row["answer"]) for row in rows if row["answer"]]
     return {"rows": rows, "runs": list(dict.fromkeys([*guesses, *keys[:GROUPS], "I cannot tell.", ""]))}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.thorough import runs
 from lmms_eval_tasks.thorough.examples import make_key
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
@@ -31,8 +32,13 @@ Entries = dict[str, dict[str, Any]]
 """Name of a task or group to its version and its `PARTS`. A part is a digest, or name to digest."""
 
 
-def measure(benchmark: str, rows: Mapping[str, runs.Row], examples: Sequence[runs.Example]) -> Entries:
-    """Entries of a benchmark's tasks and groups. Their ``scores`` are not digests but values, for `freeze`."""
+def measure(
+    benchmark: str, rows: Mapping[str, runs.Row], examples: Sequence[runs.Example], every_row: bool = False
+) -> Entries:
+    """Entries of a benchmark's tasks and groups. Their ``scores`` are not digests but values, for `freeze`.
+
+    Each row is rendered and scored by the tasks that ask it, or with `every_row` by every task.
+    """
     entries: Entries = {}
     results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
     schema = make_key(runs.table_schema(benchmark))
@@ -43,10 +49,15 @@ def measure(benchmark: str, rows: Mapping[str, runs.Row], examples: Sequence[run
             entries[name]["tasks"] = members
             entries[name]["means"] = {score: make_key([mean, members]) for score, mean in means.items()}
             continue
-        scoring = make_key(runs.scoring_of(configuration))
+        asked = runs.asks(None if every_row else registry().tasks[name], rows.values())
+        own = {key: row for key, row in rows.items() if asked(row)}
+        scoring = make_key([runs.scoring_of(configuration), list(own)])
         if scoring not in results:
-            results[scoring] = {each.key: runs.score_example(configuration, each) for each in examples}
-        prompts: dict[str, Any] = {key: runs.render_prompts(configuration, row) for key, row in rows.items()}
+            dealt = [(each, [item for item in each.items if asked(item[0])]) for each in examples]
+            results[scoring] = {
+                each.key: runs.score_items(configuration, each, items) for each, items in dealt if items
+            }
+        prompts: dict[str, Any] = {key: runs.render_prompts(configuration, row) for key, row in own.items()}
         prompts |= {key: judged for key, (_, judged) in results[scoring].items() if judged}
         entries[name] |= {
             "prompts": {key: make_key(texts) for key, texts in prompts.items()},

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.thorough.runs import Example, Row
+from lmms_eval_tasks.thorough.runs import Example, Row, asks
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 
 ITEM = "ITEM"
@@ -43,16 +45,19 @@ def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
     return make_examples(read_file(path), path.parent)
 
 
-def make_examples(content: Mapping[str, Any], folder: Path) -> tuple[dict[str, Row], list[Example]]:
+def make_examples(
+    content: Mapping[str, Any], folder: Path, tasks: Iterable[Task] = ()
+) -> tuple[dict[str, Row], list[Example]]:
     """The example rows of a benchmark by key, and its examples.
 
     Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
-    ``cases`` is a run over one row. Under ``shared`` the benchmark names files beside it, of cases and recorded answers
-    that others use too, and which row changes of them suit it.
+    ``cases`` is a run over the first row, and over the first one that each task asks. Under ``shared`` the benchmark
+    names files beside it, of cases and recorded answers that others use too, and which row changes of them suit it.
 
     Args:
         content: Of a benchmark's file.
         folder: Where the files are that it shares.
+        tasks: The benchmark's.
 
     Raises:
         OSError: where one of these is missing.
@@ -68,15 +73,22 @@ def make_examples(content: Mapping[str, Any], folder: Path) -> tuple[dict[str, R
     for name, suitable in content["shared"].items():
         shared = read_file(folder / f"{name}.json")
         sources.append((shared, {change: shared["row changes"][change] for change in suitable}))
-    for source, changes in sources:
+    for (source, changes), first in product(sources, _first_rows(rows, tasks)):
         for case in source["cases"]:
             if (change := case.get("row")) is None or change in changes:
-                examples.append(_make_case({**rows[0], **changes.get(change, {})}, case, reply))
+                examples.append(_make_case({**first, **changes.get(change, {})}, case, reply))
         for (batch, change), answers in _batches(source.get("answers", [])).items():
             if change in changes:
-                items = _rows_of_answers({**rows[0], **changes[change]}, answers)
+                items = _rows_of_answers({**first, **changes[change]}, answers)
                 examples.append(_make_example(f"{batch}, {change}", items, reply))
     return {make_key(row): row for row in rows}, examples
+
+
+def _first_rows(rows: Sequence[Row], tasks: Iterable[Task]) -> list[Row]:
+    firsts = list(rows[:1])
+    for task in tasks:
+        firsts += list(filter(asks(task, rows), rows))[:1]
+    return [row for place, row in enumerate(firsts) if row not in firsts[:place]]
 
 
 def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:

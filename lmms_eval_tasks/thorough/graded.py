@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.runs import Example, Row, find_configurations, grade_row, run_task
+from lmms_eval_tasks.thorough.runs import Example, Row, asks, find_configurations, grade_row, run_task
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 
@@ -43,7 +44,7 @@ class SteadyEvaluation(Evaluation):
 
 
 def grade_examples(
-    benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example]
+    benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example], every_row: bool = False
 ) -> tuple[Record, ...]:
     """Records of a kind: every example row with every response and with none, by several judges, in all strata.
 
@@ -52,29 +53,43 @@ def grade_examples(
         kind: Name of the kind; a task has it.
         rows: Example rows by key.
         examples: Responses to rows.
+        every_row: Grade also rows that no task of the kind asks.
     """
     found = benchmark.kinds[kind]
-    asked = [item for example in examples for item in example.items]
-    asked += [(row, NOT_ASKED) for row in rows.values()]
+    items = [item for example in examples for item in example.items]
+    items += [(row, NOT_ASKED) for row in rows.values()]
     numbers = (0.0, 10.0, 7.0, None) if found.judge else (None,)
-    records = [record for number in numbers for record in grade_items(benchmark, kind, asked, number)]
+    records = [
+        record
+        for number in numbers
+        for task, own in deal_items(benchmark, kind, rows.values(), items, every_row)
+        for record in grade_items(task, own, number)
+    ]
     return (*records, *_in_all_strata(benchmark.card, records))
 
 
-def grade_items(
-    benchmark: Benchmark, kind: str, items: Sequence[tuple[Row, Any]], number: float | None = None
-) -> list[Record]:
-    """The records of responses to rows, as the first task of a kind grades them.
+def deal_items(
+    benchmark: Benchmark, kind: str, rows: Iterable[Row], items: Iterable[tuple[Row, Any]], every_row: bool = False
+) -> Iterator[tuple[Task, list[tuple[Row, Any]]]]:
+    """The tasks of a kind, each with those items that it asks and none before it; rows are all that are examples."""
+    rows, left = list(rows), list(items)
+    for task in registry().tasks_of(benchmark.name).values():
+        if task.kind is benchmark.kinds[kind]:
+            asked = asks(None if every_row else task, rows)
+            if own := [item for item in left if asked(item[0])]:
+                yield task, own
+            left = [item for item in left if not asked(item[0])]
+
+
+def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
+    """The records of responses to rows.
 
     Args:
-        benchmark: The benchmark.
-        kind: Name of the kind.
-        items: Rows with the response to each.
+        task: A task that asks them.
+        items: Rows with the response to each; one or more.
         number: What a judge gives every answer; None for no judge.
     """
-    found = benchmark.kinds[kind]
-    task = next(task for task in registry().tasks_of(benchmark.name).values() if task.kind is found)
-    configuration = find_configurations(benchmark.name)[task.name]
+    configuration = find_configurations(task.benchmark.name)[task.name]
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
         bound = bind_hooks(configuration, state)

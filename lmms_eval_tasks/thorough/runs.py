@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from lmms_eval_tasks.installed.registry import find_benchmark, registry
 from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
 from lmms_eval_tasks.utils.data.building import make_table
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling
@@ -58,6 +58,29 @@ class Example:
     items: tuple[tuple[Row, Any], ...]
     reply: Mapping[str, str]
     environment: Mapping[str, str]
+
+
+def asks(task: Task | None, rows: Iterable[Row]) -> Callable[[Row], bool]:
+    """Whether a task asks a row: of its split and subset, or of its kind's where no example row is of its own.
+
+    Without a task, every row counts as asked.
+    """
+    if task is None:
+        return lambda row: True
+    rows = list(rows)
+    alike = [other for other in registry().tasks_of(task.benchmark.name).values() if other.kind is task.kind]
+    for tasks, any_split in (([task], False), (alike, False), (alike, True)):
+
+        def asked(row: Row, tasks: Sequence[Task] = tasks, any_split: bool = any_split) -> bool:
+            return any(
+                (any_split or row.get("split") in (None, one.split))
+                and one.pointer.get("subset") in (None, row.get("subset"))
+                for one in tasks
+            )
+
+        if any(map(asked, rows)):
+            break
+    return asked
 
 
 def find_configurations(benchmark: str) -> Mapping[str, Configuration]:
@@ -110,15 +133,17 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     return texts
 
 
-def score_example(configuration: Configuration, example: Example) -> tuple[dict[str, float | None], list[str]]:
-    """Every score of a run over an example, to nine digits, None without items; and what its judge was asked."""
+def score_items(
+    configuration: Configuration, example: Example, items: Sequence[tuple[Row, Any]]
+) -> tuple[dict[str, float | None], list[str]]:
+    """Every score of a run over an example's items, to nine digits, None without any; and what its judge was asked."""
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     evaluation = RecordedEvaluation(example.reply)
     with run_task(configuration, evaluation, example.environment) as state:
         bound = bind_hooks(configuration, state)
-        for row, _ in example.items:
+        for row, _ in items:
             bound["doc_to_text"](row, settings)
-        graded = [grade_row(state, bound, row, response) for row, response in example.items]
+        graded = [grade_row(state, bound, row, response) for row, response in items]
         scores = {}
         for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
             if name != SUBMISSION_ROWS:

@@ -15,4 +15,5 @@ from lmms_eval_tasks.utils.scoring.records import Record
 @cache
 def records_of(benchmark: str, kind: str) -> tuple[Record, ...]:
     """Records of a kind, in all strata."""
-    return grade_examples(registry().benchmarks[benchmark], kind, *read_examples(EXAMPLES / f"{benchmark}.json"))
+    rows, examples = read_examples(EXAMPLES / f"{benchmark}.json")
+    return grade_examples(registry().benchmarks[benchmark], kind, rows, examples, every_row=True)
