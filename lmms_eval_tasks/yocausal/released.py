@@ -29,9 +29,13 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
     """
     root, revision = _find_release(source)
     files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
+    problems = Problems()
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
-    problems = Problems()
+        for subset in files:
+            if subset not in contents and release.holds(f"subset/{subset}"):
+                remedy = f"Get the release again, or move {subset} away to prepare the other subsets alone."
+                problems.add(files[subset], "Expected it beside the subset's clips, but there is none.", remedy)
     pairs: list[PairRow] = []
     clips: Clips = {}
     for subset, content in contents.items():

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,19 @@ def test_every_problem_is_told_at_once_and_nothing_is_written(release: Path) -> 
         "double quotes: line 1 column 2 (char 1)."
     )
     assert not benchmark_dir("yocausal").exists()
+
+
+def test_a_subset_without_its_metadata_is_refused_and_one_that_is_not_there_is_not(release: Path) -> None:
+    (release / "subset" / "human" / "dataset_metadata.json").unlink()
+    with pytest.raises(InputError) as refused:
+        prepare(str(release))
+    assert str(refused.value).splitlines()[1:] == [
+        "  subset/human/dataset_metadata.json: Expected it beside the subset's clips, but there is none. Remedy: Get "
+        "the release again, or move human away to prepare the other subsets alone."
+    ]
+    assert not benchmark_dir("yocausal").exists()
+    shutil.rmtree(release / "subset" / "human")
+    assert prepare(str(release))["test"].rows == 6
 
 
 def test_what_is_no_release_is_named(tmp_path: Path) -> None:
