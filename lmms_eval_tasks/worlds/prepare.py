@@ -117,9 +117,10 @@ def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
     questions = released.read_questions(source)
     folder = released.clips_folder(source)
     files = {name: source / name for name in (released.QUESTIONS, released.SCENES) if (source / name).is_file()}
+    read = {**files, released.QUESTIONS: released.digested_questions(questions)}
     clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
     with building(CARD.name) as build:
-        origin = Origin(str(source), files)
+        origin = Origin(str(source), read)
         build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
         for name, path in files.items():
             write_file(build.folder / name, path.read_bytes())

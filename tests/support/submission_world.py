@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -54,7 +54,13 @@ def prepare_world(root: Path) -> None:
             stack.enter_context(patch.dict(card.splits, whole))
         for card, split, items in ((CAST_BENCH, "test", 3), (YOCAUSAL, "test", 8), (INTPHYS2, "heldout", 2)):
             stack.enter_context(patch.dict(card.splits, {split: SplitFacts(items, items)}))
+        stack.enter_context(taken_for_released())
         _prepare_world(root)
+
+
+def taken_for_released() -> AbstractContextManager[object]:
+    """Every release that is prepared passes for its authors'."""
+    return patch("lmms_eval_tasks.utils.data.identity.is_released", return_value=True)
 
 
 def _prepare_world(root: Path) -> None:

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pyarrow.parquet
 import pytest
 from prepared_texts import add_texts
+from submission_world import taken_for_released
 from typer.testing import CliRunner
 from yocausal_world import write_release
 
@@ -73,7 +74,7 @@ def test_a_worked_example(tmp_path: Path, official: bool) -> None:
 
     The paper's stand beside those on the whole release, here taken to have five pairs.
     """
-    with patch.dict(CARD.splits, {"test": SplitFacts(5, 5)} if official else {}):
+    with patch.dict(CARD.splits, {"test": SplitFacts(5, 5)} if official else {}), taken_for_released():
         add_texts("yocausal", "test", [
             pair("a1", "animal", True), pair("a2", "animal", False), pair("g1", "general", True),
             pair("g2", "general", None), pair("p1", "physics", True),

@@ -30,10 +30,13 @@ from lmms_eval_tasks.api import (
     read_removed,
     read_rows,
 )
+from lmms_eval_tasks.api.release import as_lines
 
 OPTIONS = ("On the left.", "On the right.")
 SIDES = {"left": "A", "right": "B"}
 TITLE = "Lamp side"
+ITEMS = "701f1ae2c17daac634395f6f8b4a493eb680e43c3e1d6233688b99b7daf92aea"
+"""SHA-256 of all items of the release, by which it is known."""
 
 CARD = Card(
     name="lamp_side",
@@ -42,7 +45,7 @@ CARD = Card(
     licence="CC0",
     homepage="",
     main_metric="pair_accuracy",
-    splits={"test": SplitFacts(items=12, groups=6, clips=12, answers_withheld=False)},
+    splits={"test": SplitFacts(items=12, groups=6, clips=12, sha256=frozenset({ITEMS}))},
     strata_columns=(),
     chance={"pair_accuracy": 25.0, "single_accuracy": 50.0},
     prepare_command="lmms-eval-tasks prepare lamp_side --source DIR",
@@ -75,18 +78,20 @@ def prepare(
     issues = GroupedIssues()
     pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
-    removed = read_removed(without) if without else frozenset()
     rows = [
         {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
          "answer": SIDES[side], "clip": f"test/{clip}"}
-        for group, pair in sorted(pairs_of.items()) if group not in removed
+        for group, pair in sorted(pairs_of.items())
         for item, clip, side in (
             (pair.item_id_1, pair.clip_1, pair.answer_1), (pair.item_id_2, pair.clip_2, pair.answer_2)
         )
     ]  # fmt: skip
+    read = {file.name: file, "items": as_lines(rows).encode()}
+    removed = read_removed(without) if without else frozenset()
+    rows = [row for row in rows if row["group_id"] not in removed]
     clips = {row["clip"]: source / "videos" / row["clip"].removeprefix("test/") for row in rows}
     with building(CARD.name) as build:
-        build.add_split("test", rows, {}, clips, Origin(str(source), {file.name: file}), progress)
+        build.add_split("test", rows, {}, clips, Origin(str(source), read), progress)
     return {"test": build.splits["test"]}
 
 

@@ -37,6 +37,8 @@ class SplitFacts:
         strata: groups per stratum, keyed by the values of the card's `strata_columns`; only strata whose exact size
             is known.
         statistics: the paper's numbers about clips and questions.
+        sha256: SHA-256 of files of the release, each of which shows that a set is of it, as the card's `archive_sha256`
+            and a download of its `hub_id` do; numbers alone do not.
         part_sha256: SHA-256 of files of parts that the authors released by themselves, and of which they print scores.
     """
 
@@ -46,6 +48,7 @@ class SplitFacts:
     answers_withheld: bool = False
     strata: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     statistics: PublishedStatistics = PublishedStatistics()
+    sha256: frozenset[str] = frozenset()
     part_sha256: frozenset[str] = frozenset()
 
 

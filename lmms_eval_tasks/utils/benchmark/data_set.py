@@ -15,7 +15,7 @@ class SetKind(str, Enum):
     OWN = "own"
     SAMPLE = "sample"
     UNKNOWN = "unknown"
-    """An earlier version prepared it and did not say, or the benchmark's card has no counts to tell by."""
+    """Neither a digest nor the place that it came from says, or the card has no counts, or an older version made it."""
 
 
 _RELEASED = frozenset({SetKind.OFFICIAL, SetKind.PART, SetKind.UNKNOWN})

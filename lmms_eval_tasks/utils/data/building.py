@@ -131,7 +131,7 @@ class Build:
         digests = {name: _digest(content, progress) for name, content in origin.files.items()}
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
-        data_set = identify(card, split, table, origin.source, digests, marks, origin.own)
+        data_set = identify(card, split, table, origin.source, digests, marks, origin.own, origin.revision)
         attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
         check_replacement(card, split, table, data_set, origin.source)
         missing = self._place(split, clips, progress, whole, decoded)

@@ -1,4 +1,4 @@
-"""Which set is prepared, decided once: from the marks of its source, the card's counts, and known digests."""
+"""Which set is prepared, decided once: from the marks of its source, known digests, its keys and the card's counts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,14 @@ def _marks_inside(archive: Path) -> Iterator[str]:
 
 
 def identify(
-    card: Card, split: str, table: pyarrow.Table, source: str, digests: Mapping[str, str], marks: set[str], own: bool
+    card: Card,
+    split: str,
+    table: pyarrow.Table,
+    source: str,
+    digests: Mapping[str, str],
+    marks: set[str],
+    own: bool,
+    revision: str | None = None,
 ) -> DataSet:
     """What a split is.
 
@@ -79,9 +86,11 @@ def identify(
         digests: Files of the source to their SHA-256.
         marks: From `find_marks`.
         own: Whether the benchmark knows that it is no release.
+        revision: Its revision on the hub, where it was downloaded from there.
     """
     facts = card.splits.get(split, SplitFacts())
-    kind = _kind(card, split, facts, table, source, digests)
+    released = is_released(card, facts, source, digests, revision)
+    kind = _kind(card, split, facts, table, released, _is_archived(card, source), set(digests.values()))
     if SAMPLE_MARK in marks:
         kind = SetKind.SAMPLE
     elif own or BUILT_MARK in marks or not card.is_released:
@@ -89,23 +98,32 @@ def identify(
     return DataSet(kind=kind, items=table.num_rows, of=facts.items)
 
 
+def is_released(card: Card, facts: SplitFacts, source: str, digests: Mapping[str, str], revision: str | None) -> bool:
+    """Whether what was read is known to be of the release: by its digest, or downloaded from its authors' dataset."""
+    known = {*card.archive_sha256.values(), *facts.sha256}
+    return bool(known & set(digests.values())) or (revision is not None and source == card.hub_id)
+
+
 def _kind(
-    card: Card, split: str, facts: SplitFacts, table: pyarrow.Table, source: str, digests: Mapping[str, str]
+    card: Card, split: str, facts: SplitFacts, table: pyarrow.Table, released: bool, archived: bool, digests: set[str]
 ) -> SetKind:
-    known = set(digests.values())
-    archived = _is_archived(card, source)
-    if known & facts.part_sha256:
+    if digests & facts.part_sha256:
         return SetKind.OFFICIAL
+    has_keys = table.column("answer").null_count < table.num_rows
+    if not released and (archived or (facts.answers_withheld and has_keys)):
+        return SetKind.OWN
     if facts.items is None:
         return SetKind.UNKNOWN
     compared = counts(card, split, table)
-    if all(count.found == count.expected for count in compared):
-        return SetKind.OFFICIAL if not archived or known & set(card.archive_sha256.values()) else SetKind.OWN
+    whole = all(count.found == count.expected for count in compared)
     # Where the strata make up the whole split, a stratum that is not among them is of no part of it.
     strata = {stratum for _, stratum in groups_of(card, table)} if sum(facts.strata.values()) == facts.groups else set()
-    foreign = strata - facts.strata.keys()
     fewer = table.num_rows < facts.items and all(count.found <= count.expected for count in compared)
-    return SetKind.PART if fewer and not foreign else SetKind.OWN
+    if not whole and (not fewer or strata - facts.strata.keys()):
+        return SetKind.OWN
+    if not released:
+        return SetKind.UNKNOWN
+    return SetKind.OFFICIAL if whole else SetKind.PART
 
 
 def archive_warnings(card: Card, source: str, digests: Mapping[str, str], marks: set[str]) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow
 import pytest
 
-from lmms_eval_tasks.installed.registry import find_benchmark, read_card
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.installed.sets import building
-from lmms_eval_tasks.utils.benchmark.card import SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data import identity
 from lmms_eval_tasks.utils.data.building import Origin
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
@@ -51,6 +53,10 @@ def row(number: int, level: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+RELEASED = {"release.csv": b"release"}
+KNOWN = replace(WHOLE, sha256=frozenset({sha256(b"release").hexdigest()}))
+
+
 def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | None = None, **origin: Any) -> DataSet:
     """What a split of as many items as levels is found to be."""
     rows = [row(number, level) for number, level in enumerate(levels)]
@@ -68,9 +74,39 @@ def zipped(path: Path, *names: str) -> Path:
     return path
 
 
-def test_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
-    with card_of(WHOLE):
-        assert prepared(tmp_path) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
+def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
+    with card_of(KNOWN):
+        assert prepared(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
+        assert prepared(tmp_path, files={"release.csv": b"another"}).kind is SetKind.UNKNOWN
+
+
+def invented(card: Card, split: str, key: str | None, source: str, revision: str | None = None) -> SetKind:
+    """What invented items are found to be of which there are as many as the card says."""
+    facts = card.splits[split]
+    count, groups = facts.items or 1, facts.groups or 1
+    columns = {name: [""] * count for name in (*card.strata_columns, *card.clip_columns)}
+    table = pyarrow.table({**columns, "group_id": [str(n % groups) for n in range(count)], "answer": [key] * count})
+    with patch.object(identity, "counts", return_value=[]):
+        return identity.identify(card, split, table, source, {"a.csv": "5f" * 32}, set(), False, revision).kind
+
+
+@pytest.mark.parametrize("name", registry().benchmarks)
+def test_counts_alone_make_nothing_official(name: str) -> None:
+    card = read_card(name)
+    for split, facts in card.splits.items():
+        for key in (None, "A"):
+            own = not card.is_released or (facts.answers_withheld and key is not None)
+            expected = SetKind.OWN if own else SetKind.UNKNOWN
+            assert invented(card, split, key, "somewhere") is expected, (split, key)
+            assert invented(card, split, key, card.hub_id) is expected, "a folder of that name"
+            assert invented(card, split, key, "others/data", "5f") is expected, "another dataset"
+            if card.hub_id:
+                assert invented(card, split, key, card.hub_id, "5f") is SetKind.OFFICIAL
+
+
+def test_keys_in_a_withheld_split_make_a_set_of_ones_own(tmp_path: Path) -> None:
+    with card_of(replace(WHOLE, answers_withheld=True)):
+        assert prepared(tmp_path).kind is SetKind.OWN and prepared(tmp_path, ("easy", "easy")).kind is SetKind.OWN
 
 
 @pytest.mark.parametrize(
@@ -84,8 +120,10 @@ def test_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> Non
     ],
 )
 def test_other_counts_make_a_part_or_a_set_of_ones_own(tmp_path: Path, levels: tuple[str, ...], kind: SetKind) -> None:
-    with card_of(WHOLE):
-        assert prepared(tmp_path, levels) == DataSet(kind=kind, items=len(levels), of=4)
+    with card_of(KNOWN):
+        assert prepared(tmp_path, levels, files=RELEASED) == DataSet(kind=kind, items=len(levels), of=4)
+        unknown = SetKind.UNKNOWN if kind is SetKind.PART else kind
+        assert prepared(tmp_path, levels).kind is unknown, "part of what, nobody knows"
 
 
 def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:

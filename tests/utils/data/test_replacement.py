@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from raw_releases import QUESTION, write_metadata
+from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.installed.registry import read_card
@@ -45,7 +46,7 @@ def test_another_set_is_refused_with_the_reason(tmp_path: Path, other: Question)
     with pytest.raises(InputError) as refused:
         prepare(release(tmp_path / "two", other))
     told = str(refused.value)
-    assert f"{benchmark_dir('causalvqa')} holds another set, a part of the official release, 2 of 200 items" in told
+    assert f"{benchmark_dir('causalvqa')} holds another set, data that is not known to be the official release" in told
     assert "2 of its 2 items are not in the new set as they are" in told
     assert "LMMS_EVAL_TASKS_HOME" in told and "--replace" in told
     assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("one/CausalVQA")
@@ -56,7 +57,7 @@ def test_another_set_is_taken_where_that_is_allowed_and_said(tmp_path: Path, cap
     with caplog.at_level(logging.WARNING), replacement(allowed=True):
         prepare(release(tmp_path / "two", OTHER))
     assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("two/CausalVQA")
-    assert "replaces a part of the official release, 2 of 200 items from" in caplog.text
+    assert "replaces data that is not known to be the official release from" in caplog.text
     with pytest.raises(InputError):
         prepare(release(tmp_path / "three", QUESTION))
 
@@ -80,7 +81,7 @@ def test_real_data_replaces_a_sample_and_says_so(tmp_path: Path, caplog: pytest.
     assert held() == (2, SetKind.SAMPLE) and caplog.text == ""
     with caplog.at_level(logging.WARNING):
         prepare(release(tmp_path / "real", QUESTION))
-    assert held() == (2, SetKind.PART) and "replaces the sample data" in caplog.text
+    assert held() == (2, SetKind.UNKNOWN) and "replaces the sample data" in caplog.text
 
 
 def test_a_sample_never_replaces_real_data(tmp_path: Path) -> None:
@@ -97,7 +98,8 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
 
     monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))  # type: ignore[arg-type]
     source = release(tmp_path, QUESTION)
-    prepare(source)
+    with taken_for_released():
+        prepare(source)
     assert held() == (2, SetKind.OFFICIAL)
     mark_as_built(source)
     with pytest.raises(InputError, match="this one is a set of one's own, 2 items; the new set has its items"):
