@@ -224,6 +224,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
         bound = bind_hooks(config, state)
     except InputError as error:
         raise RunStopped(str(error)) from None
+    registry().derive(name, pointer, config)
     evaluation.tasks[name] = state
     return bound
 

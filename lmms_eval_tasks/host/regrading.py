@@ -15,7 +15,7 @@ from lmms_eval_tasks.host.ranks import ordinary_errors
 from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import file_of, task_configs
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, file_of, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.variables import HOME
@@ -140,7 +140,7 @@ def _open_task(task: Task, evaluation: Evaluation, model: str) -> _OpenTask:
     folder, parent = task.benchmark.folder, registry().find_parent(task.name)
     state = TaskState(task.name, task.pointer, task.metrics, evaluation)
     try:
-        config = bind_hooks(task_configs(folder)[parent], state)
+        config = bind_hooks(_own_config(task) if task.config else task_configs(folder)[parent], state)
     except (ImportError, AttributeError) as error:
         file = file_of(folder, parent)
         raise InputError(f"{folder / file} names a function that cannot be loaded: {error}.") from None
@@ -152,6 +152,12 @@ def _open_task(task: Task, evaluation: Evaluation, model: str) -> _OpenTask:
     if rows and callable(config["doc_to_text"]):
         config["doc_to_text"](*(rows[0], given) if given is not None else (rows[0],))
     return _OpenTask(state, config, rows)
+
+
+def _own_config(task: Task) -> Mapping[str, Any]:
+    """The configuration of a user's variant as its run keeps it, but for functions, which it keeps as texts."""
+    kept = {name: value for name, value in (task.config or {}).items() if name not in HOOKS}
+    return {**kept, "metric_list": [{"metric": name} for name in task.metrics]}
 
 
 def _find_docs(

@@ -6,6 +6,7 @@ see each other.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -95,7 +96,7 @@ class TaskState(RunningTask):
         return self
 
     def __repr__(self) -> str:
-        return f"<task {self.name} of {self.benchmark.name}>"
+        return f"<task {self.name} of {self.benchmark.name}: {json.dumps(dict(self.pointer))}>"
 
     @property
     def settings(self) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -34,12 +35,14 @@ class Registry:
         tasks: Task name to task, without views.
         groups: Group name to its tasks' names and its version, without views.
         faults: A sentence for each benchmark that cannot be used.
+        derived: Name to a user's variant of one of the tasks, once a run of it is started or read.
     """
 
     benchmarks: Mapping[str, Benchmark]
     tasks: Mapping[str, Task]
     groups: Groups
     faults: tuple[str, ...] = ()
+    derived: dict[str, Task] = field(default_factory=dict)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -59,6 +62,15 @@ class Registry:
         """Each leaderboard of several benchmarks, with what it takes."""
         return places_by_leaderboard(self.benchmarks.values())
 
+    def derive(self, name: str, pointer: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+        """Know a user's variant of a task by its name, its pointer and its configuration."""
+        benchmark = self.benchmarks.get(pointer.get("benchmark", ""))
+        if self.find_task(name) or benchmark is None or pointer.get("kind", "") not in ("", *benchmark.kinds):
+            return
+        own = next(task for task in self.tasks_of(benchmark.name).values() if task.kind is benchmark.kind_of(pointer))
+        metrics = tuple(entry["metric"] for entry in config["metric_list"])
+        self.derived[name] = replace(own, name=name, pointer=pointer, metrics=metrics, config=config)
+
     def tasks_of(self, benchmark: str) -> dict[str, Task]:
         """The tasks of a benchmark by name."""
         return {name: task for name, task in self.tasks.items() if task.benchmark.name == benchmark}
@@ -68,6 +80,8 @@ class Registry:
         members, _ = self.groups.get(name, ((name,), ""))
         if members[0] in self.tasks:
             return [self.tasks[member] for member in members]
+        if name in self.derived:
+            return [self.derived[name]]
         parts = split_name(name)
         if parts is None:
             return []
@@ -82,7 +96,8 @@ class Registry:
 
     def find_version(self, name: str) -> str | None:
         """The version of a task or group, by a name that may end in a view; None where it is of no benchmark."""
-        return self.versions.get(self.find_parent(name))
+        derived = self.derived.get(self.find_parent(name))
+        return derived.version if derived else self.versions.get(self.find_parent(name))
 
     def find_parent(self, name: str) -> str:
         """The name of a task or group without its view."""

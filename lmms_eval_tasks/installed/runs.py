@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.runs.results_file import (
@@ -28,6 +31,8 @@ from lmms_eval_tasks.utils.scoring.log_forms import LogLine
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
 RUN_AGAIN = "The same command with the same output path goes on where the run was."
+POINTER = re.compile(r"<task .+ of \w+: (\{[^{}]*\})>")
+"""In the text of a task's hook, its pointer."""
 OWN_HOOK = ("<task ", "TaskState.")
 """What a hook's text has, one of these, in the results file of a task of ours, or of a user's variant of one."""
 NOT_SCORED = (
@@ -80,6 +85,8 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
     problems, gaps = Problems(), Problems()
     logs: dict[str, Sequence[LoggedItem]] = {}
     logged: dict[str, tuple[int, int]] = {}
+    for name, config in results.configs.items():
+        _derive(name, config)
     known = {name: own for name in results.configs if (own := registry().find_task(name))}
     for task in results.configs:
         expected = results.expected_items(task)
@@ -156,6 +163,20 @@ def _open_log(path: Path, task: str, known: Task | None, results: ResultsFile, p
         return SampleLog(())
     problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
     return None
+
+
+def _derive(name: str, config: Any) -> None:
+    """Know a user's variant of a task of ours by its hooks' pointer; of an earlier run by the pointer's file."""
+    hook = str(config.get("process_results")) if isinstance(config, Mapping) else ""
+    if not any(mark in hook for mark in OWN_HOOK):
+        return
+    found = POINTER.search(hook)
+    try:
+        pointer = json.loads(found[1]) if found else read_pointer(Path(), config)
+        if pointer:
+            registry().derive(name, pointer, config)
+    except (ValueError, LookupError, TypeError, StopIteration):
+        return
 
 
 def _is_ours(task: str, known: Task | None, results: ResultsFile) -> bool:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import HostRun, SampleWorld, own_command_alone, run_host
+from host_run import HostRun, SampleWorld, own_command, own_command_alone, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.installed.parts import comparable_parts
-from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit
@@ -117,6 +117,33 @@ def test_report_and_compare_have_the_numbers_of_the_results_file(floor: HostRun,
             ], (name, metric.name)
             seen += 1
     assert seen > 200
+
+
+def test_a_variant_of_a_task_is_read_as_what_it_is(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """A YAML of one's own with our template, a new name and other settings; also once its files are gone."""
+    folder, tasks = find_benchmark("cast_bench").folder, tmp_path / "tasks"
+    tasks.mkdir()
+    pointer = tasks / "test.json"
+    pointer.write_text((folder / "pointers" / "test.json").read_text(encoding="utf-8"), encoding="utf-8")
+    data = f"dataset_kwargs:\n  data_files:\n    test: {pointer}\ntest_split: test\n"
+    settings = "lmms_eval_specific_kwargs:\n  default:\n    eps_overlap: 1\n    tau_st: 1.0\n"
+    yaml = f"include: {folder / '_evidence_template_yaml'}\ntask: my_evidence\n{data}{settings}"
+    (tasks / "mine.yaml").write_text(yaml, encoding="utf-8")
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "cast_bench,my_evidence", "--include_path", str(tasks),
+        home=sample_world.home, out=tmp_path / "run",
+    )  # fmt: skip
+    mine = run.scores("my_evidence")
+    assert mine["accuracy"] == 100.0 and mine["faithful"] < run.scores("cast_bench")["faithful"]
+    (path,) = run.out.glob("*_scores.json")
+    part = json.loads(path.read_text(encoding="utf-8"))["parts"][1]
+    assert (part["name"], part["benchmark"]) == ("my_evidence", "cast_bench")
+    assert [one["value"] for one in part["scores"] if one["metric"] == "faithful"] == [mine["faithful"]]
+    shutil.rmtree(tasks)
+    for words in (("rescore", str(run.out)), ("report", str(run.out))):
+        done = own_command(sample_world.home, *words)
+        assert done.returncode == 0, done.stderr
+        assert "my_evidence" in done.stdout or "scores equal" in done.stdout
 
 
 def test_answers_that_a_run_only_kept_are_scored_submitted_and_replayed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from inspect import isfunction
 from pathlib import Path
 from pydoc import ErrorDuringImport, locate
 from typing import Annotated, Any
@@ -38,6 +39,7 @@ class Task:
             ``kind`` and ``view``.
         version: N-X; N moves when its scores stop being comparable.
         metrics: Names of the scores that it prints.
+        config: Of a user's variant, which no file of the benchmark configures: its configuration.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Task:
     pointer: Mapping[str, Any]
     version: str
     metrics: tuple[str, ...]
+    config: Mapping[str, Any] | None = None
 
     @property
     def kind(self) -> TaskKind:
@@ -248,7 +251,8 @@ def check_functions(benchmark: Benchmark) -> Problems:
             else:
                 if not callable(found):
                     module = locate(function.rpartition(".")[0])
-                    offered = ", ".join(getattr(module, "__all__", ())) or "none"
+                    functions = (name for name, value in vars(module).items() if isfunction(value) and name[0] != "_")
+                    offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "none"
                     problems.add(
                         f"{file}, {what}",
                         f"Expected a function of {function.rpartition('.')[0]}, any of {offered}, but got {function}.",
