@@ -17,7 +17,7 @@ pytestmark = pytest.mark.host
 def test_the_first_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     env = environment(tmp_path / "home")
     runnable = [block for block in blocks(ROOT / "docs/start.md") if block.run]
-    assert len(runnable) == 6
+    assert len(runnable) == 7
     printed = ""
     with commands_on_path(warm_host(), SCRIPTS) as commands:
         env["PATH"] = f"{commands}:{SCRIPTS}:{env['PATH']}"
