@@ -22,7 +22,10 @@ from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, Of
 from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
-UNKNOWN = "Prepare the release again and score the run again (`rescore`), so that both say which set they are of."
+UNKNOWN = (
+    "Prepare the release itself, its archive or its dataset on the hub, and score the run again (`rescore`), so that "
+    "both say which set they are of."
+)
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
     questions = released.read_questions(source)
     folder = released.clips_folder(source)
     files = {name: source / name for name in (released.QUESTIONS, released.SCENES) if (source / name).is_file()}
-    read = {**files, released.QUESTIONS: released.digested_questions(questions)}
+    read: dict[str, Path | bytes] = {**files, released.QUESTIONS: released.digested_questions(questions)}
     clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
     with building(CARD.name) as build:
         origin = Origin(str(source), read)

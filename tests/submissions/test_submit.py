@@ -97,11 +97,12 @@ def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pyt
     questions = [Question("1", "planning", "easy", (1, 2))]
     prepare(write_causalvqa(tmp_path / "release", "test", questions, withheld=True))
     run, out = write_hook_run(tmp_path / "run", {"causalvqa_paired": choose("B")}), tmp_path / "file"
-    part = "a part of the official release, 2 of 1,586 items"
+    part = "data that is not known to be the official release"
     (tmp_path / "refused").mkdir()
     assert refused(tmp_path / "refused", "causalvqa", run)[1] == (
-        f"  data: Expected the official release, but got {part}. Remedy: --allow-unofficial writes the file "
-        "nevertheless; no leaderboard should be sent it."
+        f"  data: Expected the official release, but got {part}. Remedy: Prepare the release itself, its archive or "
+        "its dataset on the hub, and score the run again (`rescore`), so that both say which set they are of. "
+        "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
     )
     status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-unofficial")
     assert (status, printed.splitlines()[0]) == (0, f"{part}: no leaderboard should be sent this.")

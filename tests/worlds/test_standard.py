@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ pytest.importorskip("mujoco")
 
 from worlds_recount import recount
 
-from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES
+from lmms_eval_tasks.api.release import as_lines
+from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, STANDARD
 from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
 from lmms_eval_tasks.worlds.engine.facts import Facts
 from lmms_eval_tasks.worlds.engine.making import all_facts
@@ -47,6 +49,11 @@ def test_the_standard_set_has_as_many_scenes_of_each_family() -> None:
     assert set(counts.values()) == {max(counts.values())}
     assert max(counts.values()) >= FEWEST
     assert {str(draft.scene.depth) for draft in standard()} <= set(DEPTHS)
+
+
+def test_the_card_knows_the_standard_set_by_its_scenes() -> None:
+    scenes = as_lines(draft.scene.model_dump(mode="json") for draft in standard()).encode()
+    assert sha256(scenes).hexdigest() == STANDARD
 
 
 def test_every_scene_was_run_with_nearly_equal_ones() -> None:
