@@ -120,6 +120,10 @@ def test_what_a_filter_removed_is_left_out_of_scores(tmp_path: Path) -> None:
     # Before the filter one of two pairs is right, after it none of the one that is left.
     assert "replay whole1 50.0" in shown and "replay whole1, filtered 0.0" in shown
     assert "was run with 2 items left out (pairs.jsonl)." in shown
+    # Random pairs, which have none of these groups, stand beside them.
+    drawn = write_run(tmp_path / "random", {"random_000001": (True, True)}, (SUBSET,))
+    both = CliRunner().invoke(app, ["report", str(whole[0]), str(drawn), "--without", str(out)]).output
+    assert "whole1, filtered" in both and "replay random" in both and "random, filtered" not in both
     compared = CliRunner().invoke(app, ["compare", *map(str, whole), "--without", str(out)])
     assert compared.exit_code == 0 and "run 1: replay whole1, filtered" in compared.output
     (tmp_path / "kept.jsonl").write_text(out.read_text().replace("true", "false"))

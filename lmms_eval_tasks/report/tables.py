@@ -149,7 +149,7 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     for run, its_tasks in zip(runs, asked, strict=True):
         if run.limited:
             what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
-            warnings.append(f"{what} Its scores are of those items alone{'' if shared else f', and {STANDS_APART}'}")
+            warnings.append(f"{what} Its scores are of those items alone{'.' if shared else f', and {STANDS_APART}'}")
         names: dict[str, list[str]] = {}
         for task in its_tasks:
             if not shared and not (of := run.set_of(task)).is_official:
