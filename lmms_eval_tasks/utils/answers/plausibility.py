@@ -146,6 +146,7 @@ _NOT = re.compile(
     r"|far from|free of|free from|lacks?|fails? to|unlikely|instead of|anything but|nowhere near|rather than"
     r"|less than|barely|in no way)\b"
 )
+_BEFORE, _AFTER = 160, 400
 _STOPS = re.compile(r",|:|\b(?:and|because|since|as|so|while|where|with)\b")
 _NO_OBJECT = re.compile(r"\s*(?:no|none|nothing)\b")
 _EXCEPT = re.compile(r"\b(?:except|apart from|aside from|other than)\b")
@@ -321,9 +322,9 @@ def _stated(sentence: str) -> str | None:
 def _turned(clause: str, claim: re.Match[str]) -> str | None:
     """What a claim says with the negations before it; None where it says nothing."""
     letter = POSSIBLE if claim["good"] else IMPOSSIBLE
-    before = _KEEPS.sub(" ", clause[: claim.start()])[-80:]
+    before = _KEEPS.sub(" ", clause[max(claim.start() - _BEFORE, 0) : claim.start()])[-80:]
     near = _STOPS.split(before)[-1]
-    after = clause[claim.end() :]
+    after = clause[claim.end() : claim.end() + _AFTER]
     if _EXCEPT.search(after):
         return IMPOSSIBLE
     turns = len(_NOT.findall(near)) + bool(claim["bad"] and (_NO_OBJECT.match(after) or " no " in claim[0]))

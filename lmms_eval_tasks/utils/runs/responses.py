@@ -6,6 +6,7 @@ lines hold the prompt in place of the item's id: these are joined with items by 
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -221,7 +222,7 @@ def _missing_items(log: Path) -> str:
 
 def _split(file: Path, without_torn: bool) -> list[bytes]:
     """The lines of a file, perhaps without a last one that breaks off, as where a run was killed while it wrote."""
-    *lines, last = file.read_bytes().split(b"\n")
+    *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
     return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
 
 

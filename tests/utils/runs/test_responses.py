@@ -25,6 +25,12 @@ def test_plain_lines_serve_every_task(tmp_path: Path) -> None:
     assert saved.find("causalvqa_paired", "other") is None
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"id": "q", "response": "A"})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_responses(path).find("one", "q") == "A"
+
+
 def test_a_named_task_keeps_its_responses_to_itself(tmp_path: Path) -> None:
     saved = read_responses(write(tmp_path / "r.jsonl", {"id": "q", "response": "A", "task": "one"}))
     assert saved.find("one", "q") == "A"
