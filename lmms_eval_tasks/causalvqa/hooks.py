@@ -18,6 +18,7 @@ from lmms_eval_tasks.api import (
     write_submission,
 )
 from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.metadata import SCENARIO
 from lmms_eval_tasks.causalvqa.official import official_choice
 
 __all__ = [
@@ -30,7 +31,13 @@ __all__ = [
     "write_submission",
 ]
 
-grade = choice_grader(official_choice, stratum=CARD.strata_columns, fields=("version",))
+
+def strata(row: Row) -> dict[str, str]:
+    """Type and difficulty of a question, and its scenario where the release says it."""
+    return {name: row[name] for name in (*CARD.strata_columns, SCENARIO) if row.get(name)}
+
+
+grade = choice_grader(official_choice, stratum=strata, fields=("version",))
 
 
 @hook

@@ -12,6 +12,8 @@ from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
 ANSWERS = ("correct1", "correct2")
+SCENARIO = "scenario"
+"""A column that a release may have (Table 5 of the paper); scores can then be broken down by it."""
 # Empty, and what the usual writers of tables put for an empty cell.
 WITHHELD = ("", "nan", "none", "null")
 
@@ -135,7 +137,9 @@ def _read_common(split: str, row: dict[str, str], where: str, problems: Problems
         problems.add(where, "Expected a question, but got none.")
     if not is_safe(video):
         problems.add(where, f"Expected renamed_video to name a file in {split}/videos, but got {quote(video)}.")
-    return {"question": question, "clip": f"{split}/{PurePosixPath(video)}", "type": kind, "difficulty": difficulty}
+    scenario = row.get(SCENARIO, "").strip()
+    clip = f"{split}/{PurePosixPath(video)}"
+    return {"question": question, "clip": clip, "type": kind, "difficulty": difficulty, SCENARIO: scenario}
 
 
 def _read_answer(

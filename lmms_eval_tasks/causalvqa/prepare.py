@@ -10,7 +10,7 @@ import typer
 from lmms_eval_tasks.api import Origin, Progress, SplitManifest, building, no_progress
 from lmms_eval_tasks.api.release import Problems, open_release
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
+from lmms_eval_tasks.causalvqa.metadata import SCENARIO, metadata_name, read_items
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
@@ -65,4 +65,4 @@ def prepare(
 
 def own_columns() -> dict[str, Any]:
     """The benchmark's own columns and their types."""
-    return {"version": "int64", "type": "string", "difficulty": "string"}
+    return {"version": "int64", "type": "string", "difficulty": "string", SCENARIO: "string"}

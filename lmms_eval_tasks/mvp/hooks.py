@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.api import (
@@ -29,7 +30,18 @@ __all__ = [
     "write_submission",
 ]
 
-grade = choice_grader(official_choice, stratum=("subset", "source"))
+CONCEPT_SOURCES = ("grasp", "intphys")
+"""Sources whose clips lie in a folder for each concept of physics, such as ``grasp/Gravity-Continuity/0001.mp4``."""
+
+
+def strata(row: Row) -> dict[str, str]:
+    """Subset and source of a row, and the concept that the folder of its clip names, where it names one."""
+    folders = PurePosixPath(row["clip"]).parts[2:-1]
+    concept = {"concept": folders[-1]} if row["source"] in CONCEPT_SOURCES and folders else {}
+    return {"subset": row["subset"], "source": row["source"], **concept}
+
+
+grade = choice_grader(official_choice, stratum=strata)
 
 
 @hook

@@ -34,13 +34,13 @@ def prepare(
     ] = None,
     source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
     split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
-    random_pairs: Annotated[
-        int | None,
-        typer.Option(help="Pair clips of one question at random, with this seed, in place of the released pairs."),
-    ] = None,
     raw: Annotated[
         list[str] | None,
         typer.Option(help="Unpacked downloads of sources: ssv2=DIR,intphys=DIR,…", show_default=False),
+    ] = None,
+    random_pairs: Annotated[
+        int | None,
+        typer.Option(help="Pair clips of one question at random, with this seed, in place of the released pairs."),
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:

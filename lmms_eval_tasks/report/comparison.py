@@ -122,7 +122,8 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
         one.title = ""
         note = (
             "In points, between runs with as many items: of these items, of other items, and what pairing spares; then "
-            "from chance. A smaller difference may be there all the same."
+            "from chance, and between two runs near chance, each question asked once or as a "
+            "pair. A smaller difference may be there all the same."
         )
         panels.append(Panel("Smallest difference that is found in 80% of cases", note=note, table=one))
     return panels
@@ -194,6 +195,7 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
     }
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
+    columns += [f"{metric.title} near {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
     for (one, two), comparison in compared.items():
         test = comparison.test
@@ -211,6 +213,7 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
             Number(100 * apart if apart else None, unit="points"),
             Number(together / apart if known else None, digits=2, after=" ×"),
             *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
+            *(Number(100 * unpaired_effect(test.groups, percent / 100), unit="points") for percent in chance.values()),
         )
     return table
 

@@ -16,6 +16,7 @@ from lmms_eval_tasks.utils.reporting.columns import Column, other_units
 from lmms_eval_tasks.utils.reporting.references import (
     Published,
     compare_to_reference,
+    published_parts,
     reference_notes,
     without_published,
 )
@@ -113,18 +114,21 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     for task, records in run.records.items():
         if only and task != only:
             continue
-        known = records[0].stratum if records else {}
+        known = dict.fromkeys(name for record in records for name in record.stratum)
         if unknown := [column for column in columns if column not in known]:
             raise InputError(f"Expected strata of {task}, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
-            strata[tuple(record.stratum[column] for column in columns)].append(record)
+            strata[tuple(record.stratum.get(column, "other") for column in columns)].append(record)
         scores = [column for column in columns_of(task) if column.text is None]
         table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
         for values in sorted(strata):
             cells = (column.value([strata[values]]) for column in scores)
             table.add_row(" ".join(values).replace("_", " "), *cells)
         table.add_row("all", *(column.value([records]) for column in scores))
+        if (found := registry().find_task(task)) and len(columns) == 1 and not run.apart([task]):
+            published = published_parts(found.benchmark.folder, [value for (value,) in strata])
+            table.caption = "\n".join(f"published: {one.model} {one.value:.1f}, {one.source}" for one in published)
         tables.append(table)
     return tables
 

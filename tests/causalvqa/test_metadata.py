@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_releases import QUESTION
 
+from lmms_eval_tasks.causalvqa.hooks import strata
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 
 texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(
@@ -72,3 +73,12 @@ def test_only_plain_names_of_clips_are_taken(name: str) -> None:
         assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
     else:
         assert len(problems) == 1
+
+
+def test_a_scenario_is_kept_where_the_release_has_one() -> None:
+    for scenario in ("", "sports"):
+        header, cells = ",".join((*QUESTION, "scenario")), ",".join((*QUESTION.values(), scenario))
+        items, problems = read_items("debug", f"{header}\n{cells}\n".encode())
+        assert not problems and {item["scenario"] for item in items} == {scenario}
+        known = {"type": items[0]["type"], "difficulty": items[0]["difficulty"]}
+        assert strata(items[0]) == ({**known, "scenario": scenario} if scenario else known)

@@ -46,6 +46,7 @@ def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, shape: str)
             "version": version,
             "type": kind,
             "difficulty": difficulty,
+            "scenario": "",
         }
         for qid, kind, difficulty in (("q1", "planning", "easy"), ("q0", "descriptive", "medium"))
         for version, options, answer in (

@@ -11,6 +11,7 @@ from releases import write_clip
 from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.hooks import strata
 from lmms_eval_tasks.mvp.prepare import pair_at_random, prepare, read_candidates, read_items
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.filtered import RemovedGroups, leaving_out
@@ -292,3 +293,17 @@ def test_what_a_filter_removed_is_left_out_of_the_set(tmp_path: Path, videos: Pa
         split = prepare(videos, snapshot)["mini"]
         assert [row["group_id"] for row in load_table("mvp", "mini")][::2] == groups[1:]
     assert "2 items are left out, whose groups f.jsonl removes." in split.warnings
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "concept"),
+    [
+        ("grasp", "grasp/level2/Gravity-Continuity/0001.mp4", {"concept": "Gravity-Continuity"}),
+        ("intphys", "intphys/O1/0001.mp4", {"concept": "O1"}),
+        ("grasp", "grasp/0001.mp4", {}),
+        ("pt", "pt/videos/0001.mp4", {}),
+    ],
+)
+def test_the_folder_of_a_clip_names_its_concept(source: str, path: str, concept: dict[str, str]) -> None:
+    row = {"subset": SUBSETS[2], "source": source, "clip": f"mini/{path}"}
+    assert strata(row) == {"subset": SUBSETS[2], "source": source, **concept}

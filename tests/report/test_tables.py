@@ -13,6 +13,7 @@ from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
@@ -20,6 +21,7 @@ from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.reporting.references import published_parts
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
@@ -307,3 +309,21 @@ def test_a_table_says_in_which_units_its_scores_are(tmp_path: Path) -> None:
     units = ", version 1-A; SAMPLE DATA, not the benchmark; scores in percent; pairs: plain numbers; 95% intervals"
     assert all(units in table.signature for table in (*score_tables([run]), *stratum_tables(run, ["type"])))
     assert {"; scores in percent; 95%" in table.signature for table in reference_tables([run])} == {True}
+
+
+def test_parts_that_some_records_lack_are_shown(tmp_path: Path) -> None:
+    right = {"official_correct": True}
+    strata = ({"concept": "Gravity-Continuity"}, {"concept": "GravitySupport"}, {})
+    found = [
+        Record(f"{n}_{m}", str(n), stratum, "A", "A", Outcome.CORRECT, fields=right)
+        for n, stratum in enumerate(strata)
+        for m in (0, 1)
+    ]
+    run = read_run(write_run(tmp_path, mvp_mini_intuitive_physics=tuple(found)))
+    (table,) = stratum_tables(run, ["concept"])
+    assert [row[0] for row in table.rows] == ["Gravity-Continuity", "GravitySupport", "other", "all"]
+    published = published_parts(find_benchmark("mvp").folder, [row[0] for row in table.rows])
+    assert [(one.model, one.value) for one in published] == [
+        ("Gravity-Continuity, LongVU (Qwen2-7B)", 39.1),
+        ("Gravity-Support, Tarsier-34B", 35.2),
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -144,6 +145,21 @@ def published_models(
         and str(entry["source"]).startswith(source)
         and entry["model"] not in without
         and fits(entry, where)
+    )
+
+
+def published_parts(folder: Path, names: Sequence[str]) -> tuple[Published, ...]:
+    """Models' scores on parts of a subset, as ``intuitive_physics: Unchangeableness``, whose names are among some."""
+
+    def plain(name: str) -> str:
+        return re.sub(r"[\W_]+", "", name).casefold()
+
+    wanted = {plain(name) for name in names} - {""}
+    parts = [(str(entry.get("category", "")).partition(": ")[2], entry) for entry in _entries(folder)]
+    return tuple(
+        Published(f"{part}, {entry['model']}", float(entry["value"]), str(entry["source"]))
+        for part, entry in parts
+        if plain(part) in wanted
     )
 
 

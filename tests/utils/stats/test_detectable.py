@@ -46,3 +46,8 @@ def test_the_paired_effect_is_found_four_times_in_five() -> None:
 def test_nothing_can_be_told_from_chance_with_one_item() -> None:
     assert effect_above_chance(1, 0.5) == 0.5
     assert effect_above_chance(10_000, 0.5) < 0.02
+
+
+@pytest.mark.parametrize(("chance", "points"), [(0.2, 5.6), (0.04, 2.8)])
+def test_the_smallest_differences_of_causalvqas_appendix_d(chance: float, points: float) -> None:
+    assert round(100 * unpaired_effect(793, chance), 1) == points
