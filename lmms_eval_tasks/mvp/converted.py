@@ -117,18 +117,26 @@ class WebmClip(ConvertedClip):
         return _sha256(self.path)
 
     def _write(self, path: Path) -> int:
-        if missing := missing_bytes(self.path):
-            raise UnreadableClip(
-                f"Expected {self.path} to hold all that it says it holds, but it was cut off: it lacks at least "
-                f"{missing:,} of its bytes."
-            )
         with FrameStream(self.path) as source, FrameCoder(path, source, comment=self.mark) as coder:
-            count = _add(coder, source.frames())
+            try:
+                count = _add(coder, source.frames())
+            except UnreadableClip as error:
+                raise (self._cut_off() or error) from error
+            if cut_off := self._cut_off():
+                raise cut_off
             stated = source.stated_seconds()
             if stated is not None and source.seconds_of_last_frame() + 2 / source.rate + SLACK < stated:
                 raise UnreadableClip(f"Expected {self.path} to last {stated:.2f} seconds, but it was cut off.")
             coder.write(range(count))
         return count
+
+    def _cut_off(self) -> UnreadableClip | None:
+        if not (missing := missing_bytes(self.path)):
+            return None
+        return UnreadableClip(
+            f"Expected {self.path} to hold all that it says it holds, but it was cut off: it lacks at least "
+            f"{missing:,} of its bytes."
+        )
 
 
 @dataclass(frozen=True)

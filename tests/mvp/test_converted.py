@@ -109,7 +109,7 @@ def test_a_webm_that_was_cut_short_is_not_taken_for_a_shorter_one(form: str, sha
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     assert re.fullmatch(
         r"ssv2: Expected ~/1\.webm to hold all that it says it holds, but it was cut off: it lacks at least [\d,]+ of "
-        r"its bytes, and \d+ frames are left\.",
+        r"its bytes\.",
         damage(tmp_path, WebmClip(path)),
     )
 
