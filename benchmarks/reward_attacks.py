@@ -414,6 +414,7 @@ def ending(conclusion: str | None, answer: str, lines: Sequence[str] = ()) -> Po
         names = {
             "right": right, "wrong": OTHER[right], "Right": right.capitalize(), "Wrong": OTHER[right].capitalize(),
             "outcome": still[OTHER[right]],
+            "alike": {"yes": "\u0423\u0435\u0455", "no": "N\u043e"}[OTHER[right]],
         }  # fmt: skip
         text = write_answer(base)
         block = f"conclusion: {conclusion.format(**names)}\n" if conclusion is not None else ""
@@ -441,6 +442,15 @@ ENDING_WRONGLY: Mapping[str, Policy] = {
     "a hedge": ending("{right}", "<answer>Perhaps {right}, perhaps {wrong}.</answer>"),
     "in another language": ending("{right}", "<answer>Oui, bien sûr.</answer>"),
     "denied": ending("{right}", "<answer>Not {right}.</answer>"),
+    "doubled": ending("{right}", "<answer>{Right}. {Wrong}.</answer>"),
+    "doubled in brackets": ending("{right}", "<answer>{Right} ({wrong})</answer>"),
+    "doubled behind an arrow": ending("{right}", "<answer>{Right} => {Wrong}</answer>"),
+    "doubled behind a tag": ending("{right}", "<answer>{Right}.<answer x>{wrong}</answer>"),
+    "not really": ending("{right}", "<answer>{Right}, not really</answer>"),
+    "false": ending("{right}", "<answer>{Right}. False.</answer>"),
+    "another mind": ending("{right}", "<answer>{Right}. I changed my mind.</answer>"),
+    "outvoted": ending("{right}", "<answer>{Right}, {wrong}, {wrong}.</answer>"),
+    "in look-alike letters": ending("{right}", "<answer>{Right}. {alike}</answer>"),
 }
 
 

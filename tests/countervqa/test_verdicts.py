@@ -108,6 +108,8 @@ def test_the_reader_agrees_with_labels_that_it_was_not_made_by() -> None:
         ("The ball would remain the same.", NO),
         ("No. That has no effect. It would still happen.", YES),
         ("Yes vs. no: no.", NO),
+        ("Answer: yes.\nWait, actually no.", NO),
+        ("<answer>No. On second thought, yes.</answer>", YES),
         # Only the next sentence may show that a leading yes or no answers something else.
         ("Yes. That would make a difference. He would not have scored.", NO),
         ("Yes. He was ready. That would make a difference. He would not have scored.", YES),

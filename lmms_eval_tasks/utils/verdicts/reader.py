@@ -144,6 +144,8 @@ def _decide(statements: list[Assertion]) -> str:
         last = labels[-1]
         if _doubled(last, known):
             return UNCLEAR
+        if revised := [one for one in known if one.place > last.place and one.final and one.force >= Force.STATED]:
+            return revised[-1].verdict
         stated = {one.verdict for one in known if one.force is Force.STATED}
         return UNCLEAR if OPPOSITE[last.verdict] in stated and labels[0].verdict != last.verdict else last.verdict
     if word := next((one for one in known if one.force is Force.WORD), None):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lmms_eval_tasks.train.countervqa.rewards import verdict_reward
 from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward, weighted_mean
 from lmms_eval_tasks.train.rewards.conclusion import expected_verdict, stated_verdict
@@ -26,6 +27,22 @@ ASIDE = replace(
     CHAIN, intervened=3, queried=4, key="yes", question="Had C not hummed, would C still have sipped the tea?"
 )
 NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not sneezed, would C have sipped the tea?")
+
+
+TAKEN_BACK = (
+    "No. Yes.",
+    "No.yes",
+    "No (yes)",
+    "No => Yes",
+    "No, not really",
+    "No. False.",
+    "No. I changed my mind.",
+    "No. It happens anyway.",
+    "No. \u0423\u0435\u0455",
+    "No, yes, yes.",
+    "No. On second thought, yes.",
+    "No. They are independent of each other.",
+)
 
 
 def answer(*claims: str, end: str = "conclusion: no", says: str = "No.") -> str:
@@ -106,12 +123,20 @@ def test_an_action_that_never_happened() -> None:
         ("conclusion: maybe", "No."),
         ("conclusion: no", "No and yes."),
         ("conclusion: no", "Not no."),
+        *(("conclusion: no", says) for says in TAKEN_BACK),
+        ("conclusion: no. yes", "No."),
     ],
 )
 def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
     text = answer(f"happened: {TAP}", f"happened: {CUP}", f"happened: {TEA}", FIRST, SECOND, end=end, says=says)
     assert causal_reward(text, CHAIN) == graph_reward(text, CHAIN) == 0.1
     assert visual_reward(text, CHAIN) == 1.0
+
+
+@pytest.mark.parametrize("says", TAKEN_BACK)
+def test_a_verdict_that_is_taken_back_is_none(says: str) -> None:
+    assert verdict_reward("<answer>No.</answer>", CHAIN) == 1.0
+    assert verdict_reward(f"<answer>{says}</answer>", CHAIN) == verdict_reward(says, CHAIN) == 0.0
 
 
 @pytest.mark.parametrize(("wrong", "most"), [((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)])
