@@ -20,7 +20,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict, verdict_grader
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.countervqa.agreement import with_agreement
-from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
+from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, asks_of_action_first, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
 
 __all__ = [
@@ -73,7 +73,7 @@ def annotated_doc_to_text(
 
 @hook
 def probe_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt: whether the action happened at all, then the question."""
+    """The prompt: the question, and whether the action happened at all."""
     return task.put(doc, lmms_eval_specific_kwargs, ask_probe)
 
 
@@ -97,7 +97,7 @@ def ask_annotated(row: Row, settings: TaskSettings) -> str:
 
 
 def ask_probe(row: Row, settings: TaskSettings) -> str:
-    """The prompt: the action that is left out, then the question."""
+    """The prompt: the question, and the action that is left out."""
     assert settings.prompt is not None
     return settings.prompt.render(question=row["question"], action=" ".join(str(row["action"]).split()))
 
@@ -133,14 +133,14 @@ def grade_and_judge(row: Row, response: object, context: TaskContext) -> GradedI
 def grade_probe(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade both answers; raises nothing.
 
-    The record is that of the verdict; its field ``detected`` says whether the first answer is right (None where the
-    item is unscored), and ``detection`` what it was read as.
+    The record is that of the verdict; its field ``detected`` says whether what is said of the action is right (None
+    where the item is unscored), and ``detection`` what it was read as.
     """
-    first, second = split_response(response)
-    graded = grade(row, second if isinstance(response, str) and response.strip() != second else response, context)
+    detected, verdict = split_response(response, asks_of_action_first(context.settings.prompt))
+    graded = grade(row, verdict if isinstance(response, str) and response.strip() != verdict else response, context)
     record = graded.record
     happened = NO if row["level"] == ABSENT_LEVEL else YES
-    detection = read_verdict(first)
+    detection = read_verdict(detected)
     return GradedItem(
         record.with_fields(
             detection=None if detection == UNCLEAR else detection,

@@ -1,4 +1,4 @@
-"""The detection probe: did the action happen at all? Asked before the question, so that its answer can be told apart.
+"""The detection probe: did the action happen at all? Asked after the question, as in the paper's appendix B.2.
 
 A model that takes an action for granted which never happened cannot reason about its absence. Actions that did happen
 are asked about as well: without them a constant no would be right every time.
@@ -10,7 +10,7 @@ import re
 
 from lmms_eval_tasks.api import COMMON_METRICS, Metric, Record, Row
 from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, VERDICT_ACCURACY
-from lmms_eval_tasks.api.prompts import prompt_reader
+from lmms_eval_tasks.api.prompts import Prompt, prompt_reader
 from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, percent
 
 PROMPT = "countervqa_probe"
@@ -18,26 +18,39 @@ ABSENT_LEVEL = "L3"
 
 # Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
 _LABEL = re.compile(r"^[ \t*_#>\d.)-]{0,12}(happened|first|answer|second)[ \t*_]{0,4}:", re.IGNORECASE | re.MULTILINE)
-_FIRST = ("happened", "first")
 
 read_settings = prompt_reader(fields=frozenset({"question", "action"}), default=PROMPT)
 
 
 def guesses(row: Row) -> list[str]:
     """Every pair of answers."""
-    return [f"Happened: {first}\nAnswer: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
+    return [f"Answer: {first}\nHappened: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
 
 
-def split_response(response: object) -> tuple[str, str]:
-    """What a response says first and second: by its labels, else its first line and the rest."""
+def asks_of_action_first(prompt: Prompt | None) -> bool:
+    """Whether a prompt asks whether the action happened before it asks the question."""
+    return prompt is not None and 0 <= prompt.text.find("{action}") < prompt.text.find("{question}")
+
+
+def split_response(response: object, action_first: bool) -> tuple[str, str]:
+    """What a response says of the action and to the question.
+
+    Its labels say which is which, and else its lines: the first one where the action was asked about first, else the
+    last of several.
+    """
     if not isinstance(response, str):
         return "", ""
-    labels = list(_LABEL.finditer(response))
-    places = {label[1].lower() in _FIRST: label for label in reversed(labels)}
-    if len(places) == 2 and places[True].start() < places[False].start():
-        return response[places[True].end() : places[False].start()], response[places[False].end() :]
-    first, _, rest = response.strip().partition("\n")
-    return first, rest
+    of_action = {"happened": True, "answer": False, "first": action_first, "second": not action_first}
+    places = {of_action[label[1].lower()]: label for label in reversed(list(_LABEL.finditer(response)))}
+    if len(places) == 2:
+        (first, start), (second, end) = sorted(places.items(), key=lambda place: place[1].start())
+        said = {first: response[start.end() : end.start()], second: response[end.end() :]}
+        return said[True], said[False]
+    if action_first:
+        line, _, rest = response.strip().partition("\n")
+        return line, rest
+    rest, several, line = response.strip().rpartition("\n")
+    return (line, rest) if several else ("", line)
 
 
 def _detected(record: Record) -> float | None:

@@ -22,20 +22,25 @@ def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    ("response", "first", "second"),
+    ("action_first", "response", "action", "verdict"),
     [
-        ("Happened: no\nAnswer: yes, it would.", "no", "yes, it would."),
-        ("**Happened:** Yes\n**Answer:** No", "** Yes\n", "** No"),
-        ("1. First: no\n2. Second: yes", "no", "yes"),
-        ("No.\nYes, it would still happen.", "No.", "Yes, it would still happen."),
-        ("Answer: yes\nHappened: no", "Answer: yes", "Happened: no"),
-        ("Yes", "Yes", ""),
-        (None, "", ""),
-        ("\n" * 50_000, "", ""),
+        (True, "Happened: no\nAnswer: yes, it would.", "no", "yes, it would."),
+        (False, "Happened: no\nAnswer: yes, it would.", "no", "yes, it would."),
+        (True, "Answer: yes\nHappened: no", "no", "yes"),
+        (False, "Answer: yes, as\nit would.\nHappened: no", "no", "yes, as\nit would."),
+        (True, "**Happened:** Yes\n**Answer:** No", "** Yes\n", "** No"),
+        (True, "1. First: no\n2. Second: yes", "no", "yes"),
+        (False, "1. First: no\n2. Second: yes", "yes", "no"),
+        (True, "No.\nYes, it would still happen.", "No.", "Yes, it would still happen."),
+        (False, "Yes, it would still happen.\nNo.", "No.", "Yes, it would still happen."),
+        (True, "Yes", "Yes", ""),
+        (False, "Yes", "", "Yes"),
+        (True, None, "", ""),
+        (False, "\n" * 50_000, "", ""),
     ],
 )
-def test_a_response_has_two_parts(response: object, first: str, second: str) -> None:
-    assert [part.strip() for part in split_response(response)] == [first.strip(), second.strip()]
+def test_a_response_has_two_parts(action_first: bool, response: object, action: str, verdict: str) -> None:
+    assert [part.strip() for part in split_response(response, action_first)] == [action.strip(), verdict.strip()]
 
 
 def test_detection_and_the_verdicts_given_it() -> None:
@@ -59,10 +64,14 @@ def test_detection_and_the_verdicts_given_it() -> None:
     assert report.probe_references(TASK, 4)[0].published[0].value == 98.2
 
 
-def test_the_prompt_asks_for_the_action_before_the_question() -> None:
+def test_the_prompt_asks_for_the_action_after_the_question_unless_the_other_is_chosen() -> None:
     asked = {**row(1, "yes", "L3"), "action": "sneezes {twice}"}
     text = task_state(TASK).doc_to_text(asked)
+    assert 0 < text.index(asked["question"]) < text.index("sneezes {twice}") < text.index("Happened:")
+    state = task_state(TASK, kwargs={"prompt": "countervqa_probe_before"})
+    text = state.doc_to_text(asked)
     assert 0 < text.index("sneezes {twice}") < text.index(asked["question"]) < text.index("Happened:")
+    assert hooks.grade_probe(asked, "No.\nYes, it would.", state).record.fields["detected"] is True
 
 
 @pytest.mark.parametrize("constant", ["Happened: no\nAnswer: yes", "Happened: yes\nAnswer: yes"])

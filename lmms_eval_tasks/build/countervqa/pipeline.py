@@ -91,7 +91,7 @@ def build_set(
     runs = run(steps, linked)
     measured = next(run.left for run in runs if isinstance(run.step, MeasureGraphs))
     kept, attrition = pair_questions(runs[-1].left), count_build(takes, pairs, options.thresholds, runs)
-    statistics = count_questions(kept, {take.uid: take for take in takes})
+    statistics = count_questions(kept, {take.uid: take for take in takes}, options.clips, progress)
     facts = {
         "sources": sources,
         "settings": {**options.facts(), **chosen.facts()},

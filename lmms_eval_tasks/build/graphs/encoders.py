@@ -90,7 +90,7 @@ class EncodedTexts:
         return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
     def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - cosine of each text with the centroid of all of them; from 0 to 2.
+        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2.
 
         A text in which the encoder finds nothing has nothing in common with the others: its score is 1.
         """
@@ -98,8 +98,7 @@ class EncodedTexts:
             return np.zeros(0)
         vectors = self.vectors[self._places(texts)]
         centroid = np.asarray(vectors.mean(axis=0)).ravel()
-        length = float(np.linalg.norm(centroid))
-        return 1.0 - np.asarray(vectors @ centroid).ravel() / (length or 1.0)
+        return 1.0 - np.asarray(vectors @ centroid).ravel()
 
     def _places(self, texts: Sequence[str]) -> np.ndarray:
         return np.fromiter((self.rows[text] for text in texts), dtype=np.int64, count=len(texts))

@@ -81,7 +81,7 @@ def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
 def mean_outlier_scores(
     texts: Mapping[str, Sequence[str]], tasks: Mapping[str, str], encoded: EncodedTexts
 ) -> dict[str, float | None]:
-    """CNDA of each graph: 1 - cosine to the centroid of the actions of the same task, averaged over its own actions.
+    """CNDA of each graph: the outlier scores of its actions among those of the same task (equation 6), averaged.
 
     Args:
         texts: Graph to the texts of its actions.

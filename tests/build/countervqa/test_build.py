@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
+from releases import write_clip
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.build.countervqa.command import build
@@ -98,6 +99,19 @@ def test_clips_are_linked_to_and_the_missing_counted(sources: tuple[Path, Path, 
     built = build(tmp_path / "set", [annotations], links, takes, tmp_path / "videos", min_depth=0, min_ancd=0.0)
     assert len(list((tmp_path / "set" / "clips").iterdir())) == 29
     assert f"1 of 30 clips are not in {tmp_path / 'videos'}." in built.warnings
+
+
+def test_the_lengths_of_clips_are_among_the_statistics(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    annotations, links, takes = sources
+    for number in range(10):
+        write_clip(tmp_path / "videos" / f"take-{number:03d}.mp4", frames=8 * (number + 1))
+    built = build(tmp_path / "set", [annotations], links, takes, tmp_path / "videos", min_depth=0, min_ancd=0.0)
+    statistics = {name.strip(): (number, paper) for name, number, _, paper in built.tables[1].rows}
+    assert statistics["mean length of clips"] == ("5.5 s", "199.7 s")
+    assert statistics["90% are no longer than"] == ("9.0 s", "456.0 s")
+    assert statistics["95% are no longer than"] == ("10.0 s", "720.0 s")
+    facts = json.loads((tmp_path / "set" / "build.json").read_text(encoding="utf-8"))
+    assert facts["statistics"]["seconds"]["clips"] == 10
 
 
 def test_without_tasks_there_is_no_third_level(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
