@@ -22,6 +22,7 @@ from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, Of
 from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
+RUN_AGAIN = "The run's command with the same output path asks again."
 UNKNOWN = (
     "Prepare the release itself, its archive or its dataset on the hub, and score the run again (`rescore`), so that "
     "both say which set they are of."
@@ -242,6 +243,9 @@ def _note_ids(
         if not record.asked:
             clause = "Expected all to be asked, but for want of clips this was not done for"
             gaps.add("items", clause, describe(name), INCOMPLETE)
+        elif record.unanswered:
+            clause = "Expected an answer to each, but there is none to"
+            gaps.add("items", clause, f"{describe(name)} ({record.why})", f"{RUN_AGAIN} {INCOMPLETE}")
     missing = [name for name in names if name not in seen]
     for name in missing:
         gaps.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)

@@ -140,7 +140,7 @@ def grade_probe(row: Row, response: object, context: TaskContext) -> GradedItem:
     graded = grade(row, verdict if isinstance(response, str) and response.strip() != verdict else response, context)
     record = graded.record
     happened = NO if row["level"] == ABSENT_LEVEL else YES
-    detection = read_verdict(detected)
+    detection = read_verdict(detected, cut_off=row.get("cut_off", False))
     return GradedItem(
         record.with_fields(
             detection=None if detection == UNCLEAR else detection,

@@ -12,6 +12,7 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.failed_requests import why_no_answer
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.kept_values import KeptValues
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
@@ -22,8 +23,6 @@ from lmms_eval_tasks.utils.data.home import home
 _CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 FOLDER = "answers"
 MODEL = "model.json"
-FAILED = "[LMMS_EVAL_REQUEST_FAILED"
-"""How lmms-eval's adapters of servers begin what they return in place of an answer."""
 
 
 def answers_folder(output_path: str | None) -> Path | None:
@@ -93,20 +92,22 @@ class AnswerFiles:
             text, tokens = value["text"], value["tokens"]
             if not isinstance(text, str):
                 raise TypeError(f"Expected a text, but got {text!r}.")
+            if why_no_answer(text):  # kept by an earlier version
+                return None
             return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
         except (TypeError, KeyError) as error:
             logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
             return None
 
     def keep(self, item: ItemRequest, response: Any) -> None:
-        """Keep an answer; an empty one and a server's failure are not kept, and the next run asks again.
+        """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again.
 
         Where files cannot be written the run goes on, with one warning.
         """
         from lmms_eval.api.instance import unwrap_generation_output
 
         text, counts = unwrap_generation_output(response)
-        if not self._can_write or not isinstance(text, str) or not text.strip() or text.startswith(FAILED):
+        if not self._can_write or not isinstance(text, str) or not text.strip() or why_no_answer(text):
             return
         key = self._key(item)
         if key is None:  # the clip has gone: nobody could say what the answer is about

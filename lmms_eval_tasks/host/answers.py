@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from lmms_eval_tasks.host.answer_files import AnswerFiles, ItemRequest, answers_folder, digest, log_kept
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.failed_requests import as_answer
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
@@ -230,7 +231,7 @@ def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], No
         from lmms_eval.api.instance import GenerationResult
 
         text, _, counts = result = await answer(request, number)
-        take(places[number], GenerationResult(text, counts))
+        take(places[number], as_answer(GenerationResult(text, counts)))
         return result
 
     return replaced_method(model, SINGLE, answer_and_take)

@@ -52,7 +52,8 @@ class Evaluation:
         tasks: The state of each task that was built.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
         ahead: What makes ahead what views show, while the model answers; None where nothing has to be made.
-        unanswered: Task and item to why there is no answer, where another rank's model was asked.
+        unanswered: Task and item to why there is no answer, where another rank's model was asked or a request failed.
+        is_heard: Whether any item of this rank has an answer.
         throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
             known.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
@@ -70,6 +71,7 @@ class Evaluation:
     answers_kept: int | None = None
     ahead: ViewsAhead | None = None
     unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
+    is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
     absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
@@ -93,6 +95,10 @@ class Evaluation:
         """
         own = getattr(self.model, "unanswered", None) or {}
         return {**self.unanswered, **own}.get((task, item_id))
+
+    def is_cut_off(self, task: str, item_id: str) -> bool:
+        """Whether a model that gives answers again says in its `cut_off` that one used all of its tokens."""
+        return (task, item_id) in getattr(self.model, "cut_off", ())
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.

@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.clip_readers import ready_reader
 from lmms_eval_tasks.host.collecting import collect_again, collect_once_gone, collect_while_answering
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.failed_requests import describe_silence, name_failures
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of, describe_unknown, describe_unready
 from lmms_eval_tasks.host.foreign_view_hooks import bind_view
 from lmms_eval_tasks.host.hazards import shows_videos
@@ -40,9 +41,9 @@ from lmms_eval_tasks.host.ranks import (
     stop_if_any,
 )
 from lmms_eval_tasks.host.request_exchange import deal_clips
-from lmms_eval_tasks.host.response_cache import ask_on_every_rank
+from lmms_eval_tasks.host.response_cache import ask_on_every_rank, keep_failures_out
 from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, evaluate_nothing, find_part, without_tasks
-from lmms_eval_tasks.host.state import TaskState, find_metrics
+from lmms_eval_tasks.host.state import TaskRequests, TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.unreadable_clips import leave_out_unreadable
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
@@ -302,21 +303,26 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             given["task_dict"] = without_tasks(given["task_dict"], part.empty)
             arguments, named = (), given
         model = evaluation.model = given["lm"]
-        evaluation.weights = read_weights(model)
+        evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
+        for state, task in tasks.items():
+            state.requests = TaskRequests(task)
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
         with (
             ordinary_errors(),
+            name_failures(model),
             measure_throughput(model, evaluation),
             leave_out_unreadable(model, evaluation),
             make_ahead(model, evaluation),
             keep_answers(model, evaluation, given),
             deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            keep_failures_out(given.get("response_cache")),
             ask_on_every_rank(model, given.get("response_cache")),
             ask_part(part, {state.name: task for state, task in tasks.items()}),
             collect_while_answering(model) if len(tasks) == count_tasks(given["task_dict"]) else nullcontext(),
         ):
             results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
+            stop_if_any(describe_silence(evaluation))
         if not isinstance(results, dict):
             collect_again()
             return results

@@ -13,7 +13,7 @@ from typing import Any
 from lmms_eval_tasks.host.captions import CLIP
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.runs.results_file import BYPASS, DATA_SET
-from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
 
 
 def keep_items(state: TaskState, task: Any) -> None:
@@ -45,8 +45,8 @@ def keep_prediction(
         record,
         answered=None,
         outcome=Outcome.UNSCORED,
-        unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
-        detail="",
+        unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+        detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
         fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
     )
     return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}

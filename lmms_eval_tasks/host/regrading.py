@@ -13,7 +13,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.ranks import ordinary_errors
 from lmms_eval_tasks.host.state import TaskState, find_metrics
-from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
+from lmms_eval_tasks.host.task_view import UNANSWERED
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, file_of, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.runs.results_file import read_results
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
-from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, FRAME, GradedItem
 
 GENERATED = ("generate_until", "generate_visual_cot")
 """A task's ``output_type`` by which lmms-eval strips responses of white space; the first where none is named."""
@@ -187,11 +187,13 @@ def _find_docs(
 
 
 def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    """A prepared row as it was asked, and where the model gave no answer, why; None says that it gave one."""
+    """A prepared row as it was asked, and where the model gave no answer, why; None says that it gave one.
+
+    It also says whether that was cut off.
+    """
     record = item.record
-    unanswered = is_unanswered(record, item.responses)
-    why = (record.unscored_reason, record.detail) if unanswered else None
-    return {**row, "asked": record.asked, UNANSWERED: why}
+    why = (record.unscored_reason, record.detail) if record.is_silent(item.responses) else None
+    return {**row, "asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:

@@ -8,9 +8,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from lmms_eval_tasks.host.failed_requests import why_no_answer
 from lmms_eval_tasks.host.wrapping import replaced_method
 
 GENERATE = "generate_until"
+
+
+@contextmanager
+def keep_failures_out(cache: Any) -> Iterator[None]:
+    """As long as it lasts, lmms-eval's response cache neither keeps nor gives what stands in place of an answer.
+
+    Args:
+        cache: The cache; None where there is none.
+    """
+    look_up, is_valid = getattr(cache, "_lookup", None), getattr(cache, "_is_valid_response", None)
+    if look_up is None or is_valid is None:
+        yield
+        return
+
+    def is_answer(response: Any) -> bool:
+        return not why_no_answer(getattr(response, "text", response))
+
+    with (
+        replaced_method(cache, "_lookup", lambda key: one if is_answer(one := look_up(key)) else None),
+        replaced_method(cache, "_is_valid_response", lambda one, kind: is_valid(one, kind) and is_answer(one)),
+    ):
+        yield
 
 
 @contextmanager

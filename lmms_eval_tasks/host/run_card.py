@@ -153,6 +153,7 @@ def _fields(source: Source) -> Iterator[Field]:
         ("run", "wall time in s", lambda: round(float(results["total_evaluation_time_seconds"]), 1)),
         ("run", "reasoning tags", lambda: options["reasoning_tags"]),
         ("run", "response cache", lambda: config["use_cache"] or "none"),
+        ("run", "budget of tokens", lambda: _budget(results, options)),
         ("run", "answers kept from before", lambda: _answers_kept(source.evaluation)),
     )
     yield from (("software", package, partial(package_version, package)) for package in PACKAGES)
@@ -329,6 +330,12 @@ def _known_facts(section: str, facts: Any) -> Iterator[Field]:
 
 def _answers_kept(evaluation: Evaluation) -> int | str:
     return "none are kept" if evaluation.answers_kept is None else evaluation.answers_kept
+
+
+def _budget(results: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    if options.get("max_tokens") is None:
+        return "none"
+    return f"{options['max_tokens']:,}{', spent' if (results.get('usage') or {}).get('budget_exceeded') else ''}"
 
 
 def _ranks() -> int:

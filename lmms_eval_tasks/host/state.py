@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
+from lmms_eval_tasks.host.failed_requests import why_no_answer
+from lmms_eval_tasks.host.models import is_ours
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
 from lmms_eval_tasks.host.task_view import UNANSWERED, ItemKey, TaskView
+from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSettings
@@ -63,6 +66,51 @@ def _describe(data_set: DataSet) -> Mapping[str, Any]:
     return data_set.model_dump(mode="json")
 
 
+LEAST_TOKENS = 0.9
+"""Share of its tokens that the text of an answer that was cut off has; a few are lost where it is read again."""
+
+
+class TaskRequests:
+    """lmms-eval's requests of a task on this rank, once they were answered.
+
+    Args:
+        task: lmms-eval's object of the task.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+
+    @cached_property
+    def _by_item(self) -> Mapping[str, Any]:
+        items = self._task.eval_docs.select_columns("item_id").to_dict()["item_id"]
+        return {items[request.doc_id]: request for request in self._task.instances}
+
+    def returned(self, item_id: str) -> object:
+        """What the model returned first, before any filter; None where it was not asked here."""
+        request = self._by_item.get(item_id)
+        return request.resps[0] if request and request.resps else None
+
+    def is_cut_off(self, item_id: str, model: Any) -> bool:
+        """Whether what a model returned first used all of its tokens, as lmms-eval counts them."""
+        request = self._by_item.get(item_id)
+        counts = request.token_counts[0] if request and request.token_counts else None
+        limit = (self._task.config.generation_kwargs or {}).get("max_new_tokens")
+        if not (limit and counts and (counts.output_tokens or 0) >= limit):
+            return False
+        return not _is_padded(self.returned(item_id), limit, model)
+
+
+def _is_padded(text: object, limit: int, model: Any) -> bool:
+    """Whether an answer is much shorter than its count of tokens: adapters count what pads it in its batch."""
+    tokenizer = get_nested_attr(model, "tokenizer")
+    if not isinstance(text, str) or not callable(tokenizer) or is_ours(type(model)):
+        return False
+    try:
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"]) < LEAST_TOKENS * limit
+    except Exception:  # a tokenizer of another kind
+        return False
+
+
 class TaskState(RunningTask):
     """One task of an evaluation: its settings, and what the hooks that its YAML names do.
 
@@ -87,6 +135,7 @@ class TaskState(RunningTask):
         self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
         self.evaluation = evaluation
         self.verdicts: Grader | None = None
+        self.requests: TaskRequests | None = None
         self.kwargs: Mapping[str, Any] = {}
         self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self._settings: TaskSettings | None = None
@@ -183,11 +232,18 @@ class TaskState(RunningTask):
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         """What the first response brings: the item's record, and what that contributes to each score."""
-        if why := self.evaluation.why_unanswered(self.name, doc["item_id"]):
+        item_id, response = doc["item_id"], results[0] if results else ""
+        returned = self.requests.returned(item_id) if self.requests else response
+        if why := self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned):
+            self.evaluation.unanswered[self.name, item_id] = why
             doc = {**doc, UNANSWERED: why}
-        response = results[0] if results else ""
+        if self.evaluation.is_cut_off(self.name, item_id) or (
+            self.requests and self.requests.is_cut_off(item_id, self.model)
+        ):
+            doc = {**doc, "cut_off": True}
         graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
         record = graded.record
+        self.evaluation.is_heard |= not record.unanswered
         items: dict[str, Any] = {
             "record": {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
             **self.gather(record, self.data_set.is_sample),

@@ -14,12 +14,13 @@ from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import first_line
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.scoring.records import GradedItem, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Built
 from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 Finished = dict[frozenset[tuple[str, Any]], Sequence[GradedItem]]
 """What a task's pointer names, to the task's graded items."""
+ASKED_AGAIN = (UnscoredReason.FAILED, UnscoredReason.BUDGET)
 LONGEST_NAME = 120
 """Characters of a model's name in that of a file; file systems take 255 bytes together."""
 
@@ -54,7 +55,14 @@ def write_submissions(
         path = _name_after(model, output_path / form.path(split, part))
         try:
             table = read_prepared(benchmark.card, split, tasks)
-            built = form.build([item for key in keys for item in finished[key]], table, part)
+            items = [item for key in keys for item in finished[key]]
+            if failed := [item.record for item in items if item.record.unscored_reason in ASKED_AGAIN]:
+                logger.warning(
+                    "{} was not written: {:,} of {:,} items have no answer ({}). The same command asks them again.",
+                    path, len(failed), len(items), failed[0].why,
+                )  # fmt: skip
+                continue
+            built = form.build(items, table, part)
             if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
                 continue
             _keep_earlier(path, built.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.data.made_clips import MadeClip, Making, count_frames
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
-from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, FRAME, NOT_ASKED, GradedItem, Outcome, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -47,14 +47,6 @@ class ItemKey(NamedTuple):
     item_id: str
     files: tuple[Path, ...]
     shown: Mapping[str, Any]
-
-
-def is_unanswered(record: Record, responses: Sequence[object]) -> bool:
-    """Whether a logged item has no answer, because nothing of it could be shown or because the model failed."""
-    if record.view and record.unscored_reason in (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION):
-        return True
-    failed = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED)
-    return record.unscored_reason in failed and not any(responses)
 
 
 class TaskView:
@@ -201,6 +193,8 @@ class TaskView:
         record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
         if reason:
             record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
+        elif row.get("cut_off") and (record.outcome is Outcome.UNPARSED or not record.detail):
+            record = replace(record, detail=CUT_OFF)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
         if self._view.describes:

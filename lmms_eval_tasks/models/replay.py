@@ -41,6 +41,7 @@ class Replay(RequestModel):
         except InputError as error:
             problem = str(error)
         stop_if_any(problem)
+        self.unanswered, self.cut_off = self.saved.unanswered, self.saved.cut_off
         if self.saved.note and self.rank == 0:
             logger.warning("{}", self.saved.note)
 

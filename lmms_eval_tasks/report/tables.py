@@ -21,7 +21,8 @@ from lmms_eval_tasks.utils.reporting.references import (
     without_published,
 )
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.runs.run_card import token_limit
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate
 
 STANDS_APART = "are shown without scores of people or published models."
@@ -137,7 +138,8 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     """What has to be known before the scores of runs are read, or of the one task or group `only`, in lines.
 
     They say which data is not the official release and which items were left out, once where that is the same of all
-    runs; of which tasks no response could be read; and for which ones the answers are withheld.
+    runs; of which tasks no response could be read; for which ones the answers are withheld; how many items have no
+    answer; and how many answers were cut off.
     """
     asked = [
         [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
@@ -162,7 +164,7 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
             what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
             warnings.append(f"{what} Its scores {STANDS_APART}")
-        warnings += _without_scores(run, its_tasks)
+        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks))
     return warnings
 
 
@@ -184,6 +186,29 @@ def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
             f"ANSWERS WITHHELD: the leaderboard alone scores {summarize_names(its_tasks, 3)}. Make its file of "
             f"{run.title}:  lmms-eval-tasks submit {benchmark} {run.path.parent} --out FILE"
         )
+
+
+def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+    """A line for the items that have no answer, and one for the answers that used all of their tokens."""
+    limits: defaultdict[int, list[Record]] = defaultdict(list)
+    for task in tasks:
+        limits[token_limit(run.card, task)] += (record for record in run.records[task] if record.asked)
+    asked = [record for records in limits.values() for record in records]
+    if silent := [record for record in asked if record.unanswered]:
+        reasons = ", ".join(sorted({record.unscored_reason.value for record in silent if record.unscored_reason}))
+        yield (
+            f"NO ANSWER to {len(silent):,} of {len(asked):,} items in {run.title} ({reasons}). They are unscored; the "
+            "run's command with the same output path asks them again."
+        )
+    for limit, records in limits.items():
+        answers = [record for record in records if not record.unanswered]
+        if cut := [record for record in answers if record.detail == CUT_OFF]:
+            share, unread = 100 * len(cut) / len(answers), sum(record.answered is None for record in cut)
+            yield (
+                f"{share:.{int(share < 1)}f}% cut off{f' at {limit:,} tokens' if limit else ''}: of {len(answers):,} "
+                f"answers of {run.title}, {len(cut):,} used all their tokens, and in {unread:,} of these no answer can "
+                f"be read. Let it write more: --gen_kwargs max_new_tokens={4 * limit or 4096}."
+            )
 
 
 def _is_unread(records: Sequence[Record]) -> bool:

@@ -229,12 +229,24 @@ def test_sampled_answers_are_not_kept_where_all_runs_meet(world: World) -> None:
         assert len(model.asked) == expected
 
 
-@pytest.mark.parametrize("say", ["", " \n", "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy"])
+@pytest.mark.parametrize(
+    "say", ["", " \n", "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy", "[LMMS_EVAL_BUDGET_EXCEEDED]"]
+)
 def test_what_is_no_answer_is_not_kept(world: World, say: str) -> None:
     assert world.run(Model(say=say))[0] == [say] * 5
+    assert not kept_lines(world.out)
     model = Model()
     world.run(model)
     assert len(model.asked) == 5
+
+
+def test_what_an_earlier_version_kept_in_place_of_an_answer_is_asked_again(world: World) -> None:
+    world.run(Model())
+    spent = {"text": "[LMMS_EVAL_BUDGET_EXCEEDED]"}
+    change_lines(world, lambda lines: [json.dumps({**json.loads(lines[0]), **spent}) + "\n", *lines[1:]])
+    model = Model()
+    world.run(model)
+    assert model.asked == ["item-0"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.reporting.references import published_parts
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, Outcome, Record, UnscoredReason
 
 
 def records(task: str, pairs: list[tuple[Outcome, Outcome]], kind: str = "planning") -> tuple[Record, ...]:
@@ -206,6 +206,28 @@ def test_a_run_without_a_readable_response_or_without_keys_says_so(tmp_path: Pat
     asked = f"lmms-eval-tasks submit causalvqa {run.path.parent} --out FILE"
     (warning,) = run_warnings([run])[1:]
     assert warning.startswith("ANSWERS WITHHELD: the leaderboard alone scores causalvqa_paired.") and asked in warning
+
+
+def test_what_was_never_answered_and_what_was_cut_off_is_said(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "whole", one=records("one", [RIGHT, LOST, RIGHT, RIGHT])))
+    before = run_warnings([run])
+    first, second, third, fourth, *others = run.records["one"]
+    silent = {"outcome": Outcome.UNSCORED, "answered": None}
+    changed = (
+        replace(first, unscored_reason=UnscoredReason.FAILED, **silent),
+        replace(second, unscored_reason=UnscoredReason.BUDGET, **silent),
+        replace(third, detail=CUT_OFF),
+        replace(fourth, detail=CUT_OFF),
+        *others,
+    )
+    card = {"task one": {"generation": '{"max_new_tokens": 1024}'}}
+    assert run_warnings([replace(run, records={"one": changed}, card=card)]) == [
+        *before,
+        "NO ANSWER to 2 of 8 items in replay (budget spent, failed). They are unscored; the run's command with the same"
+        " output path asks them again.",
+        "33% cut off at 1,024 tokens: of 6 answers of replay, 2 used all their tokens, and in 1 of these no answer can "
+        "be read. Let it write more: --gen_kwargs max_new_tokens=4096.",
+    ]
 
 
 def test_an_unknown_stratum_names_the_known_ones() -> None:

@@ -30,7 +30,7 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
                 row["group_id"],
                 stratum_of(row, stratum),
                 row["answer"],
-                read_plausibility(response) if row["asked"] else None,
+                read_plausibility(response, cut_off=row.get("cut_off", False)) if row["asked"] else None,
                 asked=row["asked"],
                 fields=fields_of(row, response, context, fields),
             )

@@ -24,7 +24,9 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
     """
 
     def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-        verdict = read_verdict(response, row["question"]) if row["asked"] else UNCLEAR
+        verdict = UNCLEAR
+        if row["asked"]:
+            verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
         return GradedItem(
             Record.graded(
                 row["item_id"],

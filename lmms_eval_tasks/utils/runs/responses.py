@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.results_file import SAMPLES, list_runs, read_results, results_beside
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import CUT_OFF, NOT_ASKED, Record, UnscoredReason
 
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""
@@ -70,13 +70,27 @@ class SavedLine:
 class SavedResponses:
     """Responses by task and item id, and those to be joined with items by what was asked.
 
-    A response that names no task serves every task that asks for its id. `note` says which of several runs in a folder
-    they are of, and is empty where there is one.
+    A response that names no task serves every task that asks for its id. `unanswered` says of which items of a run
+    there is no answer, and why, and `cut_off` whose answers used all their tokens. `note` says which of several runs in
+    a folder they are of, and is empty where there is one.
     """
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
     by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
+    unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
+    cut_off: set[ItemKey] = field(default_factory=set)
     note: str = ""
+
+    def note_record(self, key: ItemKey, record: Mapping[str, Any], response: str) -> None:
+        """Note what the record of a logged item says of its response."""
+        try:
+            read = Record.from_json(record)
+        except ValueError:  # of an earlier version, say
+            return
+        if read.unscored_reason and read.is_silent([response]):
+            self.unanswered[key] = read.unscored_reason, read.detail
+        if read.detail == CUT_OFF:
+            self.cut_off.add(key)
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
@@ -180,6 +194,8 @@ def read_responses(
                 key, response = item
                 first_seen[key] = where
                 saved.by_item[key] = _encodable(response)
+                if isinstance(record := value.get("record"), dict):
+                    saved.note_record(key, record, response)
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
 

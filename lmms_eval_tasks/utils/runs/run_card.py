@@ -242,6 +242,12 @@ def _differing_texts(values: Sequence[Value]) -> list[str]:
     ]
 
 
+def token_limit(card: Sections, task: str) -> int:
+    """How many tokens an answer of a run's task could have; 0 where its card does not say."""
+    limit = (_read_object(card.get(f"{TASK}{task}", {}).get("generation")) or {}).get("max_new_tokens")
+    return limit if isinstance(limit, int) else 0
+
+
 def _read_object(value: Value) -> dict[str, Any] | None:
     try:
         parsed = json.loads(value) if isinstance(value, str) else None

@@ -27,7 +27,9 @@ def grade_choice(
         stratum: Values by which scores are broken down.
         fields: Benchmark fields of the record.
     """
-    answered = read_choice(response, row["options"]) if row["asked"] and isinstance(response, str) else None
+    answered = None
+    if row["asked"] and isinstance(response, str):
+        answered = read_choice(response, row["options"], cut_off=row.get("cut_off", False))
     return Record.graded(
         row["item_id"],
         row["group_id"],

@@ -12,7 +12,7 @@ def percent(flag: bool | None) -> float | None:
 
 
 def _unparsed(record: Record) -> float | None:
-    return percent(record.answered is None) if record.asked else None
+    return None if record.unanswered else percent(record.answered is None)
 
 
 def _unscored(record: Record) -> float:
@@ -20,7 +20,7 @@ def _unscored(record: Record) -> float:
 
 
 UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors="plain")
-"""Percent of the items asked in whose response no answer can be read; they count as wrong."""
+"""Percent of the items with a response in which no answer can be read; they count as wrong."""
 
 UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors="plain")
 """Percent of items that could not be asked or graded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -11,6 +11,9 @@ NOT_ASKED = "<not asked: the clip is missing>"
 """The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
+
+CUT_OFF = "cut off"
+"""The detail of the record of an answer that used all of its tokens."""
 
 FRAME = "frame"
 """Field of a record that has the index of the single frame that was shown."""
@@ -50,6 +53,8 @@ class UnscoredReason(str, Enum):
     """The judge gave no reply that can be used."""
     OUT_OF_MEMORY = "out of memory"
     """The model did not fit beside the clip."""
+    BUDGET = "budget spent"
+    """The run's budget of tokens, lmms-eval's ``--max_tokens``, was spent before the model was asked."""
     OTHER_ITEM = "other item"
     """The response is about another item."""
     ONLY_PREDICTED = "only predicted"
@@ -61,6 +66,10 @@ class UnscoredReason(str, Enum):
     def of_error(cls, kind: str) -> UnscoredReason:
         """The reason that a model's error names by its kind, such as ``short_clip``; `FAILED` for any other kind."""
         return next((reason for reason in cls if reason.value == kind.replace("_", " ")), cls.FAILED)
+
+
+_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET)
+_UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,20 @@ class Record:
     def asked(self) -> bool:
         """Whether the model was asked; it is not where the clip is missing."""
         return self.unscored_reason is not UnscoredReason.NO_CLIP
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether there is no answer: nothing could be shown, or the model or a request to it failed."""
+        return self.unscored_reason in (UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN)
+
+    def is_silent(self, responses: Sequence[object]) -> bool:
+        """Whether there is no answer although the model was asked, given what it returned.
+
+        Where it returned something, that is graded; but nothing of a view's item was shown where it could not be made.
+        """
+        if self.view and self.unscored_reason in _UNSHOWN:
+            return True
+        return self.asked and self.unanswered and not any(responses)
 
     @property
     def why(self) -> str:
