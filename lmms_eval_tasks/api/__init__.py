@@ -248,8 +248,8 @@ Examples:
     ...     submission=ANSWERS,
     ... )
     >>> [metric.title for metric in BENCHMARK.kind_of({"benchmark": "lamp_side", "split": "test"}).metrics]
-    ['pair accuracy', 'single accuracy', 'official', 'official, single', 'pairs', 'says left', 'unparsed', 'unscored',
-    'sample data']
+    ['pair accuracy', 'single accuracy', 'official reader', 'official reader, single', 'pairs', 'says left', 'unparsed',
+    'unscored', 'sample data']
 
     A second benchmark asks after how many seconds the lamp goes on, and takes a free answer. Half a second off is
     still right, so its grading says what is right. It raises nothing, whatever the response is. The record has no

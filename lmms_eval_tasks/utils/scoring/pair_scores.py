@@ -21,10 +21,10 @@ PAIR_ACCURACY = Metric("pair_accuracy", "pair accuracy", _right, together=PAIR)
 SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", _right, errors="clustered")
 """Percent of scored items that are right."""
 
-PAIR_ACCURACY_OFFICIAL = Metric("pair_accuracy_official", "official", _right_officially, together=PAIR)
+PAIR_ACCURACY_OFFICIAL = Metric("pair_accuracy_official", "official reader", _right_officially, together=PAIR)
 OFFICIAL_ACCURACIES = (
     PAIR_ACCURACY_OFFICIAL,
-    Metric("single_accuracy_official", "official, single", _right_officially),
+    Metric("single_accuracy_official", "official reader, single", _right_officially),
 )
 """Pair and single accuracy in percent as the benchmark's own script reads the responses: of records with the field
 ``official_correct``, which `choice_grader` gives them with ``read_official``."""

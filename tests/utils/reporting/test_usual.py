@@ -102,7 +102,7 @@ def test_a_score_whose_groups_cannot_be_drawn_otherwise_has_no_interval() -> Non
 def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
     columns = usual_columns(METRICS, [pair_scores.PAIR_ACCURACY, pair_scores.SINGLE_ACCURACY])
     assert [column.heading for column in columns] == [
-        "pair accuracy", "single accuracy", "official", "says left", "unparsed", "unscored", "pairs",
+        "pair accuracy", "single accuracy", "official reader", "says left", "unparsed", "unscored", "pairs",
     ]  # fmt: skip
     assert [column.interval for column in columns] == [True, True, False, False, False, False, False]
 
