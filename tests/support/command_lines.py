@@ -30,7 +30,7 @@ def check_command(words: Sequence[str]) -> bool:
         _build_parser().parse_args(words[1:])
     elif words[0] == "lmms-eval":
         check_host_command(host_parser().parse_args(words[1:]))
-    elif list(words[:2]) == ["accelerate", "launch"]:
+    elif list(words[:2]) == ["accelerate", "launch"] or words[0] == "torchrun":
         check_host_command(host_parser().parse_args(words[words.index("lmms_eval") + 1 :]))
     else:
         return False
