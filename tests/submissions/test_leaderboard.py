@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_written_leaves_the_others(
     out.mkdir()
     (out / "causalvqa.jsonl").write_text("earlier")
     monkeypatch.setattr(leaderboard, "replacing", full)
-    assert "No space left on device" in refusal(out, run)[0]
+    assert f"The disk of {out} is full" in refusal(out, run)[0]
 
 
 def test_what_goes_to_one_benchmark_alone_is_refused(world_home: Path, run: Path, tmp_path: Path) -> None:
