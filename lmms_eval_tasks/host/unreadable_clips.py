@@ -13,6 +13,7 @@ from loguru import logger
 from lmms_eval_tasks.host.answers import SINGLE
 from lmms_eval_tasks.host.clip_readers import ClipReader, find_reader
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.failed_requests import why_no_answer
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.wrapping import replaced_method
@@ -25,16 +26,21 @@ from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 FRAMES = 8
 """How many frames of a clip a model's reader is tried with; fewer of a shorter one."""
 
+ENOUGH = 3
+"""After so many failed requests in a row about clips that can be decoded, others are taken to have failed likewise."""
+
 
 @contextmanager
 def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
     """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them.
 
+    It fails where it raises, or returns what stands for a failed request.
+
     Args:
         model: The model.
         evaluation: Our state of the evaluation; it learns why these items have no answer.
     """
-    if not evaluation.clips_needed or hasattr(model, SINGLE):  # which answers with the text of what went wrong
+    if not evaluation.clips_needed:
         yield
         return
     ask = functools.partial(_ask, model, evaluation, model.generate_until)
@@ -42,33 +48,64 @@ def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
         yield
 
 
-def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], requests: list[Any]) -> Any:
+def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], requests: list[Any]) -> list[Any]:
+    places: Sequence[int] = range(len(requests))
     try:
-        return ask(requests)
+        responses = list(ask(requests))
     except Exception:  # of a decoder, in whatever adapter
-        faults = _find_faults(model, evaluation, requests)
+        faults = set() if hasattr(model, SINGLE) else _find_faults(model, evaluation, requests, places)
         if not faults:
             raise
-    rest = [request for place, request in enumerate(requests) if place not in faults]
-    answers = iter(ask(rest) if rest else ())
-    return ["" if place in faults else next(answers, "") for place in range(len(requests))]
+        responses = [""] * len(requests)
+    else:
+        places = [place for place, response in enumerate(responses) if _is_failure(response)]
+        faults = _find_faults(model, evaluation, requests, places, patience=ENOUGH)
+        responses = ["" if place in faults else response for place, response in enumerate(responses)]
+    # What shares a batch with such a clip fails with it; `async_openai` sends each request by itself.
+    rest = [place for place in places if place not in faults] if faults and not hasattr(model, SINGLE) else []
+    for place, response in zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False):
+        responses[place] = response
+    return responses
 
 
-def _find_faults(model: Any, evaluation: Evaluation, requests: Sequence[Any]) -> dict[int, str]:
-    """Places of our requests whose clips cannot be decoded, with the reason, which the evaluation learns."""
-    reader, faults = _reader_of(model), {}
-    find = functools.cache(functools.partial(find_fault, reader=reader))
-    for place, request in enumerate(requests):
-        state = evaluation.tasks.get(request.task_name)
-        if state is None or is_padding(request):
+def _is_failure(response: Any) -> bool:
+    why = why_no_answer(getattr(response, "text", response))
+    return why is not None and why[0] is UnscoredReason.FAILED
+
+
+def _find_faults(
+    model: Any,
+    evaluation: Evaluation,
+    requests: Sequence[Any],
+    places: Sequence[int],
+    patience: int | None = None,
+) -> set[int]:
+    """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why.
+
+    Args:
+        model: The model.
+        evaluation: Our state of the evaluation.
+        requests: All requests.
+        places: The places among them of those that are looked at.
+        patience: After so many in a row that have another cause no more are looked at; None looks at all.
+    """
+    faults: set[int] = set()
+    find = functools.cache(functools.partial(find_fault, reader=_reader_of(model) if places else None))
+    innocent = 0
+    for place in places:
+        state = evaluation.tasks.get(requests[place].task_name)
+        if state is None or is_padding(requests[place]):
             continue
-        doc_id, task, split = request.args[-3:]
+        if innocent == patience:
+            break
+        doc_id, task, split = requests[place].args[-3:]
         row, sound = model.task_dict[task][split][doc_id], placeholder_path(state.benchmark.name)
         fault = next(filter(None, (find(clip, sound) for clip in state.shown.clips(row))), None)
+        innocent = 0 if fault else innocent + 1
         if fault:
             logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
             evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
-            faults[place] = fault
+            faults.add(place)
     return faults
 
 

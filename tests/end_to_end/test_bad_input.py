@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from host_run import HostRun, SampleWorld, run_host
+from model_server import ModelServer
 
 from lmms_eval_tasks.host.options import REFUSED
 from lmms_eval_tasks.installed.prompts import prompt_ids
@@ -187,7 +188,8 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
     records = {sample["record"]["item_id"]: sample["record"] for sample in run.samples(task)}
     assert {item for item, record in records.items() if record["outcome"] == "unscored"} == broken
     assert {records[item]["unscored_reason"] for item in broken} == {"unreadable clip"}
-    assert all(".mp4 to be a video, but it cannot be decoded" in records[item]["detail"] for item in broken)
+    details = " ".join(records[item]["detail"] for item in broken)
+    assert ".mp4 to be a video, but it cannot be decoded" in details and "but it was cut off" in details
     assert run.score(task, "single_accuracy") == 100
     if kept == "kept":  # once the clips are whole, their items alone are asked
         again = run_host(*solve, home=sample_world.home, out=tmp_path / "again", ranks=ranks, env=env)
@@ -195,19 +197,29 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_items_alone(
         assert again.score(task, "unscored_rate") == 0 and again.score(task, "single_accuracy") == 100
 
 
+@pytest.mark.parametrize("model", ["qwen2_5_vl", "openai", "async_openai"])
 def test_an_adapter_of_lmms_eval_goes_on_without_a_clip_that_cannot_be_decoded(
-    damaged_home: tuple[Path, set[str]], tmp_path: Path
+    model: str, damaged_home: tuple[Path, set[str]], tmp_path: Path
 ) -> None:
     (home, broken), task = damaged_home, "causalvqa_debug_paired"
     sizes = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
-    run = run_host(
-        "--model", "qwen2_5_vl", "--model_args", f"pretrained={write_tiny_vlm(tmp_path / 'tiny')},{sizes}",
-        "--device", "cpu", "--gen_kwargs", "max_new_tokens=4", "--tasks", task, "--limit", "8", "--batch_size", "4",
-        home=home, out=tmp_path / "out",
-    )  # fmt: skip
+    with ModelServer(lambda number: ("A", 1)) as server:
+        # Of two frames, the first and the last, none is damaged.
+        asked = [word.replace("max_frames_num=2", "max_frames_num=16") for word in server.arguments()]
+        if model == "qwen2_5_vl":
+            asked = ["--model_args", f"pretrained={write_tiny_vlm(tmp_path / 'tiny')},{sizes}", "--batch_size", "4"]
+        elif model == "async_openai":
+            asked = [word.replace("max_frames_num=16,num_concurrent=1", "nframes=16,num_cpus=2") for word in asked]
+        run = run_host(
+            *asked, "--model", model, "--device", "cpu", "--gen_kwargs", "max_new_tokens=4", "--tasks", task,
+            "--limit", "8", home=home, out=tmp_path / "out",
+        )  # fmt: skip
     records = [sample["record"] for sample in run.samples(task)]
-    unscored = {record["item_id"] for record in records if record["unscored_reason"] == "unreadable clip"}
+    unscored = {record["item_id"] for record in records if record["outcome"] == "unscored"}
     assert unscored == broken & {record["item_id"] for record in records} and 0 < len(unscored) < len(records)
+    assert {record["unscored_reason"] for record in records} == {"unreadable clip", None}
+    if model != "qwen2_5_vl":
+        assert len(server.bodies) == len(records) - len(unscored)
 
 
 @pytest.mark.parametrize("chosen", ["oficial", "official"])

@@ -39,22 +39,24 @@ def test_a_clip_is_at_fault_where_it_ends_too_early_or_the_reader_can_read_other
     assert find_fault(good, sound, reader(good)) == (
         f"Expected {good} to be read by some reader, but RuntimeError: no decoder for AV1"
     )
-    for damaged in ("damaged_inside.mp4", "cut_short.mp4"):
-        assert "cannot be decoded" in (find_fault(CLIPS / damaged, sound, None) or "")
+    assert "cannot be decoded" in (find_fault(CLIPS / "damaged_inside.mp4", sound, None) or "")
+    assert "it was cut off: it lacks at least 3,14" in (find_fault(CLIPS / "cut_short.mp4", sound, None) or "")
     assert "cannot be opened" in (find_fault(tmp_path / "none.mp4", sound, None) or "")
 
 
 class Model:
     """Answers with the names of clips, all of a call at once, unless it stumbles over one."""
 
-    def __init__(self, clips: list[Path], stumbles: str = "damaged") -> None:
+    def __init__(self, clips: list[Path], stumbles: str = "damaged", says: str | None = None) -> None:
         self.calls: list[list[str]] = []
-        self.stumbles = stumbles
+        self.stumbles, self.says = stumbles, says
         self.task_dict = {"ours": {"test": [{"item_id": clip.stem, "clip": clip} for clip in clips]}}
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         names = [self.task_dict["ours"]["test"][request.args[-3]]["item_id"] for request in requests]
         self.calls.append(names)
+        if self.stumbles in names and self.says:
+            return [self.says] * len(names)
         if self.stumbles in names:
             raise ValueError(f"cannot read {self.stumbles}")
         return names
@@ -89,6 +91,20 @@ def test_the_others_are_asked_again_once(clips: list[Path]) -> None:
     assert model.calls == [["a", "damaged", "b", "a"], ["a", "b", "a"]]
     reason, detail = evaluation.unanswered["ours", "damaged"]
     assert reason is UnscoredReason.UNREADABLE_CLIP and "damaged.mp4" in detail and len(evaluation.unanswered) == 1
+
+
+def test_what_an_adapter_says_in_place_of_an_answer_is_looked_into(clips: list[Path]) -> None:
+    failed = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] module has no attribute read_video"
+    model, evaluation = Model(clips, says=failed), Evaluation()
+    assert ask(model, evaluation) == ["a", "", "b"] and model.calls[1:] == [["a", "b"]]
+    assert evaluation.unanswered["ours", "damaged"][0] is UnscoredReason.UNREADABLE_CLIP
+    # One that has each answer from a call of its own is not asked again.
+    apart, evaluation = Model(clips, says=failed), Evaluation()
+    apart.maybe_forward_with_tool = None  # type: ignore[attr-defined]
+    assert ask(apart, evaluation) == [failed, "", failed] and len(apart.calls) == 1
+    assert list(evaluation.unanswered) == [("ours", "damaged")]
+    outage, evaluation = Model([clips[0], clips[2], clips[0]], "b", says=failed), Evaluation()
+    assert ask(outage, evaluation) == [failed] * 3 and len(outage.calls) == 1 and not evaluation.unanswered
 
 
 def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

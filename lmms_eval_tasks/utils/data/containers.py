@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 MICROSECONDS = 1_000_000
 MATROSKA = "matroska,webm"
 """By FFmpeg's name; its length counts from zero, and not from where the clip begins."""
 _BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp", b"sidx", b"moof", b"pnot"})
-_EBML, _SEGMENT = bytes.fromhex("1a45dfa3"), bytes.fromhex("18538067")
+_EBML = bytes.fromhex("1a45dfa3")
 _MOST_PARTS = 100_000
 
 
@@ -37,47 +35,76 @@ def since_first_second(container: Any, length: float) -> float:
 
 
 def is_cut_short(path: Path) -> bool:
-    """Whether a file lacks its end, by what the headers of its parts say; False where they do not say.
+    """Whether a file lacks its end; errors as for `missing_bytes`."""
+    return missing_bytes(path) > 0
 
-    An MP4 or a QuickTime file, Matroska or WebM, and an AVI say it; a transport stream does not.
+
+def missing_bytes(path: Path) -> int:
+    """How many bytes a file lacks at its end by the headers of its parts; 0 where it is whole, or they do not say.
+
+    An MP4 or a QuickTime file, Matroska or WebM, and an AVI say it; a transport stream does not. In Matroska the length
+    of a whole film or of a part of it may be unknown, as where it was written while it was filmed; what is in it is
+    then looked at.
+    Source: ISO/IEC 14496-12, section 4.2 (boxes); RFC 8794, sections 4 to 6; RFC 9559, section 5.1.
 
     Raises:
         OSError: it cannot be read.
     """
-    size = path.stat().st_size
+    size, end = path.stat().st_size, 0
     with path.open("rb") as file:
-        return any(end > size for end in _ends(file))
+        head = file.read(12)
+        if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
+            end = 8 + int.from_bytes(head[4:8], "little")
+        else:
+            read = _read_box if head[4:8] in _BOXES else _read_element if head[:4] == _EBML else None
+            for _ in range(_MOST_PARTS if read else 0):
+                file.seek(end)
+                try:
+                    end = read(file) if read else end
+                except EOFError:
+                    end = max(end, size + 1)
+                except ValueError:  # a part that goes on to the end, or none: what comes behind the film
+                    break
+                if end >= size:
+                    break
+    return max(0, end - size)
 
 
-def _ends(file: IO[bytes]) -> Iterator[int]:
-    """Where each part of a file ends, by its header."""
-    head = file.read(12)
-    if head[4:8] in _BOXES:
-        begin = 0
-        for _ in range(_MOST_PARTS):
-            file.seek(begin)
-            header = file.read(16)
-            length = int.from_bytes(header[:4], "big")
-            length = int.from_bytes(header[8:16], "big") if length == 1 else length
-            if len(header) < 8 or length < 8:  # the end, or a part that goes on to it
-                return
-            begin += length
-            yield begin
-    elif head[:4] == _EBML:
-        file.seek(4)
-        file.seek(_read_length(file) or 0, os.SEEK_CUR)
-        if file.read(4) == _SEGMENT and (segment := _read_length(file)) is not None:
-            yield file.tell() + segment
-    elif head[:4] == b"RIFF" and head[8:12] == b"AVI ":
-        yield 8 + int.from_bytes(head[4:8], "little")
+def _read_box(file: BinaryIO) -> int:
+    """Where a box of an MP4 ends; errors as for `_read_number`."""
+    begin = file.tell()
+    length = int.from_bytes(_read(file, 8)[:4], "big")
+    if length == 1:
+        length = int.from_bytes(_read(file, 8), "big")
+    if length < 8:
+        raise ValueError
+    return begin + length
 
 
-def _read_length(file: IO[bytes]) -> int | None:
-    """A length as Matroska writes it: the first bit that is set says of how many bytes; None where it is unknown."""
-    first = file.read(1)
-    if not first or not first[0]:
-        return None
-    more = 8 - first[0].bit_length()
-    bits = 7 * (more + 1)
-    length = int.from_bytes(first + file.read(more), "big") & ((1 << bits) - 1)
-    return None if length == (1 << bits) - 1 else length
+def _read_element(file: BinaryIO) -> int:
+    """Where an element of Matroska ends, or what is in it begins where its length is unknown; errors as below."""
+    _read_number(file)
+    return (_read_number(file) or 0) + file.tell()
+
+
+def _read_number(file: BinaryIO) -> int | None:
+    """A number of one to eight bytes, of which the first one's leading zeros say how many follow; None if unknown.
+
+    Raises:
+        EOFError: the file ends within it.
+        ValueError: there is none.
+    """
+    first = _read(file, 1)
+    if not first[0]:
+        raise ValueError
+    content = first + _read(file, 8 - first[0].bit_length())
+    most = (1 << 7 * len(content)) - 1
+    number = int.from_bytes(content, "big") & most
+    return None if number == most else number
+
+
+def _read(file: BinaryIO, count: int) -> bytes:
+    content = file.read(count)
+    if len(content) < count:
+        raise EOFError
+    return content

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.utils.data.containers import is_cut_short, length_in_seconds, since_first_second
+from lmms_eval_tasks.utils.data.containers import length_in_seconds, missing_bytes, since_first_second
 from lmms_eval_tasks.utils.data.pictures import upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -102,7 +103,7 @@ class FrameStream:
             yield frame if as_stored else upright(frame)
         if not self._times:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
-        if not 0 < self.stated_frames <= len(self._times) and is_cut_short(self._path):
+        if not 0 < self.stated_frames <= len(self._times) and missing_bytes(self._path):
             raise self._undecodable()
 
     def pixels(self, frame: Any, layout: str, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
@@ -125,6 +126,12 @@ class FrameStream:
         return pixels
 
     def _undecodable(self) -> UnreadableClip:
+        with suppress(OSError):
+            if missing := missing_bytes(self._path):
+                return UnreadableClip(
+                    f"Expected {self._path} to hold all that it says it holds, but it was cut off: it lacks at least "
+                    f"{missing:,} of its bytes."
+                )
         return UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.")
 
     def stated_seconds(self) -> float | None:
