@@ -13,6 +13,7 @@ from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.view_media import ORDERS, find_making, open_store, read_made, see
 from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskSettings
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
@@ -193,8 +194,10 @@ class TaskView:
         record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
         if reason:
             record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
-        elif row.get("cut_off") and (record.outcome is Outcome.UNPARSED or not record.detail):
-            record = replace(record, detail=CUT_OFF)
+        elif record.outcome is Outcome.UNPARSED or not record.detail:
+            thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
+            if thinks or row.get("cut_off"):
+                record = replace(record, detail=CUT_OFF)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
         if self._view.describes:

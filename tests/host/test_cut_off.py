@@ -75,6 +75,9 @@ def test_what_it_weighs_is_not_read_and_its_record_says_why(home: Path, tmp_path
     readable = graded("Answer: B. The curtain", True)
     assert (readable.outcome, readable.detail) == (Outcome.CORRECT, CUT_OFF)
     assert graded(WEIGHED, True, key=None).why == "no answer key: cut off"
+    open_ended = graded("<think>First the cat, A. Then the curtain moves, which fits B. Now C, and", False)
+    assert (open_ended.outcome, open_ended.detail) == (Outcome.UNPARSED, CUT_OFF)
+    assert (graded("<think>It is B.</think>I cannot tell.", False).detail) == ""
 
 
 def test_whoever_grades_the_answer_later_knows_it(home: Path, tmp_path: Path) -> None:

@@ -165,13 +165,24 @@ def _first_turn(text: str) -> str:
     return "" if asks and begin else text[begin:]
 
 
-def _split_reasoning(text: str) -> tuple[str, str]:
+def ends_in_reasoning(response: str) -> bool:
+    """Whether marked reasoning in a response never closes, as where it used all of its tokens."""
+    return _find_reasoning(_first_turn(_final_channel(_plain_tokens(response))))[0] >= 0
+
+
+def _find_reasoning(text: str) -> tuple[int, int, int]:
+    """Where reasoning that never closes begins, and where that which closes last ends and its closing tag begins."""
     open_at, close_at, block_at = -1, -1, -1
     for tag in _THINK_TAG.finditer(text):
         if tag["close"] or tag["closed"]:
             close_at, block_at, open_at = tag.end(), tag.start(), -1
         elif open_at < 0 and not (_HEADING.match(tag[0]) and "[/" not in text):
             open_at = tag.start()
+    return open_at, close_at, block_at
+
+
+def _split_reasoning(text: str) -> tuple[str, str]:
+    open_at, close_at, block_at = _find_reasoning(text)
     visible = text[max(close_at, 0) : open_at if open_at >= 0 else None]
     if visible.strip():
         return visible, "" if open_at < 0 else _last_line(text[open_at:])
