@@ -7,13 +7,14 @@ Single objects have methods wrapped as well, by `replaced_method`, for as long a
 lmms-eval makes and asks all requests at once and has no hook around that:
 
 - the model's `generate_until` (where it has it, `generate_each`): by `answers` to take kept answers, by
-  `request_exchange` to ask on the rank that has the clip, by `throughput` to time it, by `unreadable_clips` to go on
-  without a clip that cannot be decoded, by `views_ahead` to know what comes next, by `response_cache` to count calls,
-  by `collecting` to have garbage collected only meanwhile;
+  `request_exchange` to ask on the rank that has the clip, by `throughput` to time it, by `failed_requests` to
+  say of an empty text which exception it stands for, by `unreadable_clips` to go on without a clip that cannot be
+  decoded, by `views_ahead` to know what comes next, by `response_cache` to count calls, by `collecting` to have garbage
+  collected only meanwhile;
 - a task's `build_all_requests`: by `shards`, as `--limit` and `--offset` cannot say which documents are in a part of
   a run;
-- the response cache's `execute`: by `response_cache`, as ranks whose answers are all kept have to take part in
-  exchanges.
+- the response cache's `execute`, `_lookup` and `_is_valid_response`: by `response_cache`, as ranks whose answers are
+  all kept have to take part in exchanges, and as the cache takes the text of a failed request for an answer.
 """
 
 from __future__ import annotations

@@ -43,7 +43,12 @@ def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
     if not evaluation.clips_needed:
         yield
         return
-    ask = functools.partial(_ask, model, evaluation, model.generate_until)
+    generate = model.generate_until
+
+    @functools.wraps(generate)  # or an adapter's progress bars would not be found
+    def ask(requests: list[Any]) -> Any:
+        return _ask(model, evaluation, generate, requests)
+
     with replaced_method(model, "generate_until", ask):
         yield
 
