@@ -57,15 +57,11 @@ def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iter
     """Which of the names of a run's ``--tasks`` name nothing, and what may be meant; None where all name something.
 
     Args:
-        names: As they were given: names of tasks, groups or tags, patterns with a ``*``, and files of tasks.
+        names: As they were given: names of tasks, groups or tags, patterns, and files of tasks.
         matched: What they match.
         known: All that there is.
     """
-    unknown = [
-        name
-        for name in names
-        if not (fnmatch.filter(matched, name) if "*" in name else name in matched or Path(name).is_file())
-    ]
+    unknown = [name for name in names if not (name in matched or fnmatch.filter(matched, name) or Path(name).is_file())]
     reasons = [f"There is no task, group or tag {name!r}.{suggest(name, known)}" for name in unknown]
     return "\n".join([*reasons, "All of them: lmms-eval --tasks list"]) if unknown else None
 

@@ -80,7 +80,8 @@ def test_names_of_no_task_are_shown_the_nearest(tmp_path: Path) -> None:
     known = [*TASKS, "mvp_mini", "mme"]
     own = tmp_path / "own.yaml"
     own.write_text("task: own")
-    assert describe_unknown(["mvp_mini", "mvp_*", str(own)], ["mvp_mini", "mvp_full"], known) is None
+    given = ["mvp_mini", "mvp_*", "mvp_mi?i", "mvp_[f]ull", str(own)]
+    assert describe_unknown(given, ["mvp_mini", "mvp_full"], known) is None
     assert describe_unknown(["mvp_mni", "mme", "nothing_like_it", "mvp_minii*"], ["mme"], known) == (
         "There is no task, group or tag 'mvp_mni'. Did you mean mvp_mini?\n"
         "There is no task, group or tag 'nothing_like_it'.\n"
