@@ -114,7 +114,7 @@ class PartJob:
             if held := re.fullmatch(shown, word, re.DOTALL):
                 words[int(place)] = word
                 keys += held.groups()
-        hiding = {**os.environ, "KEYS": ",".join(keys)}
+        hiding = {**os.environ, **{f"LAUNCHED_{number}_KEY": key for number, key in enumerate(keys)}}
         environment = {**os.environ, SHARD: f"{part.number}/{part.count}", MARK: str(part.out)}
         environment = {name: value for name, value in {**environment, **self.variables}.items() if value is not None}
         environment.pop(WORDS, None)

@@ -89,6 +89,7 @@ class LaunchPlan:
                 os.environ[WORDS] = json.dumps(self.secrets)
                 yield
             finally:
+                os.environ.pop(WORDS, None)
                 lock.release()
 
     def clear(self) -> None:
@@ -142,7 +143,7 @@ def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
         "parts": count,
         "data": data,
         "settings": {
-            name: hide_in_words([value], os.environ)[0]
+            name: hide_secrets(value, os.environ)
             for name, value in sorted(os.environ.items())
             if name.startswith(PREFIX) and weight_of("settings", name) is not Weight.NEVER
         },

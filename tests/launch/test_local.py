@@ -125,7 +125,7 @@ sys.exit(f"Wrong key: {key} ({sys.argv[-3]})")
 
 
 def test_no_key_is_in_a_file_or_on_the_screen_after_a_failure(tmp_path: Path) -> None:
-    token, key, other = "hf-made-up-token", "made-up-key-1", "made-up-key-2"
+    token, key, other = "hf-made-up-token", "made-up-key-1", "made,up-key-2"
     words = ["-c", PRINTS, "--output_path", str(tmp_path / "out"), "--api_key", other, "--model_args", f"api_key={key}"]
     launched = subprocess.run(
         [sys.executable, str(SUPPORT / "launch_parts.py"), "1", "1", "", sys.executable, *words],

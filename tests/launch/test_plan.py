@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from locks import held_by_another_process
 
 from lmms_eval_tasks.launch.executors import LocalJobs, read_parameters
+from lmms_eval_tasks.launch.job import WORDS
 from lmms_eval_tasks.launch.plan import LaunchPlan, make_plan
 from lmms_eval_tasks.launch.progress import show_parts
 from lmms_eval_tasks.launch.run import run_parts
@@ -62,7 +64,8 @@ def test_another_command_for_the_same_parts_is_refused(tmp_path: Path, monkeypat
 
 def test_no_key_is_kept(tmp_path: Path) -> None:
     with plan(tmp_path, "--model_args", "api_key=abcdefgh").kept():
-        pass
+        assert "abcdefgh" in os.environ[WORDS]
+    assert WORDS not in os.environ
     assert json.loads((tmp_path / "parts" / "launch.json").read_text())["command"][-1] == "api_key=[hidden]"
 
 
