@@ -65,7 +65,9 @@ class Registry:
     def derive(self, name: str, pointer: Mapping[str, Any], config: Mapping[str, Any]) -> None:
         """Know a user's variant of a task by its name, its pointer and its configuration."""
         benchmark = self.benchmarks.get(pointer.get("benchmark", ""))
-        if self.find_task(name) or benchmark is None or pointer.get("kind", "") not in ("", *benchmark.kinds):
+        if name not in self.derived and self.find_task(name):
+            return
+        if benchmark is None or pointer.get("kind", "") not in ("", *benchmark.kinds):
             return
         own = next(task for task in self.tasks_of(benchmark.name).values() if task.kind is benchmark.kind_of(pointer))
         metrics = tuple(entry["metric"] for entry in config["metric_list"])

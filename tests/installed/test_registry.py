@@ -190,3 +190,14 @@ def test_a_benchmark_without_a_form_says_why() -> None:
     with pytest.raises(ValueError, match="or a reason for having none"):
         replace(OWN[0], submission=None)
     assert replace(OWN[0], submission=None, no_submission="It has no leaderboard.").submission is None
+
+
+def test_a_users_variant_replaces_an_earlier_one_of_its_name_but_no_task_of_ours() -> None:
+    built = build_registry(OWN, [])
+    pointer = {"benchmark": OWN[0].name, "split": SPLIT}
+    own = next(iter(built.tasks))
+    for version in ("1-A", "2-A"):
+        config = {"metric_list": [{"metric": METRIC}], "metadata": {"version": version}}
+        for name in ("variant", own):
+            built.derive(name, pointer, config)
+    assert built.derived["variant"].config == config and own not in built.derived
