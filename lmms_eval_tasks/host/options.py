@@ -17,9 +17,7 @@ REFUSED = {
 }
 """Option to why it is refused, in the words that follow its name."""
 FROM_LOG = "--model from_log reads no logs of our tasks. Instead: --model replay --model_args predictions=OUT"
-SYSTEM = (
-    "--system_instruction does not reach models that take messages. Try the model's own argument, or --force_simple."
-)
+SYSTEM = "--system_instruction does not reach chat models. Try the model's own argument, or --force_simple."
 
 
 def describe_refused() -> str | None:
