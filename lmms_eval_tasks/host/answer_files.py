@@ -12,7 +12,7 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.failed_requests import why_no_answer
+from lmms_eval_tasks.host.failed_requests import is_answer
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.kept_values import KeptValues
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
@@ -92,7 +92,7 @@ class AnswerFiles:
             text, tokens = value["text"], value["tokens"]
             if not isinstance(text, str):
                 raise TypeError(f"Expected a text, but got {text!r}.")
-            if why_no_answer(text):  # kept by an earlier version
+            if not is_answer(text):  # kept by an earlier version
                 return None
             return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
         except (TypeError, KeyError) as error:
@@ -107,7 +107,7 @@ class AnswerFiles:
         from lmms_eval.api.instance import unwrap_generation_output
 
         text, counts = unwrap_generation_output(response)
-        if not self._can_write or not isinstance(text, str) or not text.strip() or why_no_answer(text):
+        if not self._can_write or not is_answer(text):
             return
         key = self._key(item)
         if key is None:  # the clip has gone: nobody could say what the answer is about

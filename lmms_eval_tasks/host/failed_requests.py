@@ -25,8 +25,8 @@ _FAILED = re.compile(
     r"|(?=\[SAFETY_BLOCKED:)|(?=Video [^\n]+ (?:can not load|generate failed), check the source\Z)"
 )
 """How the texts of `openai`, `async_openai`, `gemini`, `cosmos_wm`, `llava_vid` and `oryx` begin."""
-_NO_CONTENT = 'can only concatenate str (not "NoneType") to str'
-"""What `async_openai` returns for a reply of a server without a text."""
+NO_CONTENT = 'Error: can only concatenate str (not "NoneType") to str'
+"""What `async_openai` returns for a reply of a server without a text: the model said nothing."""
 
 Why = tuple[UnscoredReason, str]
 """A reason, and the same in more words."""
@@ -42,12 +42,17 @@ def why_no_answer(text: object) -> Why | None:
     return (UnscoredReason.FAILED, text[failed.end() :]) if failed else None
 
 
+def is_answer(text: object) -> bool:
+    """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
+    return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)
+
+
 @contextmanager
 def name_failures(model: Any) -> Iterator[None]:
     """As long as it lasts, an empty text that stands for a failed request says so, and why.
 
-    Most adapters catch what a request raises, write a line to lmms-eval's log, and return an empty text. The exception
-    is still being handled when the line is heard here. A model of ours says itself what it could not answer.
+    Most adapters catch what a request raises, log a warning or an error, and return an empty text. The exception is
+    still being handled when the line is heard here. A model of ours says itself what it could not answer.
     """
     if is_ours(type(model)):
         yield
@@ -65,7 +70,7 @@ def name_failures(model: Any) -> Iterator[None]:
         heard.clear()
         return [as_answer(response, heard) for response in ask(requests)]
 
-    listener = logger.add(hear, level="DEBUG")
+    listener = logger.add(hear, level="WARNING", filter="lmms_eval.models")
     try:
         with replaced_method(model, "generate_until", generate_until):
             yield
@@ -79,7 +84,7 @@ def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
     from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
 
     text, counts = (None, None) if response is None else unwrap_generation_output(response)
-    if text is None or text == _NO_CONTENT:
+    if text is None or text == NO_CONTENT:
         text = ""
     elif not isinstance(text, str) or text.strip():
         return response

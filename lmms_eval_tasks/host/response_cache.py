@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lmms_eval_tasks.host.failed_requests import why_no_answer
+from lmms_eval_tasks.host.failed_requests import NO_CONTENT, why_no_answer
 from lmms_eval_tasks.host.wrapping import replaced_method
 
 GENERATE = "generate_until"
@@ -27,7 +27,8 @@ def keep_failures_out(cache: Any) -> Iterator[None]:
         return
 
     def is_answer(response: Any) -> bool:
-        return not why_no_answer(getattr(response, "text", response))
+        text = getattr(response, "text", response)
+        return text != NO_CONTENT and not why_no_answer(text)
 
     with (
         replaced_method(cache, "_lookup", lambda key: one if is_answer(one := look_up(key)) else None),

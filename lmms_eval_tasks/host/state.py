@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
-from lmms_eval_tasks.host.failed_requests import why_no_answer
+from lmms_eval_tasks.host.failed_requests import NO_CONTENT, why_no_answer
 from lmms_eval_tasks.host.models import is_ours
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
@@ -94,7 +94,10 @@ class TaskRequests:
         """Whether what a model returned first used all of its tokens, as lmms-eval counts them."""
         request = self._by_item.get(item_id)
         counts = request.token_counts[0] if request and request.token_counts else None
-        limit = (self._task.config.generation_kwargs or {}).get("max_new_tokens")
+        try:
+            limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
+        except (TypeError, ValueError, OverflowError):
+            return False
         if not (limit and counts and (counts.output_tokens or 0) >= limit):
             return False
         return not _is_padded(self.returned(item_id), limit, model)
@@ -234,6 +237,7 @@ class TaskState(RunningTask):
         """What the first response brings: the item's record, and what that contributes to each score."""
         item_id, response = doc["item_id"], results[0] if results else ""
         returned = self.requests.returned(item_id) if self.requests else response
+        response = "" if response == NO_CONTENT else response  # in a log of an earlier version
         if why := self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned):
             self.evaluation.unanswered[self.name, item_id] = why
             doc = {**doc, UNANSWERED: why}

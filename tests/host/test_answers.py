@@ -24,6 +24,7 @@ from lmms_eval_tasks.host import answers, model_identity
 from lmms_eval_tasks.host.answer_files import answers_folder
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.failed_requests import NO_CONTENT
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.task_view import ItemKey
@@ -240,10 +241,10 @@ def test_what_is_no_answer_is_not_kept(world: World, say: str) -> None:
     assert len(model.asked) == 5
 
 
-def test_what_an_earlier_version_kept_in_place_of_an_answer_is_asked_again(world: World) -> None:
+@pytest.mark.parametrize("text", ["[LMMS_EVAL_BUDGET_EXCEEDED]", NO_CONTENT])
+def test_what_an_earlier_version_kept_in_place_of_an_answer_is_asked_again(world: World, text: str) -> None:
     world.run(Model())
-    spent = {"text": "[LMMS_EVAL_BUDGET_EXCEEDED]"}
-    change_lines(world, lambda lines: [json.dumps({**json.loads(lines[0]), **spent}) + "\n", *lines[1:]])
+    change_lines(world, lambda lines: [json.dumps({**json.loads(lines[0]), "text": text}) + "\n", *lines[1:]])
     model = Model()
     world.run(model)
     assert model.asked == ["item-0"]

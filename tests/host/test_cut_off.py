@@ -29,11 +29,11 @@ class Documents(list[dict[str, str]]):
         return SimpleNamespace(to_dict=lambda: {name: [row[name] for row in self]})
 
 
-def requests(text: str, tokens: int | None, item: str = "item") -> TaskRequests:
+def requests(text: str, tokens: int | None, item: str = "item", limit: Any = LIMIT) -> TaskRequests:
     """The requests of a task with one item, and the model's answer to it."""
     counts = None if tokens is None else TokenCounts(output_tokens=tokens)
     request = SimpleNamespace(doc_id=0, resps=[text], token_counts=[counts])
-    config = SimpleNamespace(generation_kwargs={"max_new_tokens": LIMIT})
+    config = SimpleNamespace(generation_kwargs={"max_new_tokens": limit})
     return TaskRequests(SimpleNamespace(eval_docs=Documents([{"item_id": item}]), instances=[request], config=config))
 
 
@@ -58,6 +58,8 @@ def test_an_answer_that_used_all_its_tokens_is_told(
     asked = requests("word " * said, tokens)
     assert asked.is_cut_off("item", model) is is_cut_off
     assert not asked.is_cut_off("of another rank", model)
+    assert requests("word " * said, tokens, limit=str(LIMIT)).is_cut_off("item", model) is is_cut_off
+    assert not requests("word " * said, tokens, limit="many").is_cut_off("item", model)
 
 
 def graded(text: str, cut_off: bool, key: str | None = "B") -> Record:

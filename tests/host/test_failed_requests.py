@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,13 @@ from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.failed_requests import describe_silence, name_failures, why_no_answer
+from lmms_eval_tasks.host.failed_requests import (
+    NO_CONTENT,
+    describe_silence,
+    is_answer,
+    name_failures,
+    why_no_answer,
+)
 from lmms_eval_tasks.host.predictions import keep_prediction
 from lmms_eval_tasks.host.response_cache import keep_failures_out
 from lmms_eval_tasks.utils.scoring.records import Record, UnscoredReason
@@ -58,11 +65,31 @@ class Adapter:
         try:
             raise request
         except Exception as error:
-            logger.error(f"Error in generating: {error}")
+            level, module = error.args[1:] or ("WARNING", "lmms_eval.models.simple.adapter")
+            logger.patch(lambda record: record.update({"name": module})).log(level, f"Error in generating: {error}")
             return ""
 
 
-NO_CONTENT = 'can only concatenate str (not "NoneType") to str'
+def no_content() -> Any:
+    """What `async_openai` returns for a reply whose content is null."""
+    from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
+
+    async def create(**_: Any) -> Any:
+        message = SimpleNamespace(content=None, tool_calls=None)
+        return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")], usage=None)
+
+    asked = [{"role": "user", "content": [{"type": "text", "text": "Which?"}]}]
+    model = SimpleNamespace(
+        **dict.fromkeys(["max_pixels", "min_pixels", "fps", "nframes", "max_frames", "system_prompt", "mcp_client"]),
+        client=SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create))),
+        task_dict={"task": {"test": [None]}}, is_qwen3_vl=False, model_version="model",
+    )  # fmt: skip
+    request = SimpleNamespace(args=("Which?", lambda _: asked, {}, 0, "task", "test"))
+    return asyncio.run(AsyncOpenAIChat.maybe_forward_with_tool(model, request, 0))[0]
+
+
+def test_a_reply_without_content_is_empty() -> None:
+    assert no_content() == NO_CONTENT and not is_answer(NO_CONTENT)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +98,8 @@ NO_CONTENT = 'can only concatenate str (not "NoneType") to str'
         (["A", RuntimeError("shapes\ndiffer")], ["A", "[LMMS_EVAL_REQUEST_FAILED] RuntimeError: shapes differ"]),
         (["A", ""], ["A", ""]),
         ([None, NO_CONTENT], ["", ""]),
+        ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
+        ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
         ([GenerationResult("", TokenCounts(output_tokens=7)), ValueError("x")],
          [GenerationResult("", TokenCounts(output_tokens=7)), "[LMMS_EVAL_REQUEST_FAILED] ValueError: x"]),
     ],
@@ -91,6 +120,9 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(home: Path, tmp_path
     def grade(doc: Any, text: str) -> Record:
         return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
 
+    def refuse(row: Any, answer: object, _: Any) -> Any:
+        raise ValueError(f"graded: {answer}")
+
     failed, spent = (
         grade(first, "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy (B)"),
         grade(second, "[LMMS_EVAL_BUDGET_EXCEEDED]"),
@@ -103,7 +135,10 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(home: Path, tmp_path
         "The same command asks again."
     )
     state.evaluation.unanswered.clear()
-    assert grade(first, "").outcome.value == "unparsed", "a model may say nothing"
+    for text in ("", NO_CONTENT):
+        assert grade(first, text).outcome.value == "unparsed", "a model may say nothing"
+        with pytest.raises(ValueError, match=r"^graded: $"):
+            state.grade_first(first, [text], refuse)
     assert state.evaluation.is_heard
 
 
@@ -133,11 +168,12 @@ def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
         "a": "B",
         "b": GenerationResult("[LMMS_EVAL_REQUEST_FAILED after 1 retries] x"),
         "c": "[LMMS_EVAL_BUDGET_EXCEEDED]",
+        "d": NO_CONTENT,
     }
     cache = SimpleNamespace(_lookup=kept.get, _is_valid_response=lambda response, kind: bool(response))
     with keep_failures_out(cache):
-        assert [cache._lookup(key) for key in "abcd"] == ["B", None, None, None]
+        assert [cache._lookup(key) for key in "abcd"] == ["B", *[None] * 3]
         assert [cache._is_valid_response(one, "generate_until") for one in ("", *kept.values())] == [
-            False, True, False, False,
+            False, True, False, False, False,
         ]  # fmt: skip
     assert cache._lookup("c") == kept["c"]
