@@ -17,6 +17,12 @@ Examples:
     >>> read_verdict("Yes. Wait, actually: no.")
     'no'
 
+    `content` is a response without such reasoning, for a reader of one's own.
+
+    >>> from lmms_eval_tasks.api.answers import content
+    >>> content("<think>Probably not.</think> Happened: yes")
+    'Happened: yes'
+
     Where an answer says neither, or both, there is no verdict; the item then counts as unparsed, and as wrong. Whatever
     a model returned can be given.
 
@@ -61,6 +67,7 @@ Examples:
 
 from __future__ import annotations
 
+from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.answers.plausibility import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE
 from lmms_eval_tasks.utils.grading.plausibility import SAYS_POSSIBLE, plausibility_grader
 from lmms_eval_tasks.utils.grading.verdicts import BALANCED_ACCURACY, VERDICT_ACCURACY, YES_RATE, verdict_grader
@@ -78,6 +85,7 @@ __all__ = [
     "VERDICT_READER",
     "YES",
     "YES_RATE",
+    "content",
     "plausibility_grader",
     "read_verdict",
     "verdict_grader",

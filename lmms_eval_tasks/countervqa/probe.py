@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from lmms_eval_tasks.api import COMMON_METRICS, Metric, Record, Row
-from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, VERDICT_ACCURACY
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, VERDICT_ACCURACY, content
 from lmms_eval_tasks.api.prompts import Prompt, prompt_reader
 from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, percent
 
@@ -17,7 +17,10 @@ PROMPT = "countervqa_probe"
 ABSENT_LEVEL = "L3"
 
 # Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
-_LABEL = re.compile(r"^[ \t*_#>\d.)-]{0,12}(happened|first|answer|second)[ \t*_]{0,4}:", re.IGNORECASE | re.MULTILINE)
+_LABEL = re.compile(
+    r"(?:^[ \t*_#>\d.)-]{0,12}|[{,][ \t\n]{0,12}\")(happened|first|answer|second)[ \t*_\"]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 read_settings = prompt_reader(fields=frozenset({"question", "action"}), default=PROMPT)
 
@@ -36,10 +39,11 @@ def split_response(response: object, action_first: bool) -> tuple[str, str]:
     """What a response says of the action and to the question.
 
     Its labels say which is which, and else its lines: the first one where the action was asked about first, else the
-    last of several.
+    last of several. Marked reasoning is neither.
     """
     if not isinstance(response, str):
         return "", ""
+    response = content(response)
     of_action = {"happened": True, "answer": False, "first": action_first, "second": not action_first}
     places = {of_action[label[1].lower()]: label for label in reversed(list(_LABEL.finditer(response)))}
     if len(places) == 2:
@@ -47,9 +51,9 @@ def split_response(response: object, action_first: bool) -> tuple[str, str]:
         said = {first: response[start.end() : end.start()], second: response[end.end() :]}
         return said[True], said[False]
     if action_first:
-        line, _, rest = response.strip().partition("\n")
+        line, _, rest = response.partition("\n")
         return line, rest
-    rest, several, line = response.strip().rpartition("\n")
+    rest, several, line = response.rpartition("\n")
     return (line, rest) if several else ("", line)
 
 

@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "countervqa_probe"
+_DOUBTS = "Answer: yes maybe\nHappened: no I guess"
 
 
 def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
@@ -36,6 +37,11 @@ def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
         (True, "Yes", "Yes", ""),
         (False, "Yes", "", "Yes"),
         (True, None, "", ""),
+        (False, f"[THINK]\n{_DOUBTS}[/THINK]\nAnswer: No, it would not.\nHappened: Yes", "Yes", "No, it would not."),
+        (True, f"<think>\n{_DOUBTS}</think>\nAnswer: No, it would not.\nHappened: Yes", "Yes", "No, it would not."),
+        (True, f"<think>{_DOUBTS}</think>Yes\nNo", "Yes", "No"),
+        (True, '{"Answer": "no", "Happened": "yes"}', '"yes"}', '"no"'),
+        (False, '```json\n{\n  "Happened": true,\n  "Answer": false\n}\n```', "true", "false\n}"),
         (False, "\n" * 50_000, "", ""),
     ],
 )
@@ -52,7 +58,8 @@ def test_detection_and_the_verdicts_given_it() -> None:
         row(5, "no", asked=False),
     ]
     said = "Happened: {}\nAnswer: {}".format
-    records = grade(rows, [said("yes", "no"), said("no", "yes"), said("no", "no"), said("yes", "yes"), ""])
+    thought = f"<think>\n{said('no', 'yes')}</think>\n{said('yes', 'no')}"
+    records = grade(rows, [thought, said("no", "yes"), '{"Answer": "no", "Happened": "no"}', said("yes", "yes"), ""])
     assert [record.fields["detected"] for record in records] == [True, False, True, False, None]
     scores = {metric.name: metric.score_records(records) for metric in METRICS}
     assert scores["detection_accuracy"] == scores["detection_accuracy_absent"] == scores["detection_balanced"] == 50
