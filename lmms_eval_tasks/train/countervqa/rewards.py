@@ -5,7 +5,6 @@ It imports nothing beyond the standard library, networkx and lemminflect.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from lmms_eval_tasks.train.rewards.functions import RewardFunction
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
 
-_TAGGED = re.compile(r"<answer>((?:[^<]|<(?!/answer>))*)</answer>\s*\Z")
 REWARD_NAME = "countervqa"
 """For EasyR1."""
 REWARD_TYPE = "batch"
@@ -35,9 +33,11 @@ def verdict_reward(response: object, sample: RewardSample) -> float | None:
 
 def _read(response: str, sample: RewardSample) -> str | None:
     """The verdict of a response; None where its tagged answer alone has another, as the tag stresses its beginning."""
-    tagged = _TAGGED.search(response)
+    head, closed, tail = response.rpartition("</answer>")
+    _, opened, tagged = head.rpartition("<answer>")
+    is_tagged = bool(closed and opened) and not tail.strip()
     verdict = read_verdict(response, sample.question)
-    is_clear = verdict != UNCLEAR and (tagged is None or read_verdict(tagged[1], sample.question) == verdict)
+    is_clear = verdict != UNCLEAR and (not is_tagged or read_verdict(tagged, sample.question) == verdict)
     return verdict if is_clear else None
 
 

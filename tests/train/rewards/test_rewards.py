@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
-from lmms_eval_tasks.train.countervqa.rewards import verdict_reward
+from lmms_eval_tasks.train.countervqa.rewards import REWARDS, verdict_reward
 from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward, weighted_mean
 from lmms_eval_tasks.train.rewards.conclusion import expected_verdict, stated_verdict
@@ -137,6 +138,14 @@ def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
 def test_a_verdict_that_is_taken_back_is_none(says: str) -> None:
     assert verdict_reward("<answer>No.</answer>", CHAIN) == 1.0
     assert verdict_reward(f"<answer>{says}</answer>", CHAIN) == verdict_reward(says, CHAIN) == 0.0
+
+
+@pytest.mark.parametrize("tag", ["<answer>", "</answer>", "<answer></answer>", "<think>", "<think><claims>"])
+@pytest.mark.parametrize("name", sorted(REWARDS))
+def test_repeated_tags_take_linear_time(name: str, tag: str) -> None:
+    start = time.process_time()
+    REWARDS[name](tag * 20_000, CHAIN)
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(("wrong", "most"), [((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)])
