@@ -73,9 +73,11 @@ def write_grpo(
     rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
     items = reward_items(questions, rewards)
     if not items:
+        reason = ": no graph leads over several links, and no outcome has other causes" if "causal" in rewards else ""
+        remedy = "\nRemedy: give --visual-weight a weight." if chosen.by_graph and "visual" not in rewards else ""
         raise InputError(
-            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has none: no "
-            "graph leads over several links, and no outcome has other causes.\nRemedy: give --visual-weight a weight."
+            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has "
+            f"none{reason}.{remedy}"
         )
     levels = kept_by_level(questions, items)
     return write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)

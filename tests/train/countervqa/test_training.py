@@ -17,6 +17,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.train.countervqa import reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
@@ -429,11 +430,19 @@ def test_every_question_to_which_a_reward_applies_is_kept(
     assert f"{kept} questions, 1 clips" in ended.output and levels in ended.output, ended.output
 
 
-def test_a_set_to_which_no_reward_applies_is_refused(swift: FakeSwift, source: Path) -> None:
+def test_a_set_to_which_no_reward_applies_is_refused(
+    swift: FakeSwift, source: Path, reasoning: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_set(source, questions=(QUESTION,))
     ended = grpo(swift, source, "--ablation", "grpo-only", "--visual-weight", "0")
     assert ended.exit_code == 1 and "to which causal applies" in " ".join(ended.output.split())
     assert "give --visual-weight a weight" in " ".join(ended.output.split()) and not swift.calls
+    monkeypatch.setattr(reinforcement, "reward_items", lambda questions, rewards: [])
+    ended = grpo(swift, source, "--ablation", "grpo-only")
+    assert "several links" in ended.output and "Remedy" not in ended.output
+    ended = grpo(swift, source, "--ablation", "standard-reward", "--model", str(trained(swift, source, *reasoning)))
+    assert "to which verdict applies, but it has none." in " ".join(ended.output.split())
+    assert "several links" not in ended.output and "Remedy" not in ended.output
 
 
 def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:
