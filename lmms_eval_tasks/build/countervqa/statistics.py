@@ -28,10 +28,10 @@ PAPER = {
     "  95% are no longer than": "720.0 s",
 }
 """CounterVQA (arXiv 2511.19923), section 2.2, appendix C and figure 11."""
-TOLD_BY = {
-    "column": "  clips told by a column of the annotations",
-    "scenario": "  clips told by their scenario",
-    "wording": "  clips told by the wording of their actions alone",
+DECIDED_BY = {
+    "column": "  clips decided by a column of the annotations",
+    "scenario": "  clips decided by their scenario",
+    "wording": "  clips decided by the wording of their actions alone",
 }
 
 
@@ -44,7 +44,7 @@ class QuestionCounts:
         goals: Those of level 3 that ask of the main goal.
         interactions: Questions of each interaction.
         clips: Clips of each interaction.
-        told_by: What told the interaction to clips.
+        decided_by: Clips by what decided their interaction, a key of `DECIDED_BY`.
         seconds: Lengths of the clips of which it is known.
     """
 
@@ -52,7 +52,7 @@ class QuestionCounts:
     goals: int
     interactions: Mapping[str, int]
     clips: Mapping[str, int]
-    told_by: Mapping[str, int]
+    decided_by: Mapping[str, int]
     seconds: Sequence[float]
 
     def facts(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class QuestionCounts:
             "of the main goal": self.goals,
             "questions": dict(sorted(self.interactions.items())),
             "clips": dict(sorted(self.clips.items())),
-            "interaction told by": {name: self.told_by[name] for name in TOLD_BY},
+            "interaction decided by": {name: self.decided_by[name] for name in DECIDED_BY},
             "seconds": {"clips": len(self.seconds), **self._lengths()},
         }
 
@@ -82,7 +82,7 @@ class QuestionCounts:
         rows += [("  that ask of the main goal", self.goals, questions)]
         rows += [("questions that are H2H", self.interactions["H2H"], questions)]
         rows += [("clips that are H2H", self.clips["H2H"], clips)]
-        rows += [(shown, self.told_by[name], clips) for name, shown in TOLD_BY.items()]
+        rows += [(shown, self.decided_by[name], clips) for name, shown in DECIDED_BY.items()]
         papers = PAPER if of_paper else {}
         cells = [
             (name, f"{count:,}", f"{100 * count / total:.1f}%" if total else "N/A", papers.get(name, ""))

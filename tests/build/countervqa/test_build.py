@@ -64,10 +64,10 @@ def test_a_set_of_thirty_takes_follows_from_its_links(sources: tuple[Path, Path,
     goals = [question for question in questions if question["rule"] == "absent_goal"]
     assert statistics["that ask of the main goal"] == (str(len(goals)), "")
     assert {question["goal"] for question in goals} == {"task 0", "task 1", "task 2"}
-    assert statistics["clips told by the wording of their actions alone"] == (str(30 - removed), "")
+    assert statistics["clips decided by the wording of their actions alone"] == (str(30 - removed), "")
     # What a clip is, its questions are.
     kinds = {(question["clip"], question["interaction"]) for question in questions}
-    assert len(kinds) == 30 - removed == facts["statistics"]["interaction told by"]["wording"]
+    assert len(kinds) == 30 - removed == facts["statistics"]["interaction decided by"]["wording"]
     assert statistics["clips that are H2H"] == (str(sum(kind == "H2H" for _, kind in kinds)), "39.3%")
 
 
