@@ -110,6 +110,10 @@ def test_the_reader_agrees_with_labels_that_it_was_not_made_by() -> None:
         ("Yes vs. no: no.", NO),
         ("Answer: yes.\nWait, actually no.", NO),
         ("<answer>No. On second thought, yes.</answer>", YES),
+        ("Yes. Maybe not.", UNCLEAR),
+        ("Yes. Perhaps not.", UNCLEAR),
+        ("Yes. Maybe not at once but later.", YES),
+        ("Tool:\nNo", NO),
         # Only the next sentence may show that a leading yes or no answers something else.
         ("Yes. That would make a difference. He would not have scored.", NO),
         ("Yes. He was ready. That would make a difference. He would not have scored.", YES),

@@ -42,13 +42,19 @@ _TURN = re.compile(
     r"<\|?(?:im_start|start_header_id|start_of_role|start_of_turn|start_of_turn_token|turn|start)\|?>\s{0,3}"
     rf"(?:<\|?)?{_SPEAKER.format('')}?(?:_token)?\b(?:\|?>)?(?:<\|?(?:end_header_id|end_of_role|message)\|?>)?"
     rf"|<\|{_SPEAKER.format(2)}(?:_token)?\|>|\[\|{_SPEAKER.format(3)}\|\]"
-    rf"|(?:\A|(?<=\n))[ \t]{{0,9}}(?:#{{1,6}} )?\**{_SPEAKER.format(4)}\**[ \t]?(?:\n|:\**(?!//))"
+    r"|(?:\A|(?<=\n))[ \t]{0,9}(?:#{1,6} )?\**(?P<speaker4>assistant|user|human)\**[ \t]?(?:\n|:\**(?!//))"
     rf"|(?<=[^\s\w])(?P<speaker5>assistant|user)\n\n|(?-i:(?<=\s)(?P<speaker6>ASSISTANT|Assistant|USER|HUMAN):)|(?P<user>\[INST\])|(?P<model>\[/INST\])"
     r"|(?P<end></s>|<eos>|<\|?(?:im_end|eot_id|eom_id|end|eos|endoftext|return|call|turn|end_?of_?(?:text|turn|sentence"
     r"|utterance|role|response|message|dialog|seq|turn_token))\|?>|\[\|endofturn\|\]|\[EOS\])",
     re.IGNORECASE,
 )
 _ASKING = ("user", "human", "system", "tool", "ipython", "developer")
+# Before a bare "User:" it makes that line a turn of an invented talk; otherwise it may describe what is shown.
+_HOLDS_ANSWER = re.compile(
+    r"\b(?:(?-i:[A-HJ-Z])|yes|no|[01]|(?:im)?(?:possible|plausible))\b(?!['-]?\w|:| (?!because|since|as)\w)"
+    r"|\b(?:answer|verdict|choice|option)\b[^.!?\n]{0,30}\bis\b|\b(?:would|can)\b|boxed|<answer>",
+    re.IGNORECASE,
+)
 _NO_CONTENT = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:s|bos|pad|unk)>|[\s*`]+")
 # "B", then a question of the model's own.
 _NEXT_QUESTION = re.compile(
@@ -153,16 +159,21 @@ def _final_channel(text: str) -> str:
 
 def _first_turn(text: str) -> str:
     """The first turn of a text that is the model's own and says anything; the whole text where none is."""
-    begin, asks = 0, False
+    begin = seen = 0
+    asks = bare = False
     for turn in _TURN.finditer(text):
         if turn["speaker6"] and not asks:
             continue
-        said = text[begin : turn.start()]
-        if not asks and _NO_CONTENT.sub("", said):
-            return said
+        said = text[seen : turn.start()]
+        if not asks and (seen > begin or _NO_CONTENT.sub("", said)):
+            if turn["speaker4"] and not _HOLDS_ANSWER.search(said):
+                seen = turn.start()
+                continue
+            return text[begin : turn.start()]
         named = next((name for key, name in turn.groupdict().items() if name and key.startswith("speaker")), "")
-        begin, asks = turn.end(), bool(turn["user"]) or named.lower() in _ASKING
-    return "" if asks and begin else text[begin:]
+        begin = seen = turn.end()
+        asks, bare = bool(turn["user"]) or named.lower() in _ASKING, bool(turn["speaker4"])
+    return "" if asks and begin and not bare else text[begin:]
 
 
 def ends_in_reasoning(response: str) -> bool:
@@ -280,7 +291,7 @@ _COMMITTED = re.compile(
 )
 _RECONSIDERS = re.compile(
     r"\W{0,9}(?:(?:oh|but|and|so|hmm+|no)\W{1,3})?(?:wait|hmm+|hold on|actually|but|however|let me|let's|now|on second"
-    r"|alternatively|maybe|i need|i should)\b",
+    r"|alternatively|maybe|perhaps|possibly|i need|i should)\b",
     re.IGNORECASE,
 )
 
@@ -331,7 +342,7 @@ _FIRMLY = (
     r"|i mean the (?:opposite|other)"
 )
 _RECANTS = (
-    rf"{_FIRMLY}|not really|not(?: quite| exactly)?|(?:or|then again) (?:maybe |perhaps |rather |possibly )?not"
+    rf"{_FIRMLY}|not really|not(?: quite| exactly)?|(?:(?:or|then again) )?(?:maybe |perhaps |rather |possibly )?not"
     r"|(?:that|this|it|the (?:answer|above)|my answer)(?: is|'s| was)"
     r" (?:wrong|incorrect|false|untrue|a lie|not (?:true|right|correct|the case))"
     r"|or is it|i (?:disagree|do not mean (?:that|it)|don't mean (?:that|it))|false|wrong|untrue|incorrect|psych|as if"

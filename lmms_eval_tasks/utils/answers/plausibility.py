@@ -122,7 +122,7 @@ _GOOD = (
     rf"|consistent with {_LAWS}|in (?:line|accordance|agreement) with {_LAWS}|compatible with {_LAWS}"
     rf"|(?:obey|follow|respect|adhere to|conform to|agree with|comply with)(?:s|ing|ed)? {_LAWS}"
     rf"|(?:adheres|conforms|agrees|complies) (?:to|with) {_LAWS}"
-    rf"|{_CAN}(?: \w+)? (?:happen|occur|exist|take place|be real)"
+    rf"|{_CAN}(?: \w+)? (?:happen|occur|exist|take place|be real)|it (?:still )?(?:happens|occurs) anyway"
     rf"|{_LOOKS}\w*(?: (?!not\b|never\b)[\w'-]+){{0,3}} {_NORMAL}"
     r"|as (?:expected|one would expect|it should|they should|you would expect)|behav\w+ (?:naturally|normally))\b"
 )

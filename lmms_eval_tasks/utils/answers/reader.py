@@ -26,6 +26,13 @@ _LETTER_BEFORE = re.compile(
 _ENDS = re.compile(r"[^\w\n]{0,9}(?:\n|\Z)")
 _LETTER_BEHIND = re.compile(r"[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}([A-Z])[)\]\"']{0,2}\s{0,3}(?:[.!?)\n]|\Z)")
 _NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
+# A bare no behind a letter can only take it back, unless its option says so ("B. No"); "B. no" is kept as labelled.
+_DENIED = re.compile(
+    r"(?-i:(?!\W*no\Z))\W*(?:(?:oh|but|no|wait|hmm+|actually|sorry|well|on second thoughts?)\b\W+)*"
+    r"(?:nope|no|(?:maybe|perhaps|possibly|probably) not|i (?:don't|do not) think so)\W*(?:\n|\Z)",
+    re.IGNORECASE,
+)
+_SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
@@ -102,7 +109,7 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
         return read if read or every else polar_option(plain, options)
     behind = lettered[tokens[decided.end - 1].end :]
     unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, tokens, lettered)
-    unclear = unclear or _contradicted(decided, tokens, lettered, options)
+    unclear = unclear or _denied(decided, behind, options) or _contradicted(decided, tokens, lettered, options)
     return None if unclear else decided.letters[0]
 
 
@@ -215,6 +222,12 @@ def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
     before, behind = plain[: tokens[decided.at].start][-_BESIDE:], plain[tokens[decided.end - 1].end :][:_BESIDE]
     beside = (_LETTER_BEFORE.search(before) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
     return any(letter is not None and letter[1] not in decided.letters for letter in beside)
+
+
+def _denied(decided: Statement, behind: str, options: Sequence[str]) -> bool:
+    place = ascii_uppercase.index(decided.letters[0])
+    says_no = _SAYS_NO.match(behind) and any(map(_SAYS_NO.match, options[place : place + 1]))
+    return bool(_DENIED.match(behind)) and not says_no
 
 
 def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
