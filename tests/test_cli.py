@@ -132,7 +132,7 @@ def test_prepare_and_check_show_a_warning_once(tmp_path: Path) -> None:
     assert (status, " ".join(out.split()).count(warning)) == (0, 1)
     checked = " ".join(run("check", "causalvqa")[1].split())
     assert (checked.count(warning), checked.count("warning: Expected")) == (1, 0)
-    assert checked.rstrip().endswith("above say in what the data is not as expected.")
+    assert checked.rstrip().endswith("warnings above: the data is not as expected.")
 
 
 def test_check_shows_what_is_odd_about_a_release_and_is_scored(tmp_path: Path) -> None:

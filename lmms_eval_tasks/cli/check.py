@@ -124,8 +124,8 @@ def check(
         typer.echo(f"\n{reason}", err=True)
     if stops:
         raise typer.Exit(1)
-    says = "warnings above say" if warned > 1 else "warning above says"
-    odd = f"A run would start, but {warned} {says} in what the data is not as expected."
+    above = f"{warned} warnings" if warned > 1 else "warning"
+    odd = f"A run would start, but see the {above} above: the data is not as expected."
     console.print(odd if warned else "Nothing here would stop a run.", soft_wrap=True)
 
 

@@ -10,12 +10,12 @@ import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
 from lmms_eval_tasks.cli.options import FormatOption
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, open_runs
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, LEAVE_OUT, NAMES, open_runs
 from lmms_eval_tasks.installed.parts import comparable_parts, groups_of
 from lmms_eval_tasks.report.comparison import READING, compare_runs
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.filtered import read_removed
+from lmms_eval_tasks.utils.data.filtered import read_filter
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import Part
 
@@ -25,9 +25,7 @@ def compare(
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
-    without: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Leave out the groups that a filter removed: its file.")
-    ] = None,
+    without: Annotated[Path | None, typer.Option(dir_okay=False, help=LEAVE_OUT)] = None,
     form: FormatOption = None,
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered.
@@ -41,8 +39,8 @@ def compare(
     with open_output("compare", form) as output:
         read = open_runs(output, runs, allow_incomplete, names=names or ())
         if without:
-            removed = read_removed(without)
-            read = [run.without(removed) for run in read]
+            removed = read_filter(without)
+            read = [run.without(removed) or run for run in read]
         parts = [comparable_parts(run) for run in read]
         shared = _shared_names(read, parts, task)
         for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):

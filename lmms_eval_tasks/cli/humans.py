@@ -163,13 +163,16 @@ def _show_checks(
 ) -> list[str]:
     """Say how many answered, and what is odd about keys and versions; the questions whose key is disputed."""
     annotators = len({response.annotator for response in answers})
-    output.note(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
+    unit = "pairs" if pairs else "questions"
+    output.note(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} {unit}")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        output.warn(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", style="yellow")
-    disputed = disputed_questions(answers)
+        lack = "without a response to both clips" if pairs else "without a response"
+        output.warn(f"{lack}: {len(silent):,} {unit} ({summarize_names(silent)})", style="yellow")
+    answered = {one.item for one in summaries}
+    disputed = [item for item in disputed_questions(answers) if item in answered]
     percent = f" ({100 * len(disputed) / len(summaries):.1f}%)"
     output.note(
-        f"most frequent answer is not the key: {len(disputed):,} questions{percent}"
+        f"most frequent answer is not the key: {len(disputed):,} {unit}{percent}"
         + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else "")
     )
     tests = [] if pairs else compare_versions(answers)

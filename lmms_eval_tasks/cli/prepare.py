@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.filtered import leaving_out, read_removed
+from lmms_eval_tasks.utils.data.filtered import leaving_out, read_filter
 from lmms_eval_tasks.utils.data.replacement import replacement
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
@@ -29,9 +30,13 @@ prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into th
 
 def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
     """The subcommand that prepares a benchmark: the parameters of its `prepare`, `--replace` and `--without`."""
+    further: dict[str, tuple[Any, Any]] = {"replace": (REPLACE, False)}
+    if not (takes_it := "without" in inspect.signature(benchmark.prepare).parameters):
+        further["without"] = (WITHOUT, None)
 
-    def run(replace: bool, without: Path | None, **options: Any) -> None:
-        removed = read_removed(without) if without else None
+    def run(replace: bool, **options: Any) -> None:
+        path = None if takes_it else options.pop("without")
+        removed = read_filter(path) if path else None
         with show_progress() as progress, replacement(allowed=replace), leaving_out(removed):
             try:
                 splits = benchmark.prepare(**options, progress=progress)
@@ -42,7 +47,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
                 raise InputError(f"{benchmark.card.title} cannot be prepared, for its prepare fails: {why}") from error
         print_prepared(benchmark.name, splits)
 
-    return command_of(benchmark.prepare, run, {"replace": (REPLACE, False), "without": (WITHOUT, None)})
+    return command_of(benchmark.prepare, run, further)
 
 
 for _benchmark in registry().benchmarks.values():

@@ -20,7 +20,7 @@ from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.filtered import RemovedGroups, read_removed
+from lmms_eval_tasks.utils.data.filtered import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import Run
 
@@ -114,8 +114,8 @@ def report(
                 note = f"{run.title}: answers to {answered}. {NOT_SCORED.format(run=run.path)}"
                 output.warn(note, style="none", whole=True)
         read = [run for run in opened if not run.only_predicted]
-        if without:
-            read = _also_filtered(read, read_removed(without))
+        if without and read:
+            read = _also_filtered(read, read_filter(without))
         if not read:
             if wanted := html or figures:
                 raise InputError(
@@ -147,15 +147,10 @@ def report(
 
 def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
     """Each run, then the same without the groups that a filter removed, of which a set of random pairs has none."""
-    groups = removed.ids
-    having = [any(record.group_id in groups for own in run.records.values() for record in own) for run in runs]
-    if not any(having):
-        having = [True] * len(runs)
-    return [
-        shown
-        for run, has in zip(runs, having, strict=True)
-        for shown in (run, *([run.without(removed)] if has else []))
-    ]
+    filtered = [run.without(removed) for run in runs]
+    if not any(filtered):
+        raise InputError(f"{removed.name} cannot be used: {runs[0].title} has none of its groups.")
+    return [shown for pair in zip(runs, filtered, strict=True) for shown in pair if shown]
 
 
 def _read_people(responses: Path, items: str) -> People:

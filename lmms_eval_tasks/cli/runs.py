@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.runs.run import Run
 ALLOW_INCOMPLETE = "Also the part that is there of a run that was cut short."
 
 
+LEAVE_OUT = "Leave out the groups that a filter removed: its file."
 WITHOUT = "Also the scores without the groups that a filter removed: its file."
 NAMES = "What to call a run; once for each, in their order."
 

@@ -76,6 +76,7 @@ def _line(part: PartScores, output_path: str) -> str:
     if facts and facts.answers_withheld and not score.groups and part.outcomes:
         submit = f"lmms-eval-tasks submit {part.benchmark} {shlex.quote(output_path)} --out FILE"
         return printable(f"{part.name}: answers withheld; {submit}{f'; {part.apart}' if part.apart else ''}")
-    number = Number(score.value, score.low, score.high, after=after).text
+    varies = score.low != score.high  # else the groups show no interval
+    number = Number(score.value, score.low if varies else None, score.high if varies else None, after=after).text
     stands_on = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
     return printable(f"{part.name}: {score.title} {number}{stands_on}{f'; {part.apart}' if part.apart else ''}")

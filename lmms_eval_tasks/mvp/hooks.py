@@ -30,15 +30,19 @@ __all__ = [
     "write_submission",
 ]
 
-CONCEPT_SOURCES = ("grasp", "intphys")
-"""Sources whose clips lie in a folder for each concept of physics, such as ``grasp/Gravity-Continuity/0001.mp4``."""
+INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-temporal continuity"}
+"""The concepts of IntPhys, by how the names of its clips begin, such as ``_O1_01_2.mp4``."""
 
 
 def strata(row: Row) -> dict[str, str]:
-    """Subset and source of a row, and the concept that the folder of its clip names, where it names one."""
-    folders = PurePosixPath(row["clip"]).parts[2:-1]
-    concept = {"concept": folders[-1]} if row["source"] in CONCEPT_SOURCES and folders else {}
-    return {"subset": row["subset"], "source": row["source"], **concept}
+    """Subset and source of a row, and the concept of physics that a GRASP clip's folder or an IntPhys clip's name says."""
+    *folders, name = PurePosixPath(row["clip"]).parts
+    concept = None
+    if row["source"] == "grasp":
+        concept = next(iter(folders[:1:-1]), None)
+    elif row["source"] == "intphys":
+        concept = INTPHYS.get(name.lstrip("_").partition("_")[0])
+    return {"subset": row["subset"], "source": row["source"], **({"concept": concept} if concept else {})}
 
 
 grade = choice_grader(official_choice, stratum=strata)

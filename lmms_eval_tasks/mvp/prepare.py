@@ -106,7 +106,7 @@ def prepare(
         for clip, path in paths.items()
     }
     made = {clip for clip, kind in clips.items() if not isinstance(kind, Path | None)}
-    origin = Origin(source, read, revision, problems.warnings())
+    origin = Origin(source, read, revision, problems.warnings(), own=random_pairs is not None)
     with building(CARD.name) as build:
         build.add_split(
             split, rows, own_columns(), clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
@@ -213,22 +213,23 @@ def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[st
     made: list[dict[str, Any]] = []
     for question, asked in by_question.items():
         draws = random.Random(f"{seed} {question}")
-        waiting = draws.sample(asked, len(asked))
+        waiting = [(row, _answer_text(row)) for row in draws.sample(asked, len(asked))]
         while waiting:
-            first = waiting.pop()
-            text = _answer_text(first)
-            others = [
-                place for place, row in enumerate(waiting) if _answer_text(row) != text and row["clip"] != first["clip"]
-            ]
-            if not others:
+            first, text = waiting.pop()
+            differs = (
+                n
+                for n in reversed(range(len(waiting)))
+                if waiting[n][1] != text and waiting[n][0]["clip"] != first["clip"]
+            )
+            if (place := next(differs, None)) is None:
                 continue
-            second = waiting.pop(others[-1])
-            options = draws.sample([text, _answer_text(second)], 2)
-            group = f"random_{len(made) // 2 + 1:06d}"
-            for member, row in enumerate((first, second), 1):
-                answer = LETTERS[options.index(_answer_text(row))]
+            second, other = waiting.pop(place)
+            options = draws.sample([text, other], 2)
+            group = f"random_{seed}_{len(made) // 2 + 1:06d}"
+            for member, (row, answer) in enumerate(((first, text), (second, other)), 1):
+                letter = LETTERS[options.index(answer)]
                 made.append(
-                    {**row, "item_id": f"{group}_{member}", "group_id": group, "options": options, "answer": answer}
+                    {**row, "item_id": f"{group}_{member}", "group_id": group, "options": options, "answer": letter}
                 )
     return made
 

@@ -77,7 +77,8 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 parts = [run.records[task] for task in tasks]
                 score = reference.estimate(parts)
                 shown = without_published(reference) if run.apart(tasks) else reference
-                judged = None if _is_unread([record for part in parts for record in part]) else score
+                unread = _is_unread([record for part in parts for record in part])
+                judged = None if unread or (score and score.low == score.high) else score
                 table.add_row(
                     reference.metric.title,
                     run.title,
@@ -184,7 +185,7 @@ def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
     for benchmark, its_tasks in withheld.items():
         yield (
             f"ANSWERS WITHHELD: the leaderboard alone scores {summarize_names(its_tasks, 3)}. Make its file of "
-            f"{run.title}:  lmms-eval-tasks submit {benchmark} {run.path.parent} --out FILE"
+            f"{run.title}:  lmms-eval-tasks submit {benchmark} OUT --out FILE"
         )
 
 

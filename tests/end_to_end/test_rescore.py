@@ -342,6 +342,7 @@ def test_a_task_of_somebody_else_is_left_out_and_said(floor: HostRun, tmp_path: 
     results = json.loads(path.read_text(encoding="utf-8"))
     for section in ("results", "configs", "versions"):
         results[section]["theirs"] = results[section]["cast_bench"]
+    results["configs"]["theirs"] = {"task": "theirs", "process_results": "theirs.grade"}
     results["group_subtasks"]["theirs"] = []
     path.write_text(json.dumps(results), encoding="utf-8")
     log = log_of(one, "cast_bench")

@@ -299,11 +299,12 @@ def test_what_a_filter_removed_is_left_out_of_the_set(tmp_path: Path, videos: Pa
     ("source", "path", "concept"),
     [
         ("grasp", "grasp/level2/Gravity-Continuity/0001.mp4", {"concept": "Gravity-Continuity"}),
-        ("intphys", "intphys/O1/0001.mp4", {"concept": "O1"}),
+        ("intphys", "intphys/_O1_01_2.mp4", {"concept": "object permanence"}),
+        ("intphys", "intphys/other.mp4", {}),
         ("grasp", "grasp/0001.mp4", {}),
         ("pt", "pt/videos/0001.mp4", {}),
     ],
 )
-def test_the_folder_of_a_clip_names_its_concept(source: str, path: str, concept: dict[str, str]) -> None:
+def test_the_path_of_a_clip_names_its_concept(source: str, path: str, concept: dict[str, str]) -> None:
     row = {"subset": SUBSETS[2], "source": source, "clip": f"mini/{path}"}
     assert strata(row) == {"subset": SUBSETS[2], "source": source, **concept}

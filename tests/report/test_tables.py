@@ -203,7 +203,7 @@ def test_a_run_without_a_readable_response_or_without_keys_says_so(tmp_path: Pat
         for one in records("c", [(Outcome.UNSCORED,) * 2] * 3)
     ]
     run = read_run(write_run(tmp_path / "withheld", causalvqa_paired=tuple(keyless)))
-    asked = f"lmms-eval-tasks submit causalvqa {run.path.parent} --out FILE"
+    asked = "lmms-eval-tasks submit causalvqa OUT --out FILE"
     (warning,) = run_warnings([run])[1:]
     assert warning.startswith("ANSWERS WITHHELD: the leaderboard alone scores causalvqa_paired.") and asked in warning
 

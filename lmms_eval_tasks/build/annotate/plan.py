@@ -160,9 +160,10 @@ def make_plan(
         groups[question.item].append(question)
     needed = responses * (1 if whole_pairs else max(map(len, groups.values())))
     if annotators < needed:
+        alone = "" if whole_pairs else "nobody sees two versions of a question and "
         raise InputError(
-            f"Expected at least {needed:,} annotators, for nobody sees two versions of a question and each version "
-            f"gets {responses} responses, but got {annotators:,}."
+            f"Expected at least {needed:,} annotators, for {alone}each version gets {responses} responses, but got "
+            f"{annotators:,}."
         )
     draws = random.Random(seed)
     given = _share_out(list(groups.values()), annotators, responses, draws, whole_pairs)
@@ -224,10 +225,7 @@ def _share_out(
         chosen = [heapq.heappop(heap) for _ in slots]
         for slot, (seen, _, number) in zip(slots, chosen, strict=True):
             given[number] += slot
-            # Where no clip is watched, items count alike.
-            heapq.heappush(
-                heap, (seen + sum(max(question.milliseconds, 1) for question, _ in slot), draws.random(), number)
-            )
+            heapq.heappush(heap, (seen + sum(question.milliseconds for question, _ in slot), draws.random(), number))
     return given
 
 

@@ -20,6 +20,8 @@ from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.scoring.records import Outcome
 
 Row = Mapping[str, Any]
+FRAME = 10_000
+"""Milliseconds that a last frame in place of a clip counts for where items are shared out."""
 TYPE = "type"
 """Column of a question's type, of which a reviewer may name another."""
 
@@ -130,7 +132,7 @@ def planned_questions(
             item.item,
             "" if len(item.ways) > 1 else next(iter(item.ways)),
             item.item_id,
-            0 if inquiry.last_frame else sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in item.clips),
+            FRAME if inquiry.last_frame else sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in item.clips),
             tuple(choice.value for choice in item.choices),
             tuple(item.ways) if len(item.ways) > 1 else (),
             inquiry.digest(item),

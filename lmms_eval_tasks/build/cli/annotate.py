@@ -88,7 +88,7 @@ def plan(
     task: TaskOption = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
 ) -> None:
-    """Plan who is asked what: equal seconds of clips, or equal items of last frames, and no question twice.
+    """Plan who is asked what: equal seconds of clips to everybody, and nobody sees two versions of a question.
 
     Examples:
         lmms-eval-tasks annotate plan causalvqa --split debug --out plan.csv
@@ -240,7 +240,7 @@ def _summary(made: Plan, annotators: int) -> FittingTable:
     seconds = [sum(row.milliseconds for row in rows) / 1000 for rows in own.values()] + idle
     table = text_table(None, "of an annotator", "min", "mean", "max")
     table.add_row("items", *(f"{value:,.1f}" for value in (min(items), fmean(items), max(items))))
-    if any(seconds):
+    if made.mode != LAST_FRAME:
         table.add_row("seconds of clips", *(f"{value:,.1f}" for value in (min(seconds), fmean(seconds), max(seconds))))
     table.add_row("annotators", "", f"{annotators:,}", "")
     return table

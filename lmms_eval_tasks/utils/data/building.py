@@ -65,6 +65,7 @@ class Build:
     folder: Path
     current: Path
     splits: dict[str, SplitManifest] = field(default_factory=dict)
+    items_left_out: int = 0
 
     def add_split(
         self,
@@ -114,14 +115,9 @@ class Build:
         warnings = origin.warnings
         if removed := left_out():
             kept = [row for row in rows if row["group_id"] not in removed.ids]
-            if len(kept) == len(rows):
-                raise InputError(
-                    f"{removed.name} cannot be used: split {split} of {card.title} has none of its groups."
-                )
-            warnings = (
-                *warnings,
-                f"{len(rows) - len(kept):,} items are left out, whose groups {removed.name} removes.",
-            )
+            if number := len(rows) - len(kept):
+                self.items_left_out += number
+                warnings = (*warnings, f"{number:,} items are left out, whose groups {removed.name} removes.")
             rows = kept
             shown = {row[name] for row in rows for name in card.clip_columns}
             clips = {name: clip for name, clip in clips.items() if name in shown}
@@ -303,6 +299,8 @@ def building(card: Card) -> Iterator[Build]:
         folder.mkdir(exist_ok=True)
         build = Build(card, folder, current)
         yield build
+        if (removed := left_out()) and not build.items_left_out:
+            raise InputError(f"{removed.name} cannot be used: {card.title} has none of its groups.")
         _keep_other_splits(build)
         write_placeholder(folder / PLACEHOLDER)
         manifest = Manifest(

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 
 
 class FilteredLine(RowForm):
@@ -37,21 +37,22 @@ class RemovedGroups:
         return frozenset().union(*self.by_task.values())
 
 
-def read_removed(path: Path) -> RemovedGroups:
-    """Read a filter's file.
+def read_removed(path: Path) -> frozenset[str]:
+    """The ids of the groups that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
 
     Raises:
-        InputError: it cannot be read, has other rows, or removes nothing.
+        InputError: a line has another form; all problems at once.
+        OSError: the file cannot be read.
     """
+    return read_filter(path).ids
+
+
+def read_filter(path: Path) -> RemovedGroups:
+    """What a filter removed, by task; errors as for `read_removed`."""
     issues = GroupedIssues()
-    try:
-        lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
-    except OSError as error:
-        raise InputError(f"{path} cannot be used: {error.strerror or error}.") from error
-    issues.raise_if_any(f"{path.name} cannot be used")
+    lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
+    issues.raise_if_any(f"{path} is not what a filter wrote")
     tasks = dict.fromkeys(line.task for line in lines if line.removed)
-    if not tasks:
-        raise InputError(f"{path.name} cannot be used: it removes no group.")
     groups = {task: frozenset(line.group_id for line in lines if line.removed and line.task == task) for task in tasks}
     return RemovedGroups(path.name, groups)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.data.filtered import RemovedGroups
 from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run_card import Sections
@@ -71,12 +71,8 @@ class Run:
         sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
-    def without(self, removed: RemovedGroups) -> Run:
-        """The run without the groups that a filter removed.
-
-        Raises:
-            InputError: it has none of them.
-        """
+    def without(self, removed: RemovedGroups) -> Run | None:
+        """The run without the groups that a filter removed; None where it has none of them."""
         kept: dict[str, tuple[Record, ...]] = {}
         for task, records in self.records.items():
             name = task.removesuffix(f"_{records[0].view}") if records and records[0].view else task
@@ -84,7 +80,7 @@ class Run:
             kept[task] = tuple(record for record in records if record.group_id not in groups)
         items = sum(len(records) - len(kept[task]) for task, records in self.records.items())
         if not items:
-            raise InputError(f"{removed.name} cannot be used: {self.title} has none of its groups.")
+            return None
         limited = ", ".join(filter(None, (self.limited, f"{items:,} items left out ({removed.name})")))
         return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered")
 

@@ -135,7 +135,7 @@ def read_human_responses(
     """
     problems = Problems()
     responses: list[Response] = []
-    first_seen: dict[tuple[str, str], tuple[str, str]] = {}
+    first_seen: dict[tuple[str, str, str], tuple[str, str]] = {}
     for where, row in read_csv(source, COLUMNS):
         item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
         if others_too and asked is not None and (item, version) not in asked:
@@ -146,7 +146,8 @@ def read_human_responses(
         choice = choice.upper()
         if choice != UNKNOWN and asked is not None and (item, version) in asked and asked[item, version].written:
             choice = as_written(choice)
-        before = first_seen.setdefault((item, f"{version} {annotator}" if whole_pairs else annotator), (version, where))
+        counted = (item, version if whole_pairs else "", annotator)
+        before = first_seen.setdefault(counted, (version, where))
         if before[1] != where:
             again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
             problems.add(
