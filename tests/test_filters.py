@@ -128,6 +128,9 @@ def test_what_a_filter_removed_is_left_out_of_scores(tmp_path: Path) -> None:
     assert compared.exit_code == 0 and "run 1: replay whole1, filtered" in compared.output
     (tmp_path / "kept.jsonl").write_text(out.read_text().replace("true", "false"))
     (tmp_path / "other.jsonl").write_text(out.read_text().replace('"a"', '"z"'))
-    for name, why in (("kept", "replay whole1 has none of its groups"), ("other", "replay whole1 has none of its groups")):
+    for name, why in (
+        ("kept", "replay whole1 has none of its groups"),
+        ("other", "replay whole1 has none of its groups"),
+    ):
         refused = CliRunner().invoke(app, ["report", str(whole[0]), "--without", str(tmp_path / f"{name}.jsonl")])
         assert f"{name}.jsonl cannot be used: {why}." in " ".join(refused.output.split())

@@ -147,7 +147,7 @@ class AnswerKeeper:
                 parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
                 if self._evaluation.ahead:
                     self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
-                with _quiet(ask), _each_taken(self._model, missing, take) if single else nullcontext():
+                with _quiet(self._model), _each_taken(self._model, missing, take) if single else nullcontext():
                     for places in parts:
                         responses = list(ask([requests[place] for place in places]))
                         for place, response in zip(places, responses, strict=False):
@@ -263,9 +263,11 @@ def computes_in_step(model: Any) -> bool:
 
 
 @contextmanager
-def _quiet(ask: Ask) -> Iterator[None]:
+def _quiet(model: Any) -> Iterator[None]:
     """Silence an adapter's progress bar and its line of metrics, of which there would be one for each part."""
-    names = getattr(inspect.unwrap(getattr(ask, "__func__", ask)), "__globals__", {})
+    # Of the class: the object's own method is wrapped as long as an evaluation lasts.
+    method = getattr(type(model), "generate_until", None)
+    names = getattr(inspect.unwrap(method), "__globals__", {}) if method else {}
     bar = names.get("tqdm")
     if isinstance(bar, type) and issubclass(bar, tqdm):
         names["tqdm"] = _without_output(bar)
