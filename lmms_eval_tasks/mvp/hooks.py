@@ -35,7 +35,7 @@ INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-tem
 
 
 def strata(row: Row) -> dict[str, str]:
-    """Subset and source of a row, and the concept of physics that a GRASP clip's folder or an IntPhys clip's name says."""
+    """Subset and source of a row, and the concept that a GRASP clip's folder or an IntPhys clip's name says."""
     *folders, name = PurePosixPath(row["clip"]).parts
     concept = None
     if row["source"] == "grasp":
