@@ -104,7 +104,9 @@ def describe_silence(evaluation: Evaluation) -> str | None:
         return None
     number = f"{len(unanswered):,} {'item has' if len(unanswered) == 1 else 'items have'} no answer"
     texts = Counter(": ".join(filter(None, (reason.value, detail))) for reason, detail in unanswered.values())
-    why = "; ".join(f"{text} ({count:,})" if len(texts) > 1 else text for text, count in texts.most_common(3))
+    why = "; ".join(f"{text} ({count:,})" if len(texts) > 1 else text for text, count in texts.most_common(3)).rstrip(
+        "."
+    )
     if is_heard:
         logger.warning("{} and are unscored: {}. The same command asks them again.", number, why)
         return None

@@ -28,7 +28,8 @@ def test_a_run_of_which_nothing_was_answered_ends_with_status_1(sample_world: Sa
         )  # fmt: skip
     assert run.status == 1
     assert (
-        "Nothing was answered, so no result was saved: 4 items have no answer: failed: Connection error." in run.output
+        "Nothing was answered, so no result was saved: 4 items have no answer: failed: Connection error. The same"
+        in run.output
     )
     assert not [path for path in run.out.rglob("*.jsonl") if path.stat().st_size]
     assert not list(run.out.rglob("*_results.json"))
