@@ -148,4 +148,4 @@ def test_records_say_of_which_set_the_rows_are_that_were_opened(home: Path, tmp_
     facts = json.loads(manifest.read_text(encoding="utf-8"))
     facts["splits"]["debug"]["data_set"] = {"kind": "sample"}
     manifest.write_text(json.dumps(facts), encoding="utf-8")
-    assert task.process_results(doc, ["A"])["record"]["data_set"]["kind"] == "part"
+    assert task.process_results(doc, ["A"])["record"]["data_set"]["kind"] == "unknown"
