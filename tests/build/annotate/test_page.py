@@ -23,6 +23,7 @@ from lmms_eval_tasks.build.annotate.questions import asked_items, planned_questi
 from lmms_eval_tasks.build.annotate.texts import PageTexts
 from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -50,7 +51,8 @@ def planned(
     benchmark: str, split: str, annotators: int, responses: int, attention: int = 1, mode: str = "answer"
 ) -> Plan:
     questions = questions_of(benchmark, split, mode)
-    return make_plan(benchmark, split, questions, annotators, responses, attention, mode=mode)
+    whole_pairs = find_benchmark(benchmark).pairs_of_clips
+    return make_plan(benchmark, split, questions, annotators, responses, attention, mode=mode, whole_pairs=whole_pairs)
 
 
 def one_page(folder: Path, benchmark: str, split: str, **options: Any) -> Path:
@@ -280,19 +282,24 @@ def test_simulated_annotators_recover_planted_difficulty(driver: Any, tmp_path: 
 
 def test_minimal_pairs_are_answered_into_humans(driver: Any, tmp_path: Path) -> None:
     plan = planned("mvp", "mini", 2, 1, attention=0)
+    asked = rows_to_ask("mvp", "mini")
+    keys = {row["item_id"]: "12"["AB".index(row["answer"])] for row in asked}
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
     run("page", tmp_path / "plan.csv", "--out", tmp_path, "--no-practice")
     (tmp_path / "answers").mkdir()
     for annotator, rows in plan.by_annotator.items():
         page = Asked(driver, tmp_path / f"{annotator}.html")
-        page.press(*(key for _ in rows for key in ("1", ENTER)))
+        # The first pair that somebody is shown is answered rightly.
+        pair = rows[0].item
+        page.press(*(key for row in rows for key in (keys[row.item_id] if row.item == pair else "1", ENTER)))
         (tmp_path / "answers" / f"{annotator}.json").write_text(page.run("return answersText()"), encoding="utf-8")
     run("collect", tmp_path / "plan.csv", tmp_path / "answers", "--out", tmp_path / "people.csv")
     result = CliRunner().invoke(app, ["humans", str(tmp_path / "people.csv"), "--items", "mvp:mini", "--by", "subset"])
     assert result.exit_code == 0, result.output
     table = next(line for line in result.output.splitlines() if line.split()[:1] == ["all"])
-    right = [row["answer"] == "A" for row in rows_to_ask("mvp", "mini")]
-    assert f"{100 * sum(right) / len(right):.2f}" in table, result.output
+    pairs = {row["group_id"] for row in asked}
+    assert table.split()[1] == f"{len(pairs)}"
+    assert f"{100 * len(plan.by_annotator) / len(pairs):.2f}" in table, result.output
 
 
 def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path) -> None:
@@ -314,7 +321,7 @@ def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path)
 
 
 def test_both_clips_of_a_study_have_no_last_frame() -> None:
-    with pytest.raises(InputError, match="Expected a mode of yocausal, one of answer, but got last-frame"):
+    with pytest.raises(InputError, match="Expected a mode of yocausal, one of answer, causality, but got last-frame"):
         planned("yocausal", "test", 4, 2, mode="last-frame")
 
 
