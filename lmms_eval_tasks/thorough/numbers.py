@@ -125,7 +125,8 @@ def check_strata(finished: Finished) -> None:
         if len(finished.parts) == 1:
             (table,) = stratum_tables(finished.run, [column], finished.name)
             rows = {row[0]: row[1:] for row in table.texts()}
-            cells = _strip_intervals(columns_of(finished.name), rows[value.replace("_", " ")])
+            scores = [one for one in columns_of(finished.name) if one.text is None]
+            cells = _strip_intervals(scores, rows[value.replace("_", " ")])
             for name, metric in finished.metrics.items():
                 if name in cells and metric.kind == "mean":
                     score = next((one.first for one in compare_records(parts, parts, [metric]).differences), None)

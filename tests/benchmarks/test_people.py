@@ -60,7 +60,8 @@ def test_a_run_is_set_beside_people(benchmark: str, tmp_path: Path) -> None:
     for (item, version), question in asked_questions(task).items():
         for person in range(3):
             choice = question.answer if draw.random() < 0.7 or not question.choices else draw.choice(question.choices)
-            lines.append(f"{item},{version},{version} {person},{choice}")
+            annotator = str(person) if task.benchmark.pairs_of_clips else f"{version} {person}"
+            lines.append(f"{item},{version},{annotator},{choice}")
     people = tmp_path / "people.csv"
     people.write_text("\n".join(lines), encoding="utf-8")
 
