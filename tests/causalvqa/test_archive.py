@@ -92,7 +92,7 @@ def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -
     sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
     (release / "SAMPLE.json").unlink()
     real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.data_set.kind, sample.data_set.kind, sample.warnings) == (SetKind.PART, SetKind.SAMPLE, ())
+    assert (real.data_set.kind, sample.data_set.kind, sample.warnings) == (SetKind.OWN, SetKind.SAMPLE, ())
     digest = real.source_sha256["CausalVQA.zip"]
     assert real.warnings[:3] == (
         "CausalVQA.zip is not the published archive: Expected SHA-256 "
