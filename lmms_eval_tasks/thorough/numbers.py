@@ -133,8 +133,8 @@ def check_strata(finished: Finished) -> None:
                     _expect(cells[name], _printed(score, metric), f"{name} of {column} {value} in the table")
     for at, panel in panels.items():
         if at.endswith(" and run"):
-            scores = (cell for row in _table(panel).rows for cell in row if isinstance(cell, Number))
-            _expect(Counter((one.value_text, f"{one.n:,}") for one in scores), found, f"{at} of the page")
+            numbers = [cell for row in _table(panel).rows for cell in row if isinstance(cell, Number)]
+            _expect(Counter((one.value_text, f"{one.n:,}") for one in numbers), found, f"{at} of the page")
 
 
 def stratum_panels(finished: Finished) -> dict[str, Panel]:
