@@ -31,15 +31,7 @@ class ClipCount:
 
 @dataclass(frozen=True)
 class SplitCheck:
-    """One prepared split as it is now.
-
-    Attributes:
-        facts: what was prepared.
-        counts: the table's numbers beside the card's.
-        clips: clips per part of the release.
-        missing: clips that were missing when prepared or have gone since.
-        broken: clips that are there and were readable when prepared, and are not readable now.
-    """
+    """One prepared split as it is now."""
 
     facts: SplitManifest
     counts: Sequence[Count]
@@ -49,11 +41,7 @@ class SplitCheck:
 
 
 def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
-    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end.
-
-    Raises:
-        InputError: the split is not prepared or its table is not the one that was prepared.
-    """
+    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end."""
     card = read_card(benchmark)
     table, facts = read_table(card, split)
     missing = absent_clips(card, split, table)
@@ -72,11 +60,7 @@ def check_split(benchmark: str, split: str, decode: bool, progress: Progress) ->
 
 
 def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
-    """Clips per part of the release as they were when the split was prepared; none is opened.
-
-    Raises:
-        InputError: the split is not prepared or its table is not the one that was prepared.
-    """
+    """Clips per part of the release as they were when the split was prepared; none is opened."""
     card = read_card(benchmark)
     table, facts = read_table(card, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}

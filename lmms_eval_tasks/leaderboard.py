@@ -23,17 +23,7 @@ ONE_RUN = "Give only the run whose answers are to be sent."
 
 @dataclass(frozen=True)
 class Slot:
-    """A place of a leaderboard, and the file for it.
-
-    Attributes:
-        place: The place.
-        path: Where its file belongs.
-        tasks: What to run for it: its tasks, or the group that has just these.
-        lacking: Those of its tasks that are in no run, where others are and there is no file.
-        made: The file; None where there is none.
-        checked: What the check of the file found.
-        outdated: Whether there is none, and one of other runs lies in its place.
-    """
+    """A place of a leaderboard, and the file for it."""
 
     place: LeaderboardPlace
     path: Path
@@ -46,12 +36,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class LeaderboardFiles:
-    """What was written for a leaderboard.
-
-    Attributes:
-        slots: Everything that it takes.
-        unused: Runs of which no file was made.
-    """
+    """What was written for a leaderboard."""
 
     slots: tuple[Slot, ...]
     unused: tuple[Run, ...]
@@ -66,24 +51,7 @@ class LeaderboardFiles:
 def submit_to_leaderboard(
     name: str, sources: Sequence[Path], out: Path, allow_unofficial: bool = False, allow_incomplete: bool = False
 ) -> LeaderboardFiles:
-    """Write a file for each place of a leaderboard of which runs hold answers, named by the place's key.
-
-    All files are made and checked, and lie whole on the disk, before the first takes its place. They do so one by one,
-    so an error of the disk in between leaves some of them. A place that is not needed gets a file where all of its
-    tasks are there.
-
-    Args:
-        name: The leaderboard's.
-        sources: Output folders of runs, or results files.
-        out: The folder for the files; others in it stay.
-        allow_unofficial: As for `submit`.
-        allow_incomplete: As for `submit`.
-
-    Raises:
-        InputError: with every reason at once: a run cannot be read, a task is in several of them, one cannot be
-            submitted, or a file is refused by its own check.
-        OSError: where a file cannot be read or written.
-    """
+    """Write a file for each place of a leaderboard of which runs hold answers, named by the place's key."""
     runs, refusals, problems = [], [], Problems()
     for source in sources:
         try:

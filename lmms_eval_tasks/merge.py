@@ -1,7 +1,4 @@
-"""A whole run from the runs of its parts, each of which `LMMS_EVAL_TASKS_SHARD` made: no model, no clip, no judge.
-
-The answers in the parts' logs are put together in the order of the whole run, and scored as `rescore` scores a run.
-"""
+"""A whole run from the runs of its parts, each of which `LMMS_EVAL_TASKS_SHARD` made: no model, no clip, no judge."""
 
 from __future__ import annotations
 
@@ -48,16 +45,7 @@ PREPARE = "Prepare the data that the parts were made with, or name its home in L
 
 @dataclass(frozen=True)
 class Part:
-    """The run of a part.
-
-    Attributes:
-        shard: Which part it is.
-        path: Its results file.
-        form: What it holds.
-        values: All that it holds, as JSON values.
-        card: Its card.
-        run: The run; None where the part has no item.
-    """
+    """The run of a part."""
 
     shard: Shard
     path: Path
@@ -77,14 +65,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Merged:
-    """A whole run that was put together.
-
-    Attributes:
-        path: Its results file.
-        parts: How many parts it has.
-        items: Task to how many items it has.
-        notes: What else is to be known, as sentences.
-    """
+    """A whole run that was put together."""
 
     path: Path
     parts: int
@@ -93,19 +74,7 @@ class Merged:
 
 
 def merge(sources: Sequence[Path], out: Path) -> Merged:
-    """Write the whole run of which some runs are the parts: what it would have written itself on one rank.
-
-    A merge that was cut short can be done again.
-
-    Args:
-        sources: The output folder, or the results file, of each part.
-        out: A new folder for results, sample logs, card, scores and files for leaderboards.
-
-    Raises:
-        InputError: with every reason at once why they are not the parts of one run, or the folder is not new; then
-            nothing is written.
-        OSError: where a file cannot be read or written.
-    """
+    """Write the whole run of which some runs are the parts: what it would have written itself on one rank."""
     problems = Problems()
     parts = _read_parts(sources, problems)
     _check_numbers(parts, problems)
@@ -150,7 +119,7 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
 
 
 def read_part(source: Path) -> Part | None:
-    """The run of a part; None of a whole run. Errors as for `read_run`."""
+    """The run of a part; None of a whole run."""
     latest = results_files(source)[-1:]
     run = None
     if not (latest and _has_no_item(latest[0])):
@@ -218,7 +187,6 @@ def _check_alike(parts: Sequence[Part], problems: Problems) -> None:
 
 
 def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[Part], problems: Problems) -> None:
-    """Note a field that is not the same in all parts."""
     holders: dict[str, list[str]] = {}
     for value, part in zip(values, parts, strict=True):
         holders.setdefault("none" if value is None else str(value), []).append(str(part.shard))

@@ -1,8 +1,5 @@
-"""Scores of a finished run, computed again from its saved responses with today's scorer: no model, no clip, no judge.
-
-Items are read and graded by the tasks' own hooks and aggregated as lmms-eval does, on the saved responses in the order
-in which they were saved, so that a scorer that has not changed gives every number again to the last digit.
-"""
+"""Scores of a finished run, computed again from its saved responses with today's scorer: no model, no clip, no
+judge."""
 
 from __future__ import annotations
 
@@ -53,14 +50,7 @@ _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 @dataclass(frozen=True)
 class Change:
-    """A score that is not what it was.
-
-    Attributes:
-        name: Task or group.
-        score: The score's name; a standard error has ``_stderr`` in it.
-        old: As saved.
-        new: As computed now.
-    """
+    """A score that is not what it was."""
 
     name: str
     score: str
@@ -70,17 +60,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Rescored:
-    """A run scored again.
-
-    Attributes:
-        run: The run as it was.
-        results: The host's results with the new scores; only tasks and groups of ours are in it.
-        logs: Task to its logged items with what they bring to each score now.
-        scores: How many numbers were compared, standard errors and counts among them.
-        changes: Those that differ; none of a run that had no scores.
-        items: Task to how many of its items are read or graded otherwise than they were.
-        notes: What else is to be known, as sentences.
-    """
+    """A run scored again."""
 
     run: Run
     results: Mapping[str, Any]
@@ -92,17 +72,7 @@ class Rescored:
 
 
 def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
-    """Score a finished run again.
-
-    Args:
-        source: The run's output path, or its results file. It is only read.
-        folder: Where the files for leaderboards go; they are written by the scores that count their rows.
-        allow_incomplete: Whether to score the part that is there of a run that was cut short.
-
-    Raises:
-        InputError: where the run cannot be read, was made by a later version of a task, or its data is not prepared
-            here or is other data; all reasons are in the message.
-    """
+    """Score a finished run again."""
     run = read_run(source, allow_incomplete, allow_predictions=True)
     form, old = read_results_with_all(run.path)
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
@@ -123,13 +93,7 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
-    """Write a run that was scored again to a new output folder in the host's form, with its card and its scores.
-
-    The same run gives the same bytes. Returns the results file.
-
-    Raises:
-        OSError: where a file cannot be written.
-    """
+    """Write a run that was scored again to a new output folder in the host's form, with its card and its scores."""
     return write_scored(rescored, folder, _card(rescored))
 
 
@@ -149,18 +113,7 @@ def write_scored(rescored: Rescored, folder: Path, card: Sections) -> Path:
 
 @contextmanager
 def claimed(folder: Path, *sources: Path) -> Iterator[None]:
-    """Claim a new folder for what is made of finished runs, by a mark in it that goes when the block ends.
-
-    What was written when making it of the same runs was cut short is written over: the same runs give the same files.
-    A block that fails before it has written anything leaves nothing behind.
-
-    Args:
-        folder: Where it is written.
-        sources: The runs' folders or files.
-
-    Raises:
-        InputError: the folder holds a run or files for leaderboards, or is claimed for another run.
-    """
+    """Claim a new folder for what is made of finished runs, by a mark in it that goes when the block ends."""
     mark, name = folder / MARK, b"\0".join(os.fsencode(source.resolve()) for source in sources)
     is_ours = mark.is_file() and mark.read_bytes() == name
     if not is_ours and (mark.exists() or results_files(folder) or (folder / SUBMISSIONS).exists()):

@@ -35,21 +35,7 @@ CLOSE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ShownClip:
-    """What is shown of one clip.
-
-    Attributes:
-        name: Of its file.
-        count: How many frames it has.
-        rate: Its frames per second.
-        asked: Which frames the model's code asks for.
-        indices: The frames that it gets, from 0 on; the last one again where the processor needs an even number.
-        size: Width and height after the processor, in pixels.
-        tokens: How many tokens it takes.
-        library: By which library it was decoded.
-        stated: Frames per second that the model's inputs state; None where they state none.
-        pictures: The frames after the processor, uint8 (T, H, W, 3) RGB.
-        faults: Where what is shown is not what was asked for.
-    """
+    """What is shown of one clip."""
 
     name: str
     count: int
@@ -71,16 +57,7 @@ class ShownClip:
 
 @dataclass(frozen=True, eq=False)
 class ShownItem:
-    """What a model is shown of one item.
-
-    Attributes:
-        item_id: The item.
-        clips: Its clips.
-        tokens: How many tokens its whole prompt takes.
-        prompt: The prompt as the model reads it, with one placeholder for the tokens of each clip's frames.
-        first_text: Position of the first token after all clips and pictures; None where there are none.
-        reference: The same by the library that the weights were released with; None where no other is known.
-    """
+    """What a model is shown of one item."""
 
     item_id: str
     clips: Sequence[ShownClip]
@@ -92,15 +69,7 @@ class ShownItem:
 
 @dataclass(frozen=True, eq=False)
 class ShownTask:
-    """What a model is shown of a task.
-
-    Attributes:
-        task: The task.
-        items: Items of it, as they are shown in one batch, or each alone where the batch cannot be processed.
-        together: How many are shown in one batch.
-        stands_in: The checkpoint in whose place a tiny one was taken; None where its own configuration is at hand.
-        faults: Why items cannot be processed.
-    """
+    """What a model is shown of a task."""
 
     task: str
     items: Sequence[ShownItem]
@@ -110,18 +79,7 @@ class ShownTask:
 
 
 def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: str | None = None) -> ShownTask:
-    """Let a model of lmms-eval process items of a prepared task as a run does, without its weights.
-
-    Args:
-        model: One that `is_showable` knows.
-        arguments: Its arguments, as lmms-eval takes them.
-        task: The task; it may end in a view.
-        batch_size: How many items go together; those are taken that show clips of their own.
-        item: The first item; by default the task's own first.
-
-    Raises:
-        InputError: the task's data is not prepared, it has no such item, or the model cannot be built.
-    """
+    """Let a model of lmms-eval process items of a prepared task as a run does, without its weights."""
     asked = find_items(task, model, batch_size, item)
     checkpoint = default_checkpoint(model, arguments)
     stands_in = None

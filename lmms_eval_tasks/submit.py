@@ -99,21 +99,7 @@ def make_file(
     allow_incomplete: bool,
     issues: GroupedIssues,
 ) -> SubmissionFile | None:
-    """A file from the runs that hold its tasks, each task in one of them; None where there are issues.
-
-    Args:
-        card: The benchmark's.
-        split: One of its splits.
-        part: One of the parts of its form.
-        runs: The runs.
-        allow_unofficial: As for `submit`.
-        allow_incomplete: As for `submit`.
-        issues: Takes every reason why the file cannot be made. It is left empty, and there is no file, where no item
-            has what the file needs.
-
-    Raises:
-        InputError: the split is not prepared.
-    """
+    """A file from the runs that hold its tasks, each task in one of them; None where there are issues."""
     form = find_form(card.name)
     tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
     table = read_prepared(card, split, tasks.values())
@@ -180,12 +166,7 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
 
 
 def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    """What a file of a benchmark's form holds, checked against what is prepared of it; every issue is noted.
-
-    Raises:
-        InputError: the prepared data cannot be used.
-        OSError: where the file cannot be read.
-    """
+    """What a file of a benchmark's form holds, checked against what is prepared of it; every issue is noted."""
     prepared = {}
     if (benchmark_dir(card.name) / "manifest.json").is_file():
         prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}

@@ -35,11 +35,7 @@ FILTERS: dict[str, Filter] = {
 
 
 def write_board(tables: Sequence[BoardTable], path: Path) -> None:
-    """Write a board as one HTML page; the same scores and cards give the same bytes, whatever folders they lie in.
-
-    Raises:
-        OSError: where the file cannot be written.
-    """
+    """Write a board as one HTML page; the same scores and cards give the same bytes, whatever folders they lie in."""
     write_file(path, escape_surrogates(build_board(tables)))
 
 
@@ -73,7 +69,6 @@ def build_board(tables: Sequence[BoardTable]) -> str:
 
 
 def _overview(tables: Sequence[BoardTable], runs: Sequence[BoardRun]) -> Iterator[tuple[BoardRun, list[Row | None]]]:
-    """Each run with its row in every table; None where it is not in one."""
     for run in runs:
         yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
 

@@ -20,14 +20,7 @@ LARGEST = "40B and more"
 
 @dataclass(frozen=True)
 class BoardRun:
-    """A run.
-
-    Attributes:
-        tag: Its number, in the order in which runs were given.
-        title: What the board calls it.
-        scores: Its scores.
-        card: What it was made with; empty where it has no card.
-    """
+    """A run."""
 
     tag: str
     title: str
@@ -50,7 +43,6 @@ class BoardRun:
 
     @property
     def size_range(self) -> str:
-        """The range of sizes that the model is in."""
         number = self.parameters
         return NOT_KNOWN if number is None else next((name for most, name in RANGES if number < most), LARGEST)
 
@@ -69,11 +61,7 @@ class BoardRun:
 
 
 def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[BoardRun]:
-    """Number and name runs, as `name_runs` does.
-
-    Raises:
-        InputError: where the names do not fit.
-    """
+    """Number and name runs, as `name_runs` does."""
     named = name_runs([Run(one.path, one.scores.model, {}, {}, {}) for one in runs], names)
     return [
         BoardRun(str(number), run.title, one.scores, one.card)

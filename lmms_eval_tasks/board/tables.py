@@ -26,14 +26,7 @@ NO_RANK = "Runs without an interval have no rank."
 
 @dataclass(frozen=True)
 class Row:
-    """A run in a table.
-
-    Attributes:
-        run: The run.
-        part: Its scores of the table's task or group.
-        rank: 1 and the number of runs told apart from it as better; None where its leading score has no interval.
-        alike: Numbers of the runs that are not told apart from it.
-    """
+    """A run in a table."""
 
     run: BoardRun
     part: PartScores
@@ -52,13 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """What is published of a task, and was not measured here.
-
-    Attributes:
-        label: The model, ``people`` or ``chance``.
-        kind: ``published``, ``people`` or ``chance``.
-        values: Score to its value.
-    """
+    """What is published of a task, and was not measured here."""
 
     label: str
     kind: str
@@ -120,12 +107,7 @@ class BoardTable:
 
 
 def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
-    """The tables of runs, by benchmark and name; which runs stand in one depends on no order.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group to show, which may be a task of a group; all of
-            `shown_parts` if it is empty.
-    """
+    """The tables of runs, by benchmark and name; which runs stand in one depends on no order."""
     comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
     names = {}
     for run in runs:

@@ -50,16 +50,7 @@ class _Row:
 
 
 def draw_item(item: AnsweredItem, path: Path) -> None:
-    """Draw an item; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number.
-
-    Args:
-        item: What to draw.
-        path: Where to; its suffix is one of `SUFFIXES`.
-
-    Raises:
-        InputError: for another suffix.
-        OSError: the file cannot be written.
-    """
+    """Draw an item; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

@@ -24,11 +24,7 @@ def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Pa
 
 
 def frame_size(path: Path) -> tuple[int, int] | None:
-    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded.
-
-    A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the
-    upright picture.
-    """
+    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded."""
     try:
         with FrameStream(path) as stream:
             width, height = stream.size

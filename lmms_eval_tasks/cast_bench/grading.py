@@ -44,17 +44,7 @@ def evidence_question(
     truth: tuple[EvidenceInstance, ...],
     **known: Any,
 ) -> EvidenceQuestion:
-    """One question of the release, as grading needs it.
-
-    Args:
-        item_id: Stable id.
-        clip: Group of the questions about one clip.
-        category: Category of the taxonomy.
-        subtype: Its subtype.
-        answer: Upper-case letter, None where it is withheld.
-        truth: True instances, boxes in pixels.
-        known: The other fields of an `EvidenceQuestion`.
-    """
+    """One question of the release, as grading needs it."""
     size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
     stratum = {"category": category, "subtype": subtype, "size": size}
     return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)

@@ -1,7 +1,4 @@
-"""The hooks of CaST-Bench's tasks: how a question of `cast_bench` is asked and graded.
-
-How one of `cast_bench_open` is stands in `open_ended`.
-"""
+"""The hooks of CaST-Bench's tasks: how a question of `cast_bench` is asked and graded."""
 
 from __future__ import annotations
 

@@ -24,19 +24,7 @@ TASK = "cast_bench"
 
 @dataclass(frozen=True)
 class AnsweredItem:
-    """A question of CaST-Bench, the answer and the truth.
-
-    Attributes:
-        run: Name of the run's model.
-        row: Its row of the prepared table.
-        record: Its record in the run.
-        true: What is true.
-        predicted: What was answered; boxes that cannot be turned into pixels are left out.
-        sample: Whether the data is simulated.
-        second: The second to show.
-        length: Length of the clip in seconds.
-        picture: (H, W, 3) uint8 RGB, the frame at that second.
-    """
+    """A question of CaST-Bench, the answer and the truth."""
 
     run: str
     row: Row
@@ -50,17 +38,7 @@ class AnsweredItem:
 
 
 def read_item(item_id: str, source: Path, second: int | None = None) -> AnsweredItem:
-    """Read one item of the latest run in a folder, with its truth from the prepared table and a frame of its clip.
-
-    Args:
-        item_id: Id of the item.
-        source: A run's ``--output_path``, or one ``…_results.json`` in it.
-        second: The second to show; by default one with the most boxes.
-
-    Raises:
-        InputError: there is no such run, task or item, the item could not be asked, its clip cannot be decoded or has
-            no such second, or nothing is prepared.
-    """
+    """Read one item of the latest run in a folder, with its truth from the prepared table and a frame of its clip."""
     run = read_run(source)
     record = _find_record(run, item_id)
     response = _read_response(run, record)

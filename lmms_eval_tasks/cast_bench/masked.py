@@ -1,8 +1,4 @@
-"""The paper's video-mask test: a question whose evidence is black should not be answered any more.
-
-The boxes of all evidence are blacked out over their time, and "unable to determine" is added as the last option. The
-paper also masks the question's subject. A release names none, so that a subject which is no evidence stays.
-"""
+"""The paper's video-mask test: a question whose evidence is black should not be answered any more."""
 
 from __future__ import annotations
 
@@ -23,16 +19,7 @@ ADDED = "unable"
 
 
 def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
-    """When and where a question's clip is black: from a second up to another, and a box in pixels.
-
-    Boxes are of whole seconds. From one annotated second to the next both boxes are black, for what they hold is on its
-    way from the one to the other: the box of second s from s - 1 to s + 1, within the evidence's span, whose last
-    second is part of it. A box outside its evidence's span is left out, as where grounding is scored. A second without
-    a box, in which nothing is to be seen, adds none.
-
-    Args:
-        row: A row of the prepared table.
-    """
+    """When and where a question's clip is black: from a second up to another, and a box in pixels."""
     return [
         (max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
         for instance in read_truth(row["evidence"])
@@ -43,10 +30,7 @@ def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float,
 
 
 def masked_row(row: Row) -> Row:
-    """A row with the added option; as it is where its evidence has no box, so that nothing could be masked.
-
-    The key stays: it is right where the question is answered all the same.
-    """
+    """A row with the added option; as it is where its evidence has no box, so that nothing could be masked."""
     if not timed_boxes(row):
         return row
     kinds = row["option_kinds"]

@@ -76,12 +76,7 @@ read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Have the judge grade a free answer; raises nothing, and threads may call it at the same time.
-
-    The record's fields: ``scores`` (dimension to 0-10, None where unscored), ``judge`` (``model`` and the signatures of
-    both prompts, None where no judge was asked) and ``prompt``. A response without text is *unparsed*, gets 0 in every
-    dimension and is not sent to the judge.
-    """
+    """Have the judge grade a free answer; raises nothing, and threads may call it at the same time."""
     asked = row["asked"]
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
     text = response.encode("utf-8", "replace").decode("utf-8").strip() if asked and isinstance(response, str) else ""
@@ -164,10 +159,7 @@ def _case(prompt_id: str, material: Mapping[str, Any]) -> Case:
 
 
 def given_parts(text: str) -> dict[str, str]:
-    """An answer and its reasoning, by the labels that our prompt asks for, in either order.
-
-    Without both labels, or with nothing behind the first, the whole text is the answer, and the reasoning is empty.
-    """
+    """An answer and its reasoning, by the labels that our prompt asks for, in either order."""
     starts: dict[str, int] = {}
     ends: dict[str, int] = {}
     open_part = ""

@@ -35,15 +35,7 @@ def read_descriptions(row: Row) -> tuple[TimedDescription, ...]:
 
 
 def wording_of(video: str, question: str, options: Sequence[str], answer: str | None, evidence: str) -> str:
-    """What changes with a text, the key or a time of a question, so that a revision is never taken for another's.
-
-    Args:
-        video: Name of the clip.
-        question: The question.
-        options: Texts of its options.
-        answer: Letter of the right one.
-        evidence: Its pieces as a release has them, as JSON.
-    """
+    """What changes with a text, the key or a time of a question, so that a revision is never taken for another's."""
     names = ("evidence_instance_id", "evidence_start_time", "evidence_end_time", "evidence_rationale")
     pieces = [[entry.get(name) for name in names] for entry in json.loads(evidence)]
     content = json.dumps([video, question, list(options), answer, pieces])

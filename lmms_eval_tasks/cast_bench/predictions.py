@@ -23,11 +23,8 @@ def prompt_question(prompt: str) -> str:
 
 
 def read_asked(prompt: str) -> QuestionText | None:
-    """What a prompt asks that has a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for others.
-
-    The first option may stand in the line of ``Options:`` or after blank lines. The options end with the next blank
-    line, or where their letters do.
-    """
+    """What a prompt asks that has a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for
+    others."""
     question = prompt_question(prompt)
     if not question:
         return None

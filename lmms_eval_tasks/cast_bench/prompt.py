@@ -20,19 +20,7 @@ _LABEL = re.compile(r"\n(\(?[A-Z]\)?[:.)]?[ \t]*)?\Z")
 
 
 def normal_form(template: str) -> str:
-    """A template whose fields are the question and the options, one field each whatever they are called.
-
-    Args:
-        template: Text for `str.format` with one field for the question, and either one for all options or one for each,
-            on lines of their own that follow one another.
-
-    Returns:
-        The same prompt with the fields ``question`` and ``options``, the options as ``A: text`` on a line each; blank
-        ends are left out.
-
-    Raises:
-        ValueError: where the text is no such template.
-    """
+    """A template whose fields are the question and the options, one field each whatever they are called."""
     pieces = list(Formatter().parse(template.strip() + "\n"))
     named = [(number, name) for number, (_, name, _, _) in enumerate(pieces) if name is not None]
     asked = [number for number, name in named if "question" in name.lower()]

@@ -105,10 +105,7 @@ def _boxes(entry: Mapping[str, Any]) -> Any:
 
 
 def is_time(text: str) -> bool:
-    """Whether a careful reader takes a text for a time: ``[h:]m:s``, bare seconds, ``5s`` or ``1m05s``.
-
-    Digits of any script count, seconds may have a fraction. A range or a negative number is no time.
-    """
+    """Whether a careful reader takes a text for a time: ``[h:]m:s``, bare seconds, ``5s`` or ``1m05s``."""
     return len(text) <= _LONGEST_TIME and _TIME.fullmatch(text.strip().replace("：", ":")) is not None
 
 

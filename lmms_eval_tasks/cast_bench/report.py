@@ -54,10 +54,7 @@ OPEN_COLUMNS = (
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """Its scores beside what is known of them: the project page's table of the full benchmark.
-
-    A run of as many items as there are public questions stands beside the page's leaderboard of those.
-    """
+    """Its scores beside what is known of them: the project page's table of the full benchmark."""
     public = items == PUBLIC_QUESTIONS
     split = "80-QA public example set" if public else "full"
     return tuple(

@@ -22,19 +22,7 @@ NOT_JUDGED = "not judged in the run whose responses these are"
 
 
 def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration.
-
-    The environment's choice of a convention wins, so that a run whose boxes were misread is scored anew.
-
-    Args:
-        context: The task's, whose settings are replaced.
-        rows: The row of each logged item.
-        lines: The logged items, in the same order.
-
-    Raises:
-        InputError: where the environment's choice cannot be used, or the run's prompt is not here: the file for the
-            leaderboard repeats it.
-    """
+    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration."""
     fields = [line["record"]["fields"] for line in lines]
     prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
     asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
@@ -69,11 +57,7 @@ def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Seque
 
 
 class LoggedVerdicts:
-    """Gives the verdicts of a run again, by what was judged.
-
-    Args:
-        verdicts: Text of each case to the verdicts on it, in the order of the log.
-    """
+    """Gives the verdicts of a run again, by what was judged."""
 
     def __init__(self, verdicts: Mapping[str, Sequence[Verdict[Any]]]) -> None:
         self._waiting = {text: list(of_case) for text, of_case in verdicts.items()}

@@ -16,17 +16,7 @@ ANSWER = "answer"
 
 
 class QuestionRoles(RowForm):
-    """A line of the file, about the question in the same line of the release.
-
-    Attributes:
-        id: What the build calls the question.
-        video: The clip's file.
-        question: The question.
-        subject: Name of the instance that it is about; None where it names nobody.
-        question_start_time: First second that it is about, as ``MM:SS``; None where it names no time.
-        question_end_time: Last second, inclusive.
-        option_roles: Letter to role.
-    """
+    """A line of the file, about the question in the same line of the release."""
 
     id: WholeText
     video: WholeText
@@ -38,13 +28,7 @@ class QuestionRoles(RowForm):
 
 
 def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Problems) -> None:
-    """Give the rows of a release the kind of each option, from the file beside it.
-
-    Args:
-        rows: Rows of the prepared table, in the order of the release; changed in place.
-        path: The file.
-        problems: Takes all that is wrong with it.
-    """
+    """Give the rows of a release the kind of each option, from the file beside it."""
     issues = GroupedIssues()
     lines = list(read_rows(path, QuestionRoles, issues, exact=False))
     if not issues and len(lines) != len(rows):

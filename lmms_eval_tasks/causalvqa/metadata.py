@@ -27,13 +27,7 @@ def metadata_name(split: str) -> str:
 
 
 def read_choices(text: str) -> dict[str, str]:
-    """The options of one question, written as `N. text|N. text`: number to text, in their order.
-
-    A number may have any number of digits, and loses its leading zeros. Two texts may be equal.
-
-    Raises:
-        ValueError: with a sentence on what is wrong with the options.
-    """
+    """The options of one question, written as `N. text|N. text`: number to text, in their order."""
     options: dict[str, str] = {}
     for part in text.split("|"):
         match = _OPTION.fullmatch(part.strip())
@@ -49,16 +43,7 @@ def read_choices(text: str) -> dict[str, str]:
 
 
 def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
-    """The items of a split: two per row of its metadata file, in the file's order.
-
-    Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
-    not there, empty or hold what a table's writer puts for nothing, they are None. Rows in problems are numbered as a
-    spreadsheet does, the header being row 1.
-
-    Returns:
-        Rows of the prepared table without `clip_present`, and problems, with which the rows are incomplete; their
-        warnings are of what is unusual but can be scored.
-    """
+    """The items of a split: two per row of its metadata file, in the file's order."""
     file = metadata_name(split)
     problems = Problems()
     items: list[dict[str, Any]] = []

@@ -15,10 +15,8 @@ FOLDER = Path(__file__).parent
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """Its scores beside what is known of them: paper, Tables 6 (pairs) and 12 (single questions); and the leaderboard.
-
-    People answered one version of each question, so their score stands beside single accuracy alone.
-    """
+    """Its scores beside what is known of them: paper, Tables 6 (pairs) and 12 (single questions); and the
+    leaderboard."""
     pair, single = (CARD.chance[metric] for metric in ("pair_accuracy", "single_accuracy"))
     if task.startswith("causalvqa_debug"):
         return (

@@ -16,11 +16,7 @@ from lmms_eval_tasks.utils.stats.human_study import HumanStudy
 
 
 def require_item_ids(asked: Asked | None) -> Asked:
-    """The questions, each of which says which item of a run it is.
-
-    Raises:
-        InputError: there are no questions, or some do not say it.
-    """
+    """The questions, each of which says which item of a run it is."""
     if asked is None:
         raise InputError("Expected --items with --run, so that responses can be matched to the run's items.")
     if lacking := [" ".join(filter(None, key)) for key, question in asked.items() if not question.item_id]:

@@ -28,12 +28,7 @@ def board(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     form: FormatOption = None,
 ) -> None:
-    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie.
-
-    Examples:
-        lmms-eval-tasks board out/qwen out/internvl --out board.html
-        lmms-eval-tasks board results/* --task mvp_mini --format markdown
-    """
+    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie."""
     with open_output("board", form) as output:
         _show(output, runs, out, names or (), task)
 
@@ -59,11 +54,6 @@ def _show(output: Output, sources: Sequence[Path], out: Path | None, names: Sequ
 
 
 def _read(source: Path) -> ScoredRun:
-    """The scores of a run.
-
-    Raises:
-        InputError: where it cannot be read; of a run without a file of scores it says what makes one.
-    """
     try:
         return read_scored(source)
     except InputError as error:

@@ -72,11 +72,7 @@ def _show_whole(output: Output, run: Run, title: str) -> None:
 def print_differences(
     output: Output, runs: Sequence[Run], tasks: Sequence[str] | None = None, explain: bool = True
 ) -> None:
-    """Say how runs with a card differ in the tasks that are compared (all by default).
-
-    What moves scores is said apart from what should not, and stays with the numbers; with `explain`, also what the
-    known hazards do that apply to some of the runs only.
-    """
+    """Say how runs with a card differ in the tasks that are compared (all by default)."""
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return

@@ -80,12 +80,7 @@ def check(
         bool, typer.Option("--keep", help="Keep what the versions stand for beside the YAML; with --thorough.")
     ] = False,
 ) -> None:
-    """Show what is prepared and installed; exit with status 1 if something would stop a run.
-
-    Examples:
-        lmms-eval-tasks check causalvqa --decode
-        lmms-eval-tasks check --model qwen2_5_vl --task mvp_mini --png shown.png
-    """
+    """Show what is prepared and installed; exit with status 1 if something would stop a run."""
     if model is None and (task or item or png or batch_size > 1):
         raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")
     if keep and not (thorough and benchmark):

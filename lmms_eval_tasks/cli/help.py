@@ -1,8 +1,4 @@
-"""What `--help` shows: the groups of the commands, and examples of each.
-
-A Typer app names its group itself, by ``rich_help_panel``. A command's examples are the section "Examples" of its
-docstring, whole command lines, in which ``{command}`` stands for the command as it is called.
-"""
+"""What `--help` shows: the groups of the commands, and examples of each."""
 
 from __future__ import annotations
 
@@ -27,11 +23,8 @@ _SECTION = re.compile(rf"^{HEADING}\n((?:[ ]+\S.*(?:\n|$))+)", re.MULTILINE)
 
 
 def split_examples(text: str) -> tuple[str, list[str]]:
-    """Part a docstring into the rest of it and its examples, one command line each; none where it has no such section.
-
-    Args:
-        text: A docstring without the indentation that its lines share.
-    """
+    """Part a docstring into the rest of it and its examples, one command line each; none where it has no such
+    section."""
     found = _SECTION.search(text)
     if not found:
         return text, []
@@ -45,12 +38,7 @@ def join_examples(text: str, examples: Sequence[str]) -> str:
 
 
 def show_examples(app: typer.Typer, called: str) -> None:
-    """Put the examples of an app's commands, and of its groups' commands, at the end of what their `--help` shows.
-
-    Args:
-        app: All of its commands are there.
-        called: How it is called on the command line.
-    """
+    """Put the examples of an app's commands, and of its groups' commands, at the end of what their `--help` shows."""
     for command in app.registered_commands:
         if command.callback is None:
             continue

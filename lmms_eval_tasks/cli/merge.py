@@ -16,16 +16,7 @@ def merge(
     ],
     out: Annotated[Path, typer.Option(help="New folder for results, sample logs and leaderboard files.")],
 ) -> None:
-    """Put the runs of all parts together to the whole run.
-
-    LMMS_EVAL_TASKS_SHARD=i/N makes a run of one part. Needs the prepared data that the parts were made on, and no
-    model, clip or judge. The runs of the parts are left as they are. Whatever is missing, twice, or not alike is
-    named, and then nothing is written. A command that was cut short can be given again.
-
-    Examples:
-        lmms-eval-tasks merge out/parts/1 out/parts/2 --out out/whole
-        lmms-eval-tasks merge out/parts/* --out out/whole
-    """
+    """Put the runs of all parts together to the whole run."""
     from lmms_eval_tasks.host.loading import quiet_host
     from lmms_eval_tasks.merge import merge as put_together
 

@@ -23,7 +23,6 @@ FormatOption = Annotated[
 
 
 def print_warnings(warnings: Iterable[str]) -> None:
-    """Print warnings on stderr."""
     for warning in warnings:
         typer.echo(printable_lines(f"warning: {warning}"), err=True)
 
@@ -31,17 +30,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 def command_of(
     function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, tuple[Any, Any]] | None = None
 ) -> Callable[..., None]:
-    """Give a command the options of a function, and of its docstring the first line and the examples.
-
-    Args:
-        function: Its parameters are typer options, but for ``progress``.
-        run: Runs the command, given the options by name.
-        further: Options that the command has beside those, by name, with their defaults; none of the function's has
-            such a name.
-
-    Returns:
-        The command.
-    """
+    """Give a command the options of a function, and of its docstring the first line and the examples."""
     signature = inspect.signature(function, eval_str=True)
     further = further or {}
     own = [parameter for name, parameter in signature.parameters.items() if name not in ("progress", *further)]
@@ -57,11 +46,7 @@ def command_of(
 
 
 def table_file(name: str) -> Path:
-    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``.
-
-    Raises:
-        InputError: there is no such file.
-    """
+    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``."""
     benchmark, colon, split = name.partition(":")
     path = table_path(benchmark, split) if colon and not Path(name).exists() else Path(name)
     if not path.is_file():

@@ -25,18 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def print_mode(output: Output, responses: Path, items: str, mode: str, by: Sequence[str]) -> None:
-    """Show what people said in a mode of a prepared split.
-
-    Args:
-        output: Where it is shown.
-        responses: The table that `annotate collect` wrote.
-        items: The split, as ``BENCHMARK:SPLIT``.
-        mode: The mode.
-        by: Columns of the prepared table by which ratings are broken down.
-
-    Raises:
-        InputError: there is no such split or mode, the mode has nothing to analyse, or the table has problems.
-    """
+    """Show what people said in a mode of a prepared split."""
     name = prepared_benchmark(items)
     if name is None:
         raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")

@@ -63,12 +63,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
 ) -> None:
-    """Write a small simulated stand-in for the raw releases.
-
-    Examples:
-        lmms-eval-tasks sample --out sample --prepare
-        lmms-eval-tasks sample causalvqa mvp --out sample --seed 1
-    """
+    """Write a small simulated stand-in for the raw releases."""
     from lmms_eval_tasks.sample.build import build_sample, prepare_commands
 
     with show_progress() as progress:

@@ -82,14 +82,7 @@ def report(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
     form: FormatOption = None,
 ) -> None:
-    """Show what runs scored, with 95% intervals and how many are behind each score.
-
-    Examples:
-        lmms-eval-tasks report out/qwen out/internvl
-        lmms-eval-tasks report out/qwen --html report.html
-        lmms-eval-tasks report out/qwen out/internvl --layout paper
-        lmms-eval-tasks report out/qwen out/internvl --task mvp_mini --figures figures
-    """
+    """Show what runs scored, with 95% intervals and how many are behind each score."""
     if names and series:
         raise InputError("Expected --name without --series, whose runs are named by their values.")
     if by and layout:
@@ -154,7 +147,6 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
 
 
 def _read_people(responses: Path, items: str) -> People:
-    """People's responses to the items of runs."""
     from lmms_eval_tasks.cli.asked import asked_of, asks_whole_pairs, require_item_ids
     from lmms_eval_tasks.report.people import People
     from lmms_eval_tasks.utils.stats.human_responses import read_human_responses

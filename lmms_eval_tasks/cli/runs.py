@@ -28,12 +28,7 @@ def open_runs(
     names: Sequence[str] = (),
     task: str = "",
 ) -> list[Run]:
-    """Read runs, name them, and say what their readers have to know; errors also as for `read_run`.
-
-    Raises:
-        InputError: where a run is given twice, the names do not fit (see `name_runs`), or no run holds the task or
-            group that is wanted.
-    """
+    """Read runs, name them, and say what their readers have to know; errors also as for `read_run`."""
     runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
     refuse_doubled([run.path for run in runs], sources)
     named = name_runs(runs, names)
@@ -45,11 +40,7 @@ def open_runs(
 
 
 def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
-    """Refuse a run that is given twice; `paths` are the results files that were found at the sources.
-
-    Raises:
-        InputError: where one is.
-    """
+    """Refuse a run that is given twice; `paths` are the results files that were found at the sources."""
     named: dict[Path, list[str]] = {}
     for path, source in zip(paths, sources, strict=True):
         named.setdefault(path.resolve(), []).append(str(source))

@@ -17,17 +17,7 @@ SERIES = (
 
 
 def gather_series(options: Sequence[str], runs: Sequence[Path]) -> tuple[list[Path], dict[Path, SeriesValue]]:
-    """All runs that a command was given, those of the series last and by value; and where these stand in it.
-
-    Args:
-        options: Each the series' name, ``=``, and a folder or a pattern of folders; or the name alone, and then all
-            runs are the series.
-        runs: The command's arguments. Of ``step={a,b}`` a shell makes an option and an argument ``step=b``, which
-            belongs to the series too.
-
-    Raises:
-        InputError: where the options name two series, a pattern fits nothing, or a value cannot be read.
-    """
+    """All runs that a command was given, those of the series last and by value; and where these stand in it."""
     names = list(dict.fromkeys(option.partition("=")[0] for option in options))
     if not names:
         return list(runs), {}
@@ -51,11 +41,7 @@ def _is_of_series(run: Path, name: str) -> bool:
 
 
 def _expand(pattern: str) -> list[Path]:
-    """The folders and results files that fit a pattern.
-
-    Raises:
-        InputError: where there is none.
-    """
+    """The folders and results files that fit a pattern."""
     path = Path(pattern).expanduser()
     found = [Path(match) for match in sorted(glob(str(path)))] or [path]  # noqa: PTH207  (it takes absolute patterns)
     fitting = [path for path in found if path.is_dir() or path.name.endswith(RESULTS)]

@@ -15,12 +15,7 @@ def tiny_vlm(
         bool, typer.Option("--released-ids", help="Ids of special tokens as ms-swift expects them, to try `train`.")
     ] = False,
 ) -> None:
-    """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU.
-
-    Examples:
-        lmms-eval-tasks tiny-vlm --out tiny
-        lmms-eval-tasks tiny-vlm --out tiny --seed 1
-    """
+    """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU."""
     from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
     typer.echo(f"Qwen2.5-VL, random weights: {write_tiny_vlm(out, seed, released_ids=released_ids)}")

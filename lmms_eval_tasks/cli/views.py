@@ -20,14 +20,7 @@ def views(
     ] = ",".join(CLIP_VIEWS),
     include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
 ) -> None:
-    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question.
-
-    Ours have their views by name, such as mvp_mini_blind.
-
-    Examples:
-        lmms-eval-tasks views mvbench --out views
-        lmms-eval-tasks views mvbench --out views --views blind,single_frame,video_only
-    """
+    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question."""
     from lmms_eval_tasks.host.foreign_view_files import write_views
     from lmms_eval_tasks.host.loading import quiet_host
 

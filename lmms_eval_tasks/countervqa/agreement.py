@@ -27,12 +27,7 @@ class Agreement(BaseModel):
 
 
 def with_agreement(record: Record, row: Row, response: object, context: TaskContext) -> Record:
-    """The record of an answer, its explanation judged; raises nothing.
-
-    Its fields get ``judged`` (right verdict and an explanation that agrees; None without a judge, without its reply and
-    where the item is unscored), ``agreement`` (0 to 10, None where the explanation was not judged) and ``judge`` (the
-    model, the prompt's signature and, where it failed, the reason). A wrong verdict is not sent.
-    """
+    """The record of an answer, its explanation judged; raises nothing."""
     judge = context.judge(Agreement)
     if judge is None or record.correct is None:
         return record.with_fields(judged=None, agreement=None, judge=None)
@@ -55,11 +50,7 @@ def agreement_case(row: Row, response: object) -> Case:
 
 
 class LoggedAgreement:
-    """Gives the verdicts of a finished run again, by what was judged.
-
-    Args:
-        verdicts: Text of each case to the verdict on it.
-    """
+    """Gives the verdicts of a finished run again, by what was judged."""
 
     def __init__(self, verdicts: Mapping[str, Verdict[Any]]) -> None:
         self._verdicts = verdicts

@@ -51,11 +51,7 @@ class AnswerAnalysis(BaseModel):
 
 
 class AnalysedItem(RowForm):
-    """One line of an analysis.
-
-    `kind` and `readability` are None where the judge gave no usable reply, as `reason` says; `outcome` is that of the
-    item's record.
-    """
+    """One line of an analysis."""
 
     item_id: str
     outcome: str
@@ -69,21 +65,7 @@ class AnalysedItem(RowForm):
 def analyse(
     run: Run, task: str, rows: Mapping[str, Mapping[str, Any]], judge: Judge[Any], progress: Progress = no_progress
 ) -> list[AnalysedItem]:
-    """Have a judge look at every answer of a task that was scored.
-
-    Args:
-        run: The finished run.
-        task: One of its tasks of CounterVQA.
-        rows: Item id to its row of the prepared table.
-        judge: The judge; its replies are `AnswerAnalysis`.
-        progress: Called after each answer.
-
-    Returns:
-        An item per scored answer, in the log's order.
-
-    Raises:
-        InputError: an item of the run is not in the prepared table.
-    """
+    """Have a judge look at every answer of a task that was scored."""
     asked = []
     for item in run.items_of(task):
         record = item.record
@@ -145,11 +127,7 @@ def write_analysis(results: Path, task: str, items: Sequence[AnalysedItem]) -> P
 
 
 def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
-    """The analysis of a run; empty where there is none.
-
-    Raises:
-        InputError: the file is not one of ours; its faults are listed.
-    """
+    """The analysis of a run; empty where there is none."""
     path = analysis_path(results, task)
     if not path.is_file():
         return []

@@ -20,11 +20,7 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 
 def event_graph(row: Row) -> EventGraph:
-    """The clip's actions and links, and what the question is about.
-
-    A prepared row has the two actions in words. Where several actions of a clip are in these words, nothing says which
-    of them is meant, and none is marked.
-    """
+    """The clip's actions and links, and what the question is about."""
     graph = _read(row["graph"])
     events: dict[str, tuple[str, float | None]] = {one.id: (one.text, one.start) for one in graph.actions}
     links = tuple((link.cause, link.effect) for link in graph.links)

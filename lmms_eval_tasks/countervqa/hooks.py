@@ -104,13 +104,7 @@ def ask_probe(row: Row, settings: TaskSettings) -> str:
 
 @lru_cache(maxsize=16)
 def timed_actions(text: str) -> str:
-    """A clip's actions, one per line in order of time: "00:03-00:05 C opens the fridge".
-
-    The questions about a clip follow each other, and its graph is read once for them.
-
-    Args:
-        text: The graph of the clip, a `ClipGraph` as JSON.
-    """
+    """A clip's actions, one per line in order of time: "00:03-00:05 C opens the fridge"."""
     graph = ClipGraph.model_validate_json(text)
     lines = []
     for action in graph.actions:
@@ -131,11 +125,7 @@ def grade_and_judge(row: Row, response: object, context: TaskContext) -> GradedI
 
 
 def grade_probe(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade both answers; raises nothing.
-
-    The record is that of the verdict; its field ``detected`` says whether what is said of the action is right (None
-    where the item is unscored), and ``detection`` what it was read as.
-    """
+    """Grade both answers; raises nothing."""
     detected, verdict = split_response(response, asks_of_action_first(context.settings.prompt))
     graded = grade(row, verdict if isinstance(response, str) and response.strip() != verdict else response, context)
     record = graded.record

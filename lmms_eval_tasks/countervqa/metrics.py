@@ -1,7 +1,4 @@
-"""CounterVQA's scores: verdicts by interaction and level, pairs of opposite verdicts, and the floors of constants.
-
-The paper prints H2H, H2O and Total by L1, L2, L3 and Avg; an average there is over items, as every score here is.
-"""
+"""CounterVQA's scores: verdicts by interaction and level, pairs of opposite verdicts, and the floors of constants."""
 
 from __future__ import annotations
 

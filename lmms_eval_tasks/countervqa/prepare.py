@@ -33,20 +33,7 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare a CounterVQA set; the clips are linked, not copied.
-
-    Clips that are absent or unreadable are listed in the manifest, and a run refuses them unless it is to skip them.
-
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: a file or folder is missing, or the questions or graphs have problems; all are listed.
-
-    Examples:
-        lmms-eval-tasks prepare countervqa --source set
-        lmms-eval-tasks prepare countervqa --source set/questions.jsonl --videos clips
-    """
+    """Prepare a CounterVQA set; the clips are linked, not copied."""
     questions_file = source / QUESTIONS if source.is_dir() else source
     graphs_file = questions_file.parent / GRAPHS
     for file in (questions_file, graphs_file):
@@ -66,10 +53,7 @@ def prepare(
 
 
 def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, ClipGraph]) -> list[dict[str, Any]]:
-    """Rows of the prepared table without `clip_present`: a question and its partner next to each other.
-
-    They come in the order of the file; a partner stands behind the first of its pair.
-    """
+    """Rows of the prepared table without `clip_present`: a question and its partner next to each other."""
     by_id = {question.id: question for question in questions}
     # Which pairs were judged is for those who make sets, and the goal stands in the row that asks about it.
     texts = {clip: graph.model_dump_json(exclude={"goal", "unlinked"}) for clip, graph in graphs.items()}
@@ -103,9 +87,6 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types.
-
-    `action` and `outcome`, an action or the main goal, are in words; `graph` is a `ClipGraph` as JSON.
-    """
+    """The benchmark's own columns and their types."""
     texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "graph")
     return {**dict.fromkeys(texts, "string"), "paired": "bool"}

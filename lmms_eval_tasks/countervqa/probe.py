@@ -1,8 +1,4 @@
-"""The detection probe: did the action happen at all? Asked after the question, as in the paper's appendix B.2.
-
-A model that takes an action for granted which never happened cannot reason about its absence. Actions that did happen
-are asked about as well: without them a constant no would be right every time.
-"""
+"""The detection probe: did the action happen at all? Asked after the question, as in the paper's appendix B.2."""
 
 from __future__ import annotations
 
@@ -36,11 +32,7 @@ def asks_of_action_first(prompt: Prompt | None) -> bool:
 
 
 def split_response(response: object, action_first: bool) -> tuple[str, str]:
-    """What a response says of the action and to the question.
-
-    Its labels say which is which, and else its lines: the first one where the action was asked about first, else the
-    last of several. Marked reasoning is neither.
-    """
+    """What a response says of the action and to the question."""
     if not isinstance(response, str):
         return "", ""
     response = content(response)

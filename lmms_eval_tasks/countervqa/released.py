@@ -1,7 +1,4 @@
-"""The form of a CounterVQA set: `questions.jsonl`, `graphs.jsonl` and a folder of clips.
-
-The paper's data is not released, so this form is ours; README.md describes it for people.
-"""
+"""The form of a CounterVQA set: `questions.jsonl`, `graphs.jsonl` and a folder of clips."""
 
 from __future__ import annotations
 
@@ -42,20 +39,14 @@ class Action(RowForm):
 
 
 class Link(RowForm):
-    """A causal link: without the action `cause`, the action `effect` would not have happened. Both are ids."""
+    """A causal link: without the action `cause`, the action `effect` would not have happened."""
 
     cause: WholeText
     effect: WholeText
 
 
 class ClipGraph(RowForm):
-    """One line of `graphs.jsonl`: a clip's actions in order of their start, and the causal links between them.
-
-    `clip` is a path below the folder of clips; `task` is what the clip shows somebody do, empty where that is unknown;
-    `goal` is what they want to reach, where a question asks of it without naming it. `unlinked` has the pairs that were
-    judged and found to be no links: of the pairs that are neither there nor in `links`, the earlier action first,
-    nobody knows. None where every pair was judged, so that what is no link is known to be none.
-    """
+    """One line of `graphs.jsonl`: a clip's actions in order of their start, and the causal links between them."""
 
     clip: WholeText
     task: WholeText = ""
@@ -66,14 +57,7 @@ class ClipGraph(RowForm):
 
 
 class CounterfactualQuestion(RowForm):
-    """One line of `questions.jsonl`: had an action not happened, would the outcome still have?
-
-    `action` and `outcome` are ids of the clip's actions; `action` is None at level 3, where `absent_action` names in
-    words the action that never happened. A question of level 3 may ask whether the clip's main goal would still have
-    been reached: then `outcome` is None, and the goal is `goal` or, where that is None, the graph's. `partner` is the
-    id of the question about the same clip with the opposite verdict, if there is one: both count together in
-    `pair_accuracy`. `rule` is None where a question was not made from its graph by rule.
-    """
+    """One line of `questions.jsonl`: had an action not happened, would the outcome still have?"""
 
     id: WholeText
     clip: WholeText
@@ -104,13 +88,7 @@ RULE_LEVELS: Mapping[Rule, Level] = {
 def read_release(
     questions_file: Path, graphs_file: Path
 ) -> tuple[list[CounterfactualQuestion], dict[str, ClipGraph], Problems]:
-    """The questions in the order of their file, the graph of each clip, and every problem of both files.
-
-    Where there are problems, what could be read is returned all the same.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """The questions in the order of their file, the graph of each clip, and every problem of both files."""
     issues = GroupedIssues()
     graphs: dict[str, ClipGraph] = {}
     for where, graph in read_rows(graphs_file, ClipGraph, issues, exact=False):

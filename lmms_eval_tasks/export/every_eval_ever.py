@@ -1,8 +1,4 @@
-"""Results in the form of Every Eval Ever, schema 0.3.0: one file for each run and benchmark, of scores alone.
-
-The form is described by ``every_eval_ever/schemas/eval.schema.json`` of the package `every-eval-ever`, and where files
-lie by the datastore's checks in the same package: ``data/<benchmark>/<developer>/<model>/<uuid>.json``.
-"""
+"""Results in the form of Every Eval Ever, schema 0.3.0: one file for each run and benchmark, of scores alone."""
 
 from __future__ import annotations
 
@@ -71,14 +67,7 @@ class Availability(str, Enum):
 
 @dataclass(frozen=True)
 class Evaluator:
-    """What only a person can say of a run.
-
-    Attributes:
-        organization: Who ran it.
-        relationship: What they have to do with who made the model.
-        deployment: Who ran the model.
-        weights: Whether its weights are open.
-    """
+    """What only a person can say of a run."""
 
     organization: str
     relationship: Relationship
@@ -87,19 +76,7 @@ class Evaluator:
 
 
 def export_run(run: ScoredRun, model: str, evaluator: Evaluator) -> tuple[dict[Path, str], list[str]]:
-    """The files of one run: one for each of its benchmarks; the same run gives the same names and bytes.
-
-    Args:
-        run: The run.
-        model: The model's id, ``developer/model``; empty for the one on the hub that the run's card names.
-        evaluator: What only a person can say.
-
-    Returns:
-        Files by their paths below the datastore, and what is left out, with the reason.
-
-    Raises:
-        InputError: where the model's id or the run's date is not known, or nothing is of real data.
-    """
+    """The files of one run: one for each of its benchmarks; the same run gives the same names and bytes."""
     refuse_samples([run])
     model = model or hub_model(run)
     if not _MODEL.fullmatch(model):

@@ -1,8 +1,4 @@
-"""What may leave of a run: what its scores are of, when it was made, and facts of its card that may leave.
-
-A card names paths, commands and files of the machine it was made on. What leaves is what `PUBLIC_RUN_FIELDS`
-and `PUBLIC_TASK_FIELDS` list, and nothing else.
-"""
+"""What may leave of a run: what its scores are of, when it was made, and facts of its card that may leave."""
 
 from __future__ import annotations
 
@@ -87,11 +83,7 @@ def is_sample(part: PartScores) -> bool:
 
 
 def refuse_samples(runs: Sequence[ScoredRun]) -> None:
-    """Refuse runs that hold nothing but scores of simulated data.
-
-    Raises:
-        InputError: where none of the runs has a score of real data; each of them is named.
-    """
+    """Refuse runs that hold nothing but scores of simulated data."""
     parts = [part for run in runs for part in run.scores.parts]
     if parts and all(map(is_sample, parts)):
         raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {SAMPLE}" for run in runs)]))
@@ -108,11 +100,7 @@ def leading_score(part: PartScores) -> ScoreEntry | None:
 
 
 def started(run: ScoredRun) -> datetime:
-    """When a run began, to the second: as lmms-eval names its files, in the time zone that its results name.
-
-    Raises:
-        InputError: where its files have no date in their names, or the time zone is not known here.
-    """
+    """When a run began, to the second: as lmms-eval names its files, in the time zone that its results name."""
     found = _DATE.match(run.scores.results)
     if not found:
         raise InputError(

@@ -19,14 +19,7 @@ Facts = Mapping[str, str]
 
 
 def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
-    """End the run on every rank where two of them have other data, prompts or settings; every rank has to call this.
-
-    Args:
-        states: This rank's tasks of ours, once they are loaded; none where all tasks are other people's.
-
-    Raises:
-        SystemExit, InputError: as `stop_if_any`.
-    """
+    """End the run on every rank where two of them have other data, prompts or settings; every rank has to call this."""
     ranks = current_exchange()
     if ranks.size > 1:
         stop_if_any(describe_disagreement(ranks.gather(rank_facts(states))))

@@ -26,11 +26,7 @@ MODEL = "model.json"
 
 
 def answers_folder(output_path: str | None) -> Path | None:
-    """Where a run keeps answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data home.
-
-    Returns:
-        The folder, which need not exist; None where nothing is to be kept.
-    """
+    """Where a run keeps answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data home."""
     chosen = os.environ.get(ANSWERS)
     if chosen:
         return None if chosen.lower() == "none" else Path(chosen).expanduser().absolute()
@@ -45,15 +41,7 @@ def log_kept(count: int, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class ItemRequest:
-    """One request about an item.
-
-    Attributes:
-        key: Digest of all that is asked but the clips.
-        task: Name of its task.
-        item_id: Its item.
-        repeat: How often the item was asked before in the same run.
-        clips: The clips that are shown.
-    """
+    """One request about an item."""
 
     key: str
     task: str
@@ -63,12 +51,7 @@ class ItemRequest:
 
 
 class AnswerFiles:
-    """The answers of one model.
-
-    Args:
-        folder: Where answers lie, of any model; it need not exist.
-        identity: What tells the model, and how it is asked, from any other, as JSON values.
-    """
+    """The answers of one model."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self._identity, self._model = identity, digest(identity)
@@ -77,10 +60,7 @@ class AnswerFiles:
         self._can_write = True
 
     def find(self, items: Sequence[ItemRequest | None]) -> list[Any]:
-        """The answer to each item with the same clips, as a model returns it; None where there is none.
-
-        A line in a file says itself what it answers: a file that was copied or renamed answers nothing else.
-        """
+        """The answer to each item with the same clips, as a model returns it; None where there is none."""
         keys = [item and self._key(item) for item in items]
         kept = self._values.read({key for key in keys if key})
         return [self._read(kept[key]) if key in kept else None for key in keys]
@@ -100,10 +80,7 @@ class AnswerFiles:
             return None
 
     def keep(self, item: ItemRequest, response: Any) -> None:
-        """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again.
-
-        Where files cannot be written the run goes on, with one warning.
-        """
+        """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again."""
         from lmms_eval.api.instance import unwrap_generation_output
 
         text, counts = unwrap_generation_output(response)

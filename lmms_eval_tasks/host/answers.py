@@ -1,8 +1,4 @@
-"""Interrupted runs go on where they were: answers kept before are taken, and the others are kept as they come.
-
-lmms-eval gives a model all requests at once and sees no answer before the last. As long as an evaluation runs, the
-model's method is wrapped here: the requests that were not answered before are passed on a few at a time.
-"""
+"""Interrupted runs go on where they were: answers kept before are taken, and the others are kept as they come."""
 
 from __future__ import annotations
 
@@ -51,17 +47,7 @@ Ask = Callable[[list[Any]], list[Any]]
 
 @contextmanager
 def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, the model's answers to our tasks are kept, and what was kept before is not asked again.
-
-    Left alone are models that look at no clip and so answer at once, those that lmms-eval did not build, of whose
-    arguments nothing is known, and those that can be asked only once. A model with a method `keep_answers_in` keeps its
-    answers itself.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation; it learns how many answers were kept before.
-        settings: What lmms-eval's `evaluate` was called with, by name.
-    """
+    """As long as it lasts, the model's answers to our tasks are kept, and what was kept before is not asked again."""
     command = settings.get("cli_args")
     output_path = getattr(command, "output_path", None)
     folder = answers_folder(output_path)
@@ -97,15 +83,7 @@ def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]
 
 
 class AnswerKeeper:
-    """Asks one model in one evaluation, and keeps its answers.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation.
-        files: The model's answers.
-        seeds: The run's seeds, which tell one sampled answer from another.
-        keep_sampled: Whether sampled answers are kept.
-    """
+    """Asks one model in one evaluation, and keeps its answers."""
 
     def __init__(
         self, model: Any, evaluation: Evaluation, files: AnswerFiles, seeds: Any = None, keep_sampled: bool = True
@@ -114,12 +92,7 @@ class AnswerKeeper:
         self._seeds, self._keep_sampled = seeds, keep_sampled
 
     def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        """Answer requests in order, from what was kept and by the model.
-
-        Args:
-            ask: The model's own method.
-            requests: lmms-eval's requests on this rank.
-        """
+        """Answer requests in order, from what was kept and by the model."""
         asked_items = self._read_items(requests)
         answers = self._files.find(asked_items)
         count = sum(answer is not None for answer in answers)
@@ -157,12 +130,7 @@ class AnswerKeeper:
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
     ) -> list[list[int]]:
-        """Places of the requests that are asked together, in the order in which they are asked.
-
-        Their bounds do not depend on what was kept, so that a model that batches gets the batches of a whole run.
-        Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
-        answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
-        """
+        """Places of the requests that are asked together, in the order in which they are asked."""
         size, in_step = part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()

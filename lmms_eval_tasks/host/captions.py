@@ -44,11 +44,7 @@ class Captions:
 
 
 def read_captions() -> Captions:
-    """The captions that the environment names.
-
-    Raises:
-        InputError: where it names none, or they cannot be read; all problems at once.
-    """
+    """The captions that the environment names."""
     source = os.environ.get(CAPTIONS)
     if not source:
         raise InputError(
@@ -87,11 +83,7 @@ def _file_captions(path: Path, issues: GroupedIssues) -> Iterator[tuple[str, str
 
 
 def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Captions from the logs of a run; an empty one is as none, and says so when its item is asked.
-
-    Raises:
-        InputError: where the folder holds no run, or none of a first pass.
-    """
+    """Captions from the logs of a run; an empty one is as none, and says so when its item is asked."""
     run = read_run(folder, allow_predictions=True)
     tasks = [task for task, records in run.records.items() if records and records[0].view == FIRST_PASS]
     if not tasks:

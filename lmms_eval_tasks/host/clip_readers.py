@@ -25,14 +25,7 @@ _QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
 
 @dataclass(frozen=True)
 class ClipReader:
-    """By which reader a model decodes clips.
-
-    Attributes:
-        name: For run cards.
-        read: Decodes some frames of a clip as the model will, evenly spread, an even number: how many came, and by
-            which library. It raises what the reader raises.
-        qwen: Of qwen-vl-utils, where that decodes them.
-    """
+    """By which reader a model decodes clips."""
 
     name: str
     read: Callable[[Path, int], tuple[int, str]]
@@ -79,17 +72,7 @@ HOST = ClipReader("read_video of lmms-eval", _by_host)
 
 
 def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
-    """By which reader a class of models decodes clips; None where that is not known, or a server does.
-
-    What reads by qwen-vl-utils gets our reader where the one that would be taken cannot be used.
-
-    Args:
-        kind: The class.
-        arguments: What a model of it is built with.
-
-    Raises:
-        InputError, ImportError, AttributeError: as `settle_reader`.
-    """
+    """By which reader a class of models decodes clips; None where that is not known, or a server does."""
     if is_ours(kind):
         return OURS
     if arguments.get(BY_URL, "").lower() == "true":
@@ -106,17 +89,8 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
 
 
 def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
-    """The name of the reader by which the model of a run decodes clips, for its run card; None where it is not known.
-
-    A warning says where ours stands in for another. Every rank has to call this.
-
-    Args:
-        kind: The model's class.
-        arguments: What it was built with.
-
-    Raises:
-        SystemExit, InputError: as `stop_if_any`, where the user has chosen a reader that cannot be used.
-    """
+    """The name of the reader by which the model of a run decodes clips, for its run card; None where it is not
+    known."""
     reader, problem = None, None
     try:
         reader = find_reader(kind, arguments)
@@ -133,10 +107,7 @@ def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
 
 
 def _called(kind: type) -> Iterator[tuple[str, Any]]:
-    """Names in the code by which a class answers, with what they stand for: of functions, not of what is computed.
-
-    Functions and methods of its own package and of lmms-eval are followed, those that read a clip too.
-    """
+    """Names in the code by which a class answers, with what they stand for: of functions, not of what is computed."""
     from lmms_eval.protocol import ChatMessages
 
     packages = {"lmms_eval", kind.__module__.partition(".")[0]}

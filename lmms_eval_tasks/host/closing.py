@@ -1,7 +1,4 @@
-"""The last lines of a run, below lmms-eval's own table: what each task scored, and how to look at it.
-
-lmms-eval prints its table after all that it calls of ours, so they are printed when the process ends.
-"""
+"""The last lines of a run, below lmms-eval's own table: what each task scored, and how to look at it."""
 
 from __future__ import annotations
 
@@ -23,13 +20,7 @@ UNLOGGED = "With --log_samples a run has intervals, and `lmms-eval-tasks report`
 
 
 def announce(scores: ScoresFile, results: Path, output_path: str) -> None:
-    """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants.
-
-    Args:
-        scores: The scores of the run.
-        results: Its results file. Where a sample log is missing then, the run has failed, and nothing is printed.
-        output_path: The run's output path.
-    """
+    """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants."""
     if on_command_line():
         atexit.register(_print, scores, results, output_path)
 
@@ -43,12 +34,7 @@ def _print(scores: ScoresFile, results: Path, output_path: str) -> None:
 
 
 def closing_lines(scores: ScoresFile, output_path: str) -> Iterator[str]:
-    """A line for each task and group with its leading score, then how to look at the run.
-
-    Args:
-        scores: The scores of the run.
-        output_path: The run's output path.
-    """
+    """A line for each task and group with its leading score, then how to look at the run."""
     yield ""
     groups = {part.name: part for part in scores.parts if part.tasks != [part.name]}
     members = {task for group in groups.values() for task in group.tasks}
@@ -62,10 +48,7 @@ def closing_lines(scores: ScoresFile, output_path: str) -> Iterator[str]:
 
 
 def _line(part: PartScores, output_path: str) -> str:
-    """A task's leading score, its interval, on how many groups they stand, and what sets them apart.
-
-    Where its answers are withheld, how to submit the run.
-    """
+    """A task's leading score, its interval, on how many groups they stand, and what sets them apart."""
     try:
         score = part.score(part.leading)
     except KeyError:

@@ -18,14 +18,7 @@ ANSWER = "generate_until"
 
 @contextmanager
 def collect_while_answering(model: Any) -> Iterator[None]:
-    """As long as it lasts, Python looks for cycles of objects only while the model answers.
-
-    Asking and grading make many objects that live until the end, and no cycle of them; a model may make cycles that
-    hold a GPU's memory.
-
-    On lmms-eval's command line it is not enabled again after that, but by `collect_again` or `collect_once_gone`: at
-    once it would look through all that was made, which goes by itself when the results are saved.
-    """
+    """As long as it lasts, Python looks for cycles of objects only while the model answers."""
     if not gc.isenabled():
         yield
         return

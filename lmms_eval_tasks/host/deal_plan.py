@@ -15,13 +15,7 @@ about the same 2,400 tokens of video took of the first one's time, on a CPU with
 
 
 class Encode(NamedTuple):
-    """What a model has to encode of a clip.
-
-    Attributes:
-        clip: The clip's file.
-        seen: What of it is shown, in words; equal where the model gets the same.
-        is_video: False where a single frame is shown, which costs next to nothing.
-    """
+    """What a model has to encode of a clip."""
 
     clip: Path
     seen: str
@@ -30,12 +24,7 @@ class Encode(NamedTuple):
 
 @dataclass(frozen=True)
 class Deal:
-    """The questions and clips of each rank.
-
-    Attributes:
-        ranks: The rank of each question, from 0, in the order of the questions.
-        clips: Of each rank, its clips, as the first rank names their files, and their lengths in seconds.
-    """
+    """The questions and clips of each rank."""
 
     ranks: tuple[int, ...]
     clips: tuple[Mapping[Path, float], ...]
@@ -46,19 +35,7 @@ class Deal:
 
 
 def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path, float | None], ranks: int) -> Deal:
-    """Deal questions to ranks, the most expensive clip first and each to the rank with the least to do.
-
-    Clips that a question shows together stay together. A clip costs its seconds for each thing that is shown of it,
-    and a question costs `QUESTION`; so no rank gets more than the mean and the most expensive clip.
-
-    Args:
-        questions: What has to be encoded for each; nothing where no clip is shown.
-        lengths: The clips' lengths in seconds; one that is not known is taken to be the mean of the others.
-        ranks: How many there are, at least 1.
-
-    Returns:
-        The same deal for the same arguments, whatever the process.
-    """
+    """Deal questions to ranks, the most expensive clip first and each to the rank with the least to do."""
     shown = {encode.clip for encodes in questions for encode in encodes}
     known = [length for clip in shown if (length := lengths.get(clip)) is not None]
     mean = sum(sorted(known)) / len(known) if known else 1.0

@@ -48,11 +48,7 @@ def missing_requirements() -> list[str]:
 
 
 def package_version(package: str) -> str:
-    """The version of a package for a run card; ``not installed`` for one that not every run needs.
-
-    Raises:
-        Unknown: where another is not installed under its name.
-    """
+    """The version of a package for a run card; ``not installed`` for one that not every run needs."""
     version = installed_version(package)
     if version is None and package not in OPTIONAL_PACKAGES:
         raise Unknown("no package of that name is installed")

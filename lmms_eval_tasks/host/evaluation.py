@@ -1,7 +1,4 @@
-"""The state of an evaluation: what holds for all of its tasks.
-
-It belongs to lmms-eval's task manager, never to a module, so that two evaluations in one process do not see each other.
-"""
+"""The state of an evaluation: what holds for all of its tasks."""
 
 from __future__ import annotations
 
@@ -40,26 +37,7 @@ Pointer = Mapping[str, Any]
 
 @dataclass
 class Evaluation:
-    """What holds for all tasks of one evaluation.
-
-    Attributes:
-        clips_needed: False where the model that runs never looks at a clip and so needs none.
-        judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
-        splits: False where saved responses are scored again: then $LMMS_EVAL_TASKS_SHARD has no meaning.
-        model: The model that runs, once it is known.
-        weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
-        clip_reader: By which reader the model decodes clips; None where that is not known.
-        tasks: The state of each task that was built.
-        answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
-        ahead: What makes ahead what views show, while the model answers; None where nothing has to be made.
-        unanswered: Task and item to why there is no answer, where another rank's model was asked or a request failed.
-        is_heard: Whether any item of this rank has an answer.
-        throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
-            known.
-        finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
-            variant of one of our tasks stands for that task.
-        absent: Benchmark and split to the clips that cannot be shown, where the first rank has looked for all.
-    """
+    """What holds for all tasks of one evaluation."""
 
     clips_needed: bool = True
     judge_needed: bool = True
@@ -81,18 +59,12 @@ class Evaluation:
 
     @property
     def shard(self) -> Shard | None:
-        """Which part of the run this is; None of a whole run.
-
-        Raises:
-            InputError: where $LMMS_EVAL_TASKS_SHARD names none.
-        """
+        """Which part of the run this is; None of a whole run."""
         return read_shard() if self.splits else None
 
     def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
-        """Why the model could not answer an item, and the reason in more words; None where it could, or says nothing.
-
-        A model says so in its mapping `unanswered`, of task and item.
-        """
+        """Why the model could not answer an item, and the reason in more words; None where it could, or says
+        nothing."""
         own = getattr(self.model, "unanswered", None) or {}
         return {**self.unanswered, **own}.get((task, item_id))
 
@@ -101,15 +73,7 @@ class Evaluation:
         return (task, item_id) in getattr(self.model, "cut_off", ())
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
-        """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
-
-        Returns:
-            The table with the columns ``split`` and ``asked`` (False where the clip is missing and the model needs it).
-
-        Raises:
-            InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
-                of prompt names none.
-        """
+        """The rows of the prepared table that a task's pointer names, rows at the index that they have there."""
         import datasets
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -134,20 +98,12 @@ class Evaluation:
         return datasets.Dataset(table.append_column("asked", asked))
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
-        """The items of the task that a pointer names, made of the rows of its prepared table.
-
-        Raises:
-            InputError: as `open_split`, or where the items cannot be made of these rows.
-        """
+        """The items of the task that a pointer names, made of the rows of its prepared table."""
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
         return kind.rows(table) if kind.rows else table
 
     def check_grading(self, pointer: Pointer) -> None:
-        """Refuse a task that a judge grades, where the judge cannot be asked.
-
-        Raises:
-            InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
-        """
+        """Refuse a task that a judge grades, where the judge cannot be asked."""
         benchmark = find_benchmark(pointer["benchmark"])
         kind = benchmark.kind_of(pointer)
         if kind.judge and self.judge_needed:
@@ -157,12 +113,7 @@ class Evaluation:
                 raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
     def check_view(self, pointer: Pointer) -> None:
-        """Refuse a view that cannot be shown.
-
-        Raises:
-            InputError: where there are no captions for a view that shows them, or the limit of what may be made for
-                views is no number.
-        """
+        """Refuse a view that cannot be shown."""
         view = view_of(pointer)
         if self.clips_needed and view.captioned:
             read_captions()
@@ -170,10 +121,7 @@ class Evaluation:
             read_limit(os.environ.get(VIEW_BYTES))
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
-        """Look for the clips of tasks on the first of several ranks alone; every rank has to call this.
-
-        Where one cannot be looked for, its task's table cannot be opened, which says so.
-        """
+        """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
         ranks = current_exchange()
         if ranks.size > 1:
             self.absent = ranks.share(lambda: dict(self._find_absent(pointers)))
@@ -197,15 +145,7 @@ class Evaluation:
         return "\n\n".join(reasons) or None
 
     def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
-        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
-
-        Args:
-            schema: Of its replies.
-            optional: Whether none is asked where none is chosen.
-
-        Raises:
-            InputError: where it cannot be asked.
-        """
+        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``."""
         with self._lock:
             if schema not in self._judges:
                 settings = read_settings(optional=optional)
@@ -214,11 +154,7 @@ class Evaluation:
 
 
 def view_of(pointer: Pointer) -> View:
-    """The view that a task's pointer names.
-
-    Raises:
-        InputError: where its benchmark has no such view.
-    """
+    """The view that a task's pointer names."""
     name, benchmark = pointer.get("view", ""), find_benchmark(pointer["benchmark"])
     view, kind = find_view(name), benchmark.kind_of(pointer)
     if view is None or not kind.offers(view):

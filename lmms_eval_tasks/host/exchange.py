@@ -1,9 +1,4 @@
-"""What the ranks of an evaluation send one another, through the store by which torch's ranks find each other.
-
-A collective of torch pads what every rank sends to the largest, on the GPU where NCCL runs, and gives up after a fixed
-time. Here a value has the bytes that it has and goes to the ranks that need it, and a rank waits for another as long
-as that one shows that it is alive.
-"""
+"""What the ranks of an evaluation send one another, through the store by which torch's ranks find each other."""
 
 from __future__ import annotations
 
@@ -37,16 +32,7 @@ class LostRank(SystemExit):
 
 @dataclass(frozen=True)
 class Exchange:
-    """The ranks of an evaluation, as one of them sees them.
-
-    All ranks have to call the same methods in the same order. Each raises `LostRank` where a rank that it waits for has
-    not shown for 15 minutes that it is alive, and `RuntimeError` where the store is gone.
-
-    Attributes:
-        rank: This rank, from 0.
-        size: How many there are.
-        store: torch's store, which the ranks share; not used where there is one rank.
-    """
+    """The ranks of an evaluation, as one of them sees them."""
 
     rank: int = 0
     size: int = 1
@@ -71,11 +57,7 @@ class Exchange:
         return [value, *(self._get(rank, f"{turn}/{rank}", is_last=True) for rank in range(1, self.size))]
 
     def scatter(self, make: Callable[[], Sequence[Value]]) -> Value:
-        """This rank's part of what the first rank makes.
-
-        Args:
-            make: Called on the first rank alone; gives a value for each rank.
-        """
+        """This rank's part of what the first rank makes."""
         if self.size == 1:
             return make()[0]
         turn = self._next_turn()
@@ -91,11 +73,7 @@ class Exchange:
         return self.scatter(lambda: [make()] * self.size)
 
     def deliver(self, values: Sequence[Value]) -> list[Value]:
-        """What every rank has for this one, in the order of the ranks.
-
-        Args:
-            values: What this rank has for each.
-        """
+        """What every rank has for this one, in the order of the ranks."""
         if self.size == 1:
             return list(values)
         turn = self._next_turn()
@@ -129,11 +107,7 @@ class Exchange:
         return pickle.loads(data)
 
     def _wait(self, sender: int, key: str) -> None:
-        """Wait until a rank has put a key.
-
-        Raises:
-            LostRank: where it shows no sign of life.
-        """
+        """Wait until a rank has put a key."""
         pause, beats, heard = 0.001, -1, time.monotonic()
         while not self.store.check([key]):
             if (count := self.store.add(_life_key(sender), 0)) != beats:

@@ -49,11 +49,7 @@ def is_answer(text: object) -> bool:
 
 @contextmanager
 def name_failures(model: Any) -> Iterator[None]:
-    """As long as it lasts, an empty text that stands for a failed request says so, and why.
-
-    Most adapters catch what a request raises, log a warning or an error, and return an empty text. The exception is
-    still being handled when the line is heard here. A model of ours says itself what it could not answer.
-    """
+    """As long as it lasts, an empty text that stands for a failed request says so, and why."""
     if is_ours(type(model)):
         yield
         return
@@ -94,10 +90,7 @@ def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
 
 
 def describe_silence(evaluation: Evaluation) -> str | None:
-    """What to say of a run of which nothing was answered; None of any other. Every rank has to call this.
-
-    Of a run some of whose items have no answer, the first rank's log says how many.
-    """
+    """What to say of a run of which nothing was answered; None of any other."""
     is_heard = any(gather_objects(evaluation.is_heard))
     unanswered = {item: why for rank in gather_objects(evaluation.unanswered) for item, why in rank.items()}
     if not unanswered:

@@ -26,12 +26,7 @@ def answer_forms(model: object) -> frozenset[AnswerForm]:
 
 
 def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]]) -> str | None:
-    """Why a model cannot answer tasks; None where it can, or where nothing is known of it.
-
-    Args:
-        model: Its name, as lmms-eval knows it.
-        tasks: Name of a task or group to the forms that it takes.
-    """
+    """Why a model cannot answer tasks; None where it can, or where nothing is known of it."""
     if model not in MODELS and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
         return None  # importing somebody else's model can take long
     kind = find_class(model)
@@ -54,24 +49,15 @@ def describe_misfit_of(kind: object, model: str, tasks: Mapping[str, frozenset[A
 
 
 def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iterable[str]) -> str | None:
-    """Which of the names of a run's ``--tasks`` name nothing, and what may be meant; None where all name something.
-
-    Args:
-        names: As they were given: names of tasks, groups or tags, patterns, and files of tasks.
-        matched: What they match.
-        known: All that there is.
-    """
+    """Which of the names of a run's ``--tasks`` name nothing, and what may be meant; None where all name something."""
     unknown = [name for name in names if not (name in matched or fnmatch.filter(matched, name) or Path(name).is_file())]
     reasons = [f"There is no task, group or tag {name!r}.{suggest(name, known)}" for name in unknown]
     return "\n".join([*reasons, "All of them: lmms-eval --tasks list"]) if unknown else None
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:
-    """Why a run of lmms-eval's command line would be lost: what it writes, or the weights; None where nothing is known.
-
-    Args:
-        options: Of the command, by name.
-    """
+    """Why a run of lmms-eval's command line would be lost: what it writes, or the weights; None where nothing is
+    known."""
     reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
     path = options.get("output_path")
     if path and (reason := why_unwritable(Path(path))):

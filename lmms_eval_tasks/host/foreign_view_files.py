@@ -23,37 +23,14 @@ GROUPS = ("group", "tag")
 
 @dataclass(frozen=True)
 class WrittenViews:
-    """Names of what was written.
-
-    Attributes:
-        tasks: Views of tasks.
-        groups: Views of the groups and tags that were named, and of groups within them.
-    """
+    """Names of what was written."""
 
     tasks: tuple[str, ...]
     groups: tuple[str, ...]
 
 
 def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_path: str | None = None) -> WrittenViews:
-    """Write a file for each view of each task, and for each view of the groups that they are named by.
-
-    A file includes that of its task or group by its path, so that it stays what it is when lmms-eval changes.
-
-    Args:
-        names: Tasks, groups and tags of lmms-eval, or patterns of such names.
-        views: Names of views.
-        out: The folder; it need not exist.
-        include_path: A folder with further tasks.
-
-    Returns:
-        The names of what was written.
-
-    Raises:
-        InputError: where a name is of no task or of one of ours, whose views are there already, a view is none, or a
-            task shows no videos by ``doc_to_visual``, all of them at once, or `include_path` is no folder; nothing is
-            written.
-        OSError: where a file cannot be written.
-    """
+    """Write a file for each view of each task, and for each view of the groups that they are named by."""
     from lmms_eval.tasks import TaskManager
 
     # lmms-eval takes no notice of a folder that is not there.

@@ -23,11 +23,7 @@ POSITION = "centre"
 
 
 def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A task's configuration with its hooks wrapped, where its metadata names a view; else the same.
-
-    Raises:
-        RunStopped: where it names one that such tasks do not have, or there are no captions for one that shows them.
-    """
+    """A task's configuration with its hooks wrapped, where its metadata names a view; else the same."""
     metadata = config.get("metadata")
     name = metadata.get(KEY) if isinstance(metadata, Mapping) else None
     if name is None:
@@ -50,11 +46,7 @@ def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def find_offered(name: str) -> View:
-    """A view of a task that is not ours.
-
-    Raises:
-        InputError: where such tasks have none of that name.
-    """
+    """A view of a task that is not ours."""
     view = find_view(name)
     if view is None or view.family not in VIEWS or view.describes:
         raise InputError(f"Expected a view, any of {', '.join(VIEWS)}, but got {name!r}.")
@@ -143,21 +135,12 @@ def _change_content(content: Any, view: View) -> Any:
 
 
 def _see(view: View, visual: Any) -> Any:
-    """What a view shows of one of a task's visuals.
-
-    Raises:
-        RunStopped: where it is no path of a video.
-        UnreadableClip, OSError: as `see`.
-    """
+    """What a view shows of one of a task's visuals."""
     return see(view, _clip(visual), POSITION)
 
 
 def _caption(visual: Any) -> str:
-    """The caption of a video, by its file's name.
-
-    Raises:
-        RunStopped: where it has none, or is no path of a video.
-    """
+    """The caption of a video, by its file's name."""
     name = _clip(visual).name
     caption = read_captions().find(name)
     if caption is None:

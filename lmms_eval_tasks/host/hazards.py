@@ -24,15 +24,7 @@ NO_VALUE = frozenset({"", "none"})
 def hazard_fields(
     evaluation: Evaluation, arguments: Mapping[str, str], batch_size: object
 ) -> Iterator[tuple[str, str, Callable[[], str]]]:
-    """Fields of a card, each with its section and what finds it, which may raise; this does not.
-
-    They say of each known hazard whether it applies, then of each that does what of the run it is about.
-
-    Args:
-        evaluation: The run.
-        arguments: The model's arguments as they were typed.
-        batch_size: The run's batch size, where the model does not say its own.
-    """
+    """Fields of a card, each with its section and what finds it, which may raise; this does not."""
     try:
         hazards = known_hazards()
     except Exception as error:  # a card never ends a run
@@ -71,10 +63,7 @@ def _facts(evaluation: Evaluation, arguments: Mapping[str, str]) -> RunFacts:
 
 
 def adapter_of(kind: type) -> str:
-    """The module with the code by which a class of models answers, without lmms-eval's own prefix.
-
-    A class that inherits how another one answers has that one's hazards, and one that overrides it has not.
-    """
+    """The module with the code by which a class of models answers, without lmms-eval's own prefix."""
     owner = next((base for base in kind.__mro__ if "generate_until" in vars(base)), kind)
     return owner.__module__.removeprefix(HOST_MODELS)
 

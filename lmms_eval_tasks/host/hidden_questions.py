@@ -16,11 +16,7 @@ LEAST_OPTIONS = 2
 
 
 def hide_question(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with our notice in place of its question.
-
-    Raises:
-        RunStopped: where it has no question.
-    """
+    """A row with our notice in place of its question."""
     question = doc.get(QUESTION)
     if not isinstance(question, str) or not question.strip():
         names = ", ".join(map(str, doc))
@@ -29,16 +25,7 @@ def hide_question(doc: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_hidden(doc: Mapping[str, Any], text: str) -> None:
-    """See that a prompt shows a row's options and not its question.
-
-    Args:
-        doc: The row as the task has it.
-        text: The prompt that was made of `hide_question`'s row.
-
-    Raises:
-        RunStopped: where the question is not where it could be left out, or no options are shown: a task without them
-            has no such view.
-    """
+    """See that a prompt shows a row's options and not its question."""
     if read_prompt(NOTICE).text not in text or doc[QUESTION].strip() in text:
         raise RunStopped(
             f"Expected a prompt in which the column {QUESTION} has the whole question, so that it can be left out, but "

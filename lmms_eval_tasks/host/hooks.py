@@ -1,7 +1,4 @@
-"""The hooks that a task's YAML names, bound to the state of their task.
-
-They are bound by position: lmms-eval counts a hook's parameters, and one that is bound by name still counts.
-"""
+"""The hooks that a task's YAML names, bound to the state of their task."""
 
 from __future__ import annotations
 
@@ -20,18 +17,7 @@ from lmms_eval_tasks.utils.scoring.hooks import is_hook
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """A task's configuration with its hooks and aggregations bound.
-
-    A user's variant that names no hook, or no aggregation of a score, gets that of the benchmark's own task. What is
-    no hook of this package stays as it is.
-
-    Args:
-        config: The configuration; its functions may be dotted names, as they are where lmms-eval did not read it.
-        state: The state of the task.
-
-    Raises:
-        InputError: where neither names one.
-    """
+    """A task's configuration with its hooks and aggregations bound."""
     own = _own_config(state)
     metrics = {metric.name: metric for metric in state.metrics}
     aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
@@ -66,11 +52,7 @@ def _own_config(state: TaskState) -> Mapping[str, Any]:
 
 
 def _find(function: Any, what: str, state: TaskState) -> Any:
-    """A hook, by its dotted name where it is one.
-
-    Raises:
-        InputError: where there is none.
-    """
+    """A hook, by its dotted name where it is one."""
     if not function:
         raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
     if not isinstance(function, str) or not re.fullmatch(r"\w+(\.\w+)+", function):

@@ -1,7 +1,5 @@
-"""lmms-eval's task index: our tasks are put into it, bound to the state of their evaluation, and checked before a run.
-
-lmms-eval has an entry point for models and none for tasks; `replacements` says what is replaced for that.
-"""
+"""lmms-eval's task index: our tasks are put into it, bound to the state of their evaluation, and checked before a
+run."""
 
 from __future__ import annotations
 
@@ -64,19 +62,12 @@ SIZES = "lmms_eval.cli.power_utils"
 
 
 class Results(dict[str, Any]):
-    """lmms-eval's results, with the evaluation that they are of, for the run card.
-
-    Attributes:
-        evaluation: The evaluation.
-    """
+    """lmms-eval's results, with the evaluation that they are of, for the run card."""
 
     evaluation: Evaluation
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """The numbers alone, as lmms-eval's loggers take them.
-
-        An evaluation has a model and locks, and a score that is a list, as lmms-eval has it of records, is no number.
-        """
+        """The numbers alone, as lmms-eval's loggers take them."""
         whole: dict[str, Any] = copy.deepcopy(dict(self), memo)
         for section in ("results", "groups"):
             for name, scores in whole.get(section, {}).items():
@@ -86,12 +77,7 @@ class Results(dict[str, Any]):
 
 
 def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Callable[[], None]) -> Callable[..., Any]:
-    """`TaskManager.initialize_tasks` with our tasks in the index; its manager becomes one that knows them.
-
-    Args:
-        index_tasks: lmms-eval's.
-        before_loading: Called whenever a configuration is read.
-    """
+    """`TaskManager.initialize_tasks` with our tasks in the index; its manager becomes one that knows them."""
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
@@ -203,12 +189,7 @@ def _with_our_tasks(manager: Any, index: dict[str, Any]) -> dict[str, Any]:
 
 
 def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
-    """A task's or group's configuration with our hooks and scores; other people's as it is, or as it names a view.
-
-    Raises:
-        RunStopped: where a task or group of ours lists a score that its benchmark lacks, and where a task has our hooks
-            and no pointer of ours.
-    """
+    """A task's or group's configuration with our hooks and scores; other people's as it is, or as it names a view."""
     if not isinstance(config, Mapping):
         return config
     is_group = "aggregate_metric_list" in config and "group" in config
@@ -231,11 +212,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
 
 
 def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
-    """A group's configuration with how each score of its tasks becomes its own.
-
-    Raises:
-        InputError: where it lists a score that its tasks lack.
-    """
+    """A group's configuration with how each score of its tasks becomes its own."""
     entries = config["aggregate_metric_list"]
     metrics = find_metrics(f"The group {name}", pointer, [entry["metric"] for entry in entries])
     bound = [

@@ -26,19 +26,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
-    """The judge that a user chose.
-
-    Args:
-        text: ``model=NAME,max_tokens=4096,…`` or a model's name alone; by default $LMMS_EVAL_TASKS_JUDGE. Where the
-            text names no model or provider, lmms-eval's own MODEL_VERSION and API_TYPE do.
-        optional: Whether an empty text means ``none``.
-
-    Returns:
-        The settings; None where the text is ``none``: nothing is judged in this run.
-
-    Raises:
-        InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
-    """
+    """The judge that a user chose."""
     choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
     if choice == NO_JUDGE or (optional and not choice):
         return None
@@ -69,10 +57,7 @@ def read_settings(text: str | None = None, optional: bool = False) -> JudgeSetti
 
 
 def check_judge(optional: bool = False) -> None:
-    """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
-
-    Arguments and errors as for `read_settings`; errors also as for `open_judge`.
-    """
+    """Refuse a choice of judge that could not be asked, before anything is."""
     settings = read_settings(optional=optional)
     if settings is not None:
         judge_sender(settings)
@@ -84,14 +69,7 @@ def open_judge(
     cache: ReplyCache | None = None,
     record: ReplyRecord | None = None,
 ) -> Judge[R]:
-    """A judge whose replies are of a schema; threads may share it.
-
-    Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
-    one.
-
-    Raises:
-        InputError: where the server's address or key is missing or cannot be used. Nothing is sent to find out.
-    """
+    """A judge whose replies are of a schema; threads may share it."""
     send = judge_sender(settings)
     if record is not None:
         return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
@@ -123,11 +101,7 @@ def open_named_judge(
 
 
 def judge_sender(settings: JudgeSettings) -> Send:
-    """What sends one case to a judge, without trying again: a server, or a model in this process.
-
-    Raises:
-        InputError: as for `open_judge`.
-    """
+    """What sends one case to a judge, without trying again: a server, or a model in this process."""
     if settings.provider == LOCAL_MODEL:
         if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
             raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")

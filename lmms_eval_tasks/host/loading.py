@@ -16,15 +16,8 @@ from lmms_eval_tasks.utils.core.problems import InputError
 
 
 def load_tasks(name: str, model: str) -> dict[str, Any]:
-    """A task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes messages.
-
-    Args:
-        name: Of the task or group; it may end in a view.
-        model: The model's name.
-
-    Raises:
-        InputError: where data is not prepared.
-    """
+    """A task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes
+    messages."""
     from lmms_eval.evaluator_utils import get_task_list
     from lmms_eval.tasks import TaskManager, get_task_dict
 

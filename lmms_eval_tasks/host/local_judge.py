@@ -1,7 +1,4 @@
-"""A judge or teacher in this process: a vision-language model of transformers, where no server is to be set up.
-
-One case is answered at a time. A server answers many at once and is the better choice for thousands of cases.
-"""
+"""A judge or teacher in this process: a vision-language model of transformers, where no server is to be set up."""
 
 from __future__ import annotations
 
@@ -17,22 +14,14 @@ from lmms_eval_tasks.utils.servers.errors import ServerError
 
 
 class LocalModel:
-    """A model that is loaded for the first case, on the GPU where there is one; threads may share it.
-
-    Args:
-        sampling: How it replies; `model` is its name on the hub, or its folder.
-    """
+    """A model that is loaded for the first case, on the GPU where there is one; threads may share it."""
 
     def __init__(self, sampling: Sampling) -> None:
         self._sampling = sampling
         self._lock = threading.Lock()
 
     def reply(self, case: Case) -> Reply:
-        """What the model says about a case.
-
-        Raises:
-            ServerError: it cannot be loaded, or fails on the case.
-        """
+        """What the model says about a case."""
         with self._lock:
             try:
                 return Reply(self._generate(case), self._sampling.model)

@@ -48,13 +48,7 @@ def find_arguments(model: Any) -> dict[str, str] | None:
 
 
 def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -> dict[str, Any]:
-    """What a model's answers depend on beside the question, as JSON values; batch size and device are not in it.
-
-    Args:
-        model: The model.
-        arguments: What it was built with.
-        weights: What it says of its weights.
-    """
+    """What a model's answers depend on beside the question, as JSON values; batch size and device are not in it."""
     kind = type(model)
     is_ours = kind.__module__.startswith(f"{lmms_eval_tasks.__name__}.")
     packages = [*PACKAGES, "lmms-eval-tasks"] if is_ours else PACKAGES

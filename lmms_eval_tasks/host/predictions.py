@@ -1,7 +1,4 @@
-"""lmms-eval's ``--predict_only``: answers are logged with their items, so that they can be scored later.
-
-lmms-eval then takes a task's hook away that grades, and with it all that names the item of a logged answer.
-"""
+"""lmms-eval's ``--predict_only``: answers are logged with their items, so that they can be scored later."""
 
 from __future__ import annotations
 
@@ -17,12 +14,7 @@ from lmms_eval_tasks.utils.scoring.records import CUT_OFF, FRAME, HOW_ASKED, Out
 
 
 def keep_items(state: TaskState, task: Any) -> None:
-    """Let a task whose answers are only kept log their items: lmms-eval has taken the hook away that graded them.
-
-    Args:
-        state: The task's state.
-        task: lmms-eval's object of it.
-    """
+    """Let a task whose answers are only kept log their items: lmms-eval has taken the hook away that graded them."""
     grade = state.process_results
     if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
         task.config.process_results = functools.partial(keep_prediction, state, grade)
@@ -31,14 +23,7 @@ def keep_items(state: TaskState, task: Any) -> None:
 def keep_prediction(
     state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
 ) -> dict[str, Any]:
-    """What is logged beside an answer that is not graded: an unscored record that says how its item was asked.
-
-    Args:
-        state: The task's state, by which others find it.
-        grade: The task's own hook, bound.
-        doc: The item.
-        results: The responses, which are not looked at.
-    """
+    """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
     graded = grade(doc, [""])["record"]
     record = Record.from_json(graded)
     unscored = replace(

@@ -30,25 +30,13 @@ OPENED = "opened"
 
 @dataclass(frozen=True)
 class StandIn:
-    """Our reader, in the table of qwen-vl-utils.
-
-    Attributes:
-        reason: Why the one under whose name it stands cannot be used; None under its own name.
-    """
+    """Our reader, in the table of qwen-vl-utils."""
 
     reason: str | None = None
 
     def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
-        """Frames, (T, 3, H, W) RGB, what is known of them, and their rate; the same ones as its reader by decord takes.
-
-        Args:
-            element: A video of a message: `video`, a path or a clip whose frames are to be read in another order, and
-                how it is sampled.
-
-        Raises:
-            UnreadableClip: where it cannot be decoded.
-            ValueError: where it has too few frames, or not the seconds that are asked for.
-        """
+        """Frames, (T, 3, H, W) RGB, what is known of them, and their rate; the same ones as its reader by decord
+        takes."""
         import torch
         from qwen_vl_utils import vision_process
 
@@ -68,11 +56,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class ReadOpened:
-    """In the table of qwen-vl-utils: reads a clip that is open already, and leaves all others to another reader.
-
-    Attributes:
-        other: The reader that stood there.
-    """
+    """In the table of qwen-vl-utils: reads a clip that is open already, and leaves all others to another reader."""
 
     other: Any
 
@@ -93,13 +77,7 @@ def read_opened() -> None:
 
 @dataclass(frozen=True)
 class QwenReader:
-    """By which reader qwen-vl-utils decodes clips.
-
-    Attributes:
-        name: Its name.
-        instead_of: The reader under whose name ours stands; None where that is not so.
-        reason: Why that one cannot be used.
-    """
+    """By which reader qwen-vl-utils decodes clips."""
 
     name: str
     instead_of: str | None = None
@@ -111,14 +89,7 @@ class QwenReader:
 
 
 def settle_reader() -> QwenReader:
-    """Find by which reader qwen-vl-utils decodes clips, with ours in its table for those that cannot be used.
-
-    Each is tried on a clip. Where the user has chosen a reader, no other is put in its place.
-
-    Raises:
-        InputError: where the reader that the user has chosen cannot be used, nor the one that is taken where it fails.
-        ImportError, AttributeError: where qwen-vl-utils is not installed, or is built differently.
-    """
+    """Find by which reader qwen-vl-utils decodes clips, with ours in its table for those that cannot be used."""
     from qwen_vl_utils import vision_process
 
     readers = vision_process.VIDEO_READER_BACKENDS

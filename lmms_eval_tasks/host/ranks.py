@@ -1,9 +1,4 @@
-"""The ranks of an evaluation: ending a run on all of them at once or on one alone, and torch's process group.
-
-lmms-eval's command line catches every ordinary exception, prints a traceback and ends with status 0, so a run that
-cannot go on ends the process there. Where a Python program called lmms-eval, it gets an `InputError` instead. What the
-host does not let through is heard of in its log.
-"""
+"""The ranks of an evaluation: ending a run on all of them at once or on one alone, and torch's process group."""
 
 from __future__ import annotations
 
@@ -37,11 +32,7 @@ Value = TypeVar("Value")
 
 
 class RunStopped(SystemExit):
-    """One rank cannot go on; no ordinary exception, because lmms-eval tries again after those and hides them.
-
-    Attributes:
-        message: Why, for the user.
-    """
+    """One rank cannot go on; no ordinary exception, because lmms-eval tries again after those and hides them."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"\n{message}")
@@ -66,11 +57,7 @@ def command_options() -> dict[str, Any]:
 
 @contextmanager
 def ordinary_errors() -> Iterator[None]:
-    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs.
-
-    On several ranks it stays what it is: the other ranks wait for this one, until its process ends and the launcher
-    ends theirs.
-    """
+    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs."""
     try:
         yield
     except RunStopped as stop:
@@ -80,11 +67,7 @@ def ordinary_errors() -> Iterator[None]:
 
 
 def end_where_lmms_eval_goes_on() -> None:
-    """From now on, end the process with status 1 where lmms-eval's command line catches an exception and goes on.
-
-    It is heard of in lmms-eval's log, to which this adds a listener: the exception is still being handled then. On
-    several ranks this rank ends, and the launcher ends the others.
-    """
+    """From now on, end the process with status 1 where lmms-eval's command line catches an exception and goes on."""
     logger.add(_end_on_error, level="WARNING", filter=lambda record: record["name"] in SWALLOWING, catch=False)
 
 
@@ -107,18 +90,7 @@ def describe_exception(error: BaseException) -> str:
 
 
 def stop_if_any(message: str | None) -> None:
-    """End the run on every rank where one of them has a message; every rank has to call this.
-
-    On the command line the first rank prints the messages, each once. The others wait for it, because the launcher
-    ends all ranks as soon as one has ended.
-
-    Args:
-        message: Why this rank cannot go on; None where it can.
-
-    Raises:
-        SystemExit: on every rank of the command line.
-        InputError: on every rank of a Python program.
-    """
+    """End the run on every rank where one of them has a message; every rank has to call this."""
     messages = gather_objects(message)
     reasons = list(dict.fromkeys(text for text in messages if text))
     if not reasons:
@@ -136,15 +108,12 @@ def stop_if_any(message: str | None) -> None:
 
 
 def gather_objects(value: Value) -> list[Value]:
-    """What every rank passes, in the order of the ranks; every rank has to call this. For values that are small."""
+    """What every rank passes, in the order of the ranks; every rank has to call this."""
     return current_exchange().gather(value)
 
 
 def leave_process_group() -> None:
-    """End what torch runs in the background for the ranks on CPUs, which lmms-eval leaves to the end of the process.
-
-    Now and then torch aborts the process there, after everything was written, and the launcher reports a failed run.
-    """
+    """End what torch runs in the background for the ranks on CPUs, which lmms-eval leaves to the end of the process."""
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized() and dist.get_backend() == "gloo":
         dist.destroy_process_group()

@@ -26,14 +26,7 @@ FRAMES = 8
 
 @dataclass(frozen=True)
 class ReaderCheck:
-    """How a model reads clips, tried on one.
-
-    Attributes:
-        reader: By which reader, as run cards name it; None where that is not known, or the model looks at no clip.
-        hazards: Known hazards of that reader.
-        warning: What else the user should know of it.
-        result: What became of the clip.
-    """
+    """How a model reads clips, tried on one."""
 
     reader: str | None
     hazards: Sequence[str] = ()
@@ -42,16 +35,7 @@ class ReaderCheck:
 
 
 def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> ReaderCheck:
-    """Decode a clip by the reader by which a model of lmms-eval will decode clips; no weights are read.
-
-    Args:
-        model: Its name.
-        arguments: The model's arguments, as lmms-eval takes them.
-        benchmarks: The first clip that is prepared of any of them is taken; where there is none, one is made.
-
-    Raises:
-        InputError: there is no such model, it cannot be imported, or the clip cannot be decoded.
-    """
+    """Decode a clip by the reader by which a model of lmms-eval will decode clips; no weights are read."""
     from lmms_eval.models import MODEL_REGISTRY_V2, list_available_models
 
     if model in CLIPLESS:

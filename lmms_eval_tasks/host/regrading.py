@@ -35,13 +35,7 @@ OTHER_DATA = f"Prepare the data that the run was made with, or name its home in 
 
 @dataclass(frozen=True)
 class RegradedRun:
-    """A run's answers, graded again.
-
-    Attributes:
-        logs: Task to its logged items.
-        tasks: Task to what these bring to each score now, in their order.
-        notes: What else is to be known, as sentences.
-    """
+    """A run's answers, graded again."""
 
     logs: Mapping[str, Sequence[LoggedItem]]
     tasks: Mapping[str, ScoredTask]
@@ -58,16 +52,7 @@ class _OpenTask:
 
 
 def regrade(run: Run, tasks: Sequence[str], folder: Path) -> RegradedRun:
-    """Grade the answers in a run's sample logs again.
-
-    Args:
-        run: The run.
-        tasks: Those of its tasks that are of this installation's benchmarks.
-        folder: Where files for leaderboards go, should their scores be aggregated; a part of a run has none.
-
-    Raises:
-        InputError: where a log holds no answers, or the run's data is not prepared here; every reason is listed.
-    """
+    """Grade the answers in a run's sample logs again."""
     logs, notes = _read_logs(run, tasks), list[str]()
     opened = _open_tasks(tasks, read_results(run.path).config.model)
     docs = _find_docs(run, opened, logs, notes)
@@ -119,11 +104,7 @@ def _read_logs(run: Run, tasks: Sequence[str]) -> dict[str, tuple[LoggedItem, ..
 
 
 def _open_tasks(names: Sequence[str], model: str) -> dict[str, _OpenTask]:
-    """Tasks over their prepared data, their settings those that lmms-eval reads for a model.
-
-    Raises:
-        InputError: where data is not prepared, or a task's YAML names a function or setting that cannot be used.
-    """
+    """Tasks over their prepared data, their settings those that lmms-eval reads for a model."""
     evaluation = Evaluation(clips_needed=False, judge_needed=False, splits=False)
     tasks = {name: registry().find_task(name) for name in names}
     known = {name: task for name, task in tasks.items() if task}
@@ -187,10 +168,7 @@ def _find_docs(
 
 
 def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    """A prepared row as it was asked, and where the model gave no answer, why; None says that it gave one.
-
-    It also says whether that was cut off.
-    """
+    """A prepared row as it was asked, and where the model gave no answer, why; None says that it gave one."""
     record = item.record
     why = (record.unscored_reason, record.detail) if record.is_silent(item.responses) else None
     return {**row, "asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}

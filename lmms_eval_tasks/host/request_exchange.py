@@ -1,9 +1,4 @@
-"""All questions about a clip are answered on one rank, whatever the adapter, so that no clip is encoded on several.
-
-lmms-eval deals documents to ranks by stride, one by one. As long as an evaluation runs, the model's method is wrapped
-here: ranks exchange their requests, answer those that they are dealt, and give the answers back. All that lmms-eval
-does before and after stays with the rank that it gave a document to: document indices, caches, grading and logs.
-"""
+"""All questions about a clip are answered on one rank, whatever the adapter, so that no clip is encoded on several."""
 
 from __future__ import annotations
 
@@ -39,25 +34,14 @@ class TaskMethod(NamedTuple):
 
 
 class AskedRequest(NamedTuple):
-    """What the first rank has to know of a request to say who answers it.
-
-    Attributes:
-        task: Name of its task.
-        doc_id: The document that it is about.
-    """
+    """What the first rank has to know of a request to say who answers it."""
 
     task: str
     doc_id: int
 
 
 class SentRequest(NamedTuple):
-    """A request as it goes to the rank that answers it.
-
-    Attributes:
-        number: Its place among the requests of its own rank.
-        request: lmms-eval's request as bytes, in which names stand for the methods of its task.
-        repeats: How many answers are wanted.
-    """
+    """A request as it goes to the rank that answers it."""
 
     number: int
     request: bytes
@@ -66,15 +50,7 @@ class SentRequest(NamedTuple):
 
 @contextmanager
 def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, the questions of our tasks are answered on the rank that has their clip.
-
-    Nothing changes on one rank, and for models that look at no clip.
-
-    Args:
-        model: The model. All ranks have to call its `generate_until`.
-        evaluation: Our state of the evaluation.
-        tasks: lmms-eval's objects of our tasks, by their names.
-    """
+    """As long as it lasts, the questions of our tasks are answered on the rank that has their clip."""
     # As lmms-eval counts ranks; torch's process group may not be there yet.
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not evaluation.clips_needed:
         yield
@@ -86,13 +62,7 @@ def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> 
 
 
 class ClipDealer:
-    """Asks one model in one evaluation, on the ranks that have the clips.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation.
-        tasks: lmms-eval's objects of our tasks, by their names.
-    """
+    """Asks one model in one evaluation, on the ranks that have the clips."""
 
     def __init__(self, model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> None:
         self._model, self._evaluation, self._tasks = model, evaluation, tasks
@@ -101,12 +71,7 @@ class ClipDealer:
         self._ask_for_nothing = "generate_until" in vars(model) or is_ours(type(model))
 
     def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        """Answer requests in order, on whatever ranks; every rank has to call this.
-
-        Args:
-            ask: The model's own method.
-            requests: lmms-eval's requests on this rank.
-        """
+        """Answer requests in order, on whatever ranks; every rank has to call this."""
         ranks = current_exchange()
         if ranks.size == 1:
             return list(ask(requests))
@@ -167,11 +132,7 @@ class ClipDealer:
         return request
 
     def _deal(self, hands: Sequence[Sequence[AskedRequest] | None]) -> list[list[int] | None]:
-        """For each rank, which rank answers each of its requests; None for all where that cannot be known.
-
-        Args:
-            hands: Of each rank, its requests; None where they cannot go to another.
-        """
+        """For each rank, which rank answers each of its requests; None for all where that cannot be known."""
         count = len(hands)
         unknown: list[list[int] | None] = [None] * count
         if None in hands:
@@ -214,15 +175,7 @@ class ClipDealer:
         places: Sequence[Sequence[int]],
         received: Sequence[Sequence[SentRequest]],
     ) -> list[Any]:
-        """Answer what this rank is dealt, and get the answers to its own requests.
-
-        Args:
-            ask: The model's own method.
-            requests: This rank's requests.
-            ranks: The ranks.
-            places: Those of this rank's requests of ours, in its requests.
-            received: Of each rank, those of its requests that this one answers.
-        """
+        """Answer what this rank is dealt, and get the answers to its own requests."""
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
             (requests[places[sent.number][0]] if sender == ranks.rank else self._attach(sent.request), sender, sent)
@@ -252,13 +205,7 @@ class ClipDealer:
         return answers
 
     def _even_out(self, asked: list[Any], ours: Sequence[Any], ranks: Exchange) -> list[Any]:
-        """Requests with padding where ranks compute in step and each has to be asked as much as the others.
-
-        Args:
-            asked: What this rank is asked.
-            ours: What of it is ours.
-            ranks: The ranks.
-        """
+        """Requests with padding where ranks compute in step and each has to be asked as much as the others."""
         if not computes_in_step(self._model):
             return asked
         counts, examples = zip(*ranks.gather((len(asked), self._pack(ours[:1]))), strict=True)

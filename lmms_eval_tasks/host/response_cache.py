@@ -16,11 +16,7 @@ GENERATE = "generate_until"
 
 @contextmanager
 def keep_failures_out(cache: Any) -> Iterator[None]:
-    """As long as it lasts, lmms-eval's response cache neither keeps nor gives what stands in place of an answer.
-
-    Args:
-        cache: The cache; None where there is none.
-    """
+    """As long as it lasts, lmms-eval's response cache neither keeps nor gives what stands in place of an answer."""
     look_up, is_valid = getattr(cache, "_lookup", None), getattr(cache, "_is_valid_response", None)
     if look_up is None or is_valid is None:
         yield
@@ -39,16 +35,7 @@ def keep_failures_out(cache: Any) -> Iterator[None]:
 
 @contextmanager
 def ask_on_every_rank(model: Any, cache: Any) -> Iterator[None]:
-    """As long as it lasts, a model's `generate_until` is called on every rank, with nothing where a cache knows all.
-
-    lmms-eval does not call the model on a rank all of whose answers are in its response cache (``--use_cache``). But
-    what keeps and deals questions here, and some of our models, exchange objects between ranks in that call, so the
-    other ranks would wait for ever.
-
-    Args:
-        model: The model; what wraps its method takes no requests.
-        cache: lmms-eval's response cache; None where it has none.
-    """
+    """As long as it lasts, a model's `generate_until` is called on every rank, with nothing where a cache knows all."""
     execute = getattr(cache, "execute", None)
     if execute is None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield

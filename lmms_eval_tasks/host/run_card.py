@@ -1,7 +1,4 @@
-"""What a run was made with, gathered when lmms-eval has saved its results, for the run card.
-
-Nothing here may end a run: a field that cannot be found is null, and the section `not known` says why.
-"""
+"""What a run was made with, gathered when lmms-eval has saved its results, for the run card."""
 
 from __future__ import annotations
 
@@ -58,14 +55,7 @@ Field = tuple[str, str, Find]
 
 @dataclass(frozen=True)
 class Source:
-    """What the card of a run is gathered from.
-
-    Attributes:
-        results: What lmms-eval has saved.
-        evaluation: Our own state of the run.
-        config: The run's configuration, as lmms-eval saved it.
-        arguments: The model's arguments.
-    """
+    """What the card of a run is gathered from."""
 
     results: Mapping[str, Any]
     evaluation: Evaluation
@@ -74,7 +64,6 @@ class Source:
 
     @property
     def model(self) -> Any:
-        """The model."""
         return self.evaluation.model
 
     @property
@@ -242,10 +231,7 @@ def _checkpoint(source: Source) -> str:
 
 
 def _revision(source: Source) -> str:
-    """The checkpoint's commit: as the loaded model has it, as the hub's cache does, or as it was asked for.
-
-    Of a folder, a digest of its files' names, sizes and times.
-    """
+    """The checkpoint's commit: as the loaded model has it, as the hub's cache does, or as it was asked for."""
     if source.evaluation.weights.commit:
         return source.evaluation.weights.commit
     try:
@@ -323,7 +309,6 @@ def _frame_fields(source: Source) -> Iterator[Field]:
 
 
 def _known_facts(section: str, facts: Any) -> Iterator[Field]:
-    """A field for each of some facts, if there are any."""
     for name, value in facts.items() if isinstance(facts, Mapping) else ():
         yield section, name, partial(lambda value: value, value)
 

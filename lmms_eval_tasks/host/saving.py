@@ -67,11 +67,8 @@ def _warn_without(name: str) -> Iterator[None]:
 
 
 def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
-    """The date under which the files of a run can be saved: lmms-eval would append to the logs of a run of its second.
-
-    Returns:
-        The date, or the next second that no other run has; its results file is made, so that no other run takes it.
-    """
+    """The date under which the files of a run can be saved: lmms-eval would append to the logs of a run of its
+    second."""
     if not tracker.output_path or not isinstance(results, Results):
         return date
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
@@ -88,15 +85,7 @@ def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
 
 
 def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
-    """The results file that lmms-eval's tracker has just saved, on the first rank alone.
-
-    Returns:
-        The file; None where the run has no task of ours, or no output path.
-
-    Raises:
-        AttributeError: where the tracker is another than expected.
-        FileNotFoundError: where the file is not where it should be.
-    """
+    """The results file that lmms-eval's tracker has just saved, on the first rank alone."""
     if not tracker.output_path or not isinstance(results, Results):
         return None
     folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
@@ -111,29 +100,13 @@ Samples = Mapping[str, Sequence[Mapping[str, Any]]] | None
 
 
 def write_card(saved: Path, results: Results) -> None:
-    """Write the card of a run beside its results file.
-
-    Raises:
-        OSError: where it cannot be written.
-    """
+    """Write the card of a run beside its results file."""
     card = gather(results, results.evaluation)
     write_file(card_path(saved), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
 
 
 def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile | None:
-    """Write the scores of a run with their intervals beside its results file.
-
-    Args:
-        saved: The results file.
-        results: What it holds, with the evaluation.
-        samples: Task to its logged items; None where they were not to be logged.
-
-    Returns:
-        The scores; None of a run that has none, as it only kept its answers.
-
-    Raises:
-        OSError: where they cannot be written.
-    """
+    """Write the scores of a run with their intervals beside its results file."""
     own = results.evaluation.tasks
     tasks = [task for task in results.get("configs", ()) if task in own]
     if not tasks:

@@ -1,8 +1,4 @@
-"""One part of a run, as $LMMS_EVAL_TASKS_SHARD asks for it: each task asks the items that are in the part.
-
-A task's table stays whole, and its documents keep their indices: what a task makes of its whole table, lmms-eval's
-caches, and `--limit` and `--offset` are as in the whole run.
-"""
+"""One part of a run, as $LMMS_EVAL_TASKS_SHARD asks for it: each task asks the items that are in the part."""
 
 from __future__ import annotations
 
@@ -34,17 +30,7 @@ if TYPE_CHECKING:
 
 
 def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
-    """The part of each row of a prepared table, from 1.
-
-    Rows of a group, and rows that show a clip that others show, stay together. Parts get equal seconds of video, or
-    equal numbers of clips where the table was prepared by a version that measured no seconds. A clip whose length is
-    not known is taken for a mean one. The table alone decides, so that it is the same in every process.
-
-    Args:
-        card: The benchmark's.
-        table: The table.
-        parts: How many there are, at least 1.
-    """
+    """The part of each row of a prepared table, from 1."""
     clips = [tuple(dict.fromkeys(of_row)) for of_row in clips_of_rows(card, table)]
     strata = [table.column(name).to_pylist() for name in card.strata_columns]
     groups = zip(table.column("group_id").to_pylist(), *strata, strict=True)
@@ -63,13 +49,7 @@ def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class PartOfRun:
-    """What one part of a run asks.
-
-    Attributes:
-        shard: Which part it is.
-        documents: Task to the indices of its documents that are asked.
-        whole: Task to how many documents it has, and how many of them the whole run asks, as lmms-eval has it.
-    """
+    """What one part of a run asks."""
 
     shard: Shard
     documents: Mapping[str, frozenset[int]]
@@ -93,14 +73,7 @@ class PartOfRun:
 
 
 def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:
-    """What a part of a run asks.
-
-    Args:
-        shard: The part.
-        tasks: Each task's state, and lmms-eval's object of it.
-        limit: How many documents of each task are asked, or which share of those of the first.
-        offset: From which document on.
-    """
+    """What a part of a run asks."""
     from lmms_eval.evaluator import get_sample_size
 
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}
@@ -127,12 +100,7 @@ def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None,
 
 
 def describe_unsplit(evaluation: Evaluation, others: Sequence[str]) -> str | None:
-    """Why a run cannot be cut into parts; None where it can, or is not to be.
-
-    Args:
-        evaluation: The run's.
-        others: Its tasks that are not ours.
-    """
+    """Why a run cannot be cut into parts; None where it can, or is not to be."""
     try:
         shard = evaluation.shard
     except InputError as error:
@@ -158,10 +126,7 @@ def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[An
 
 
 def evaluate_nothing() -> dict[str, Any] | None:
-    """The results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have them.
-
-    Returns None on all ranks but the first, as lmms-eval does.
-    """
+    """The results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have them."""
     if int(os.environ.get("RANK", "0")):
         return None
     return {section: {} for section in (*PER_TASK, "samples")}
@@ -169,12 +134,7 @@ def evaluate_nothing() -> dict[str, Any] | None:
 
 @contextmanager
 def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, lmms-eval asks only the documents of a part.
-
-    Args:
-        part: What is asked; None of a whole run, in which nothing changes.
-        tasks: lmms-eval's objects of the tasks, by their names.
-    """
+    """As long as it lasts, lmms-eval asks only the documents of a part."""
     if part is None:
         yield
         return

@@ -1,8 +1,5 @@
-"""What a model of lmms-eval gives to its processor for items of a task: taken from its own code, without its weights.
-
-The model is built from its checkpoint's configuration, with weights on torch's device ``meta``, which holds no numbers.
-It is then asked as a run asks it, and stopped as soon as its processor has returned the model's inputs.
-"""
+"""What a model of lmms-eval gives to its processor for items of a task: taken from its own code, without its
+weights."""
 
 from __future__ import annotations
 
@@ -36,14 +33,7 @@ class _Stop(BaseException):
 
 @dataclass(frozen=True, eq=False)
 class ProcessedItem:
-    """One item as its model takes it.
-
-    Attributes:
-        item_id: The item.
-        videos: The videos in its messages, each with its path and how it is to be sampled.
-        metadata: What is known of each video's decoded frames.
-        inputs: What the processor returned about the item alone, without padding, of batch size 1.
-    """
+    """One item as its model takes it."""
 
     item_id: str
     videos: Sequence[Mapping[str, Any]]
@@ -53,13 +43,7 @@ class ProcessedItem:
 
 @dataclass(frozen=True, eq=False)
 class ProcessedBatch:
-    """Some items that a model processes together.
-
-    Attributes:
-        items: Each as the model takes it; none where it cannot process them.
-        videos: For each item that the model got to, the videos in its messages, also where it cannot process them.
-        failure: Why it cannot; None where it can.
-    """
+    """Some items that a model processes together."""
 
     items: Sequence[ProcessedItem]
     videos: Sequence[Sequence[Mapping[str, Any]]]
@@ -68,13 +52,7 @@ class ProcessedBatch:
 
 @dataclass(frozen=True, eq=False)
 class AskedTask:
-    """A task with the items that are to be shown.
-
-    Attributes:
-        task: lmms-eval's task.
-        name: Its name.
-        rows: The index of each of these items in the task's documents.
-    """
+    """A task with the items that are to be shown."""
 
     task: Any
     name: str
@@ -97,11 +75,7 @@ def default_checkpoint(model: str, arguments: str) -> str | None:
 
 
 def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask:
-    """The first items of a task that show clips of their own, in its order, up to `count`; `item` comes first.
-
-    Raises:
-        InputError: the task is none of ours, its data is not prepared, or it has no such item.
-    """
+    """The first items of a task that show clips of their own, in its order, up to `count`; `item` comes first."""
     if registry().find_task(task) is None:
         known = (*registry().tasks, *registry().groups)
         raise InputError(f"Expected --task to be a task of lmms-eval-tasks, but got {task!r}.{suggest(task, known)}")
@@ -130,11 +104,7 @@ def _clips_of(task: Any, doc: Mapping[str, Any]) -> list[str]:
 
 @dataclass
 class WeightlessModel:
-    """A model of lmms-eval without weights.
-
-    Attributes:
-        model: The model, as lmms-eval makes it.
-    """
+    """A model of lmms-eval without weights."""
 
     model: Any
     _conversations: list[Any] = field(default_factory=list)
@@ -147,17 +117,11 @@ class WeightlessModel:
 
     @property
     def processor(self) -> Any:
-        """Its processor."""
         inputs = getattr(self.model, "inputs", None)
         return inputs.processor if inputs else self.model.processor
 
     def process(self, asked: AskedTask, places: Sequence[int]) -> ProcessedBatch:
-        """Let the model process some items together, as one batch of a run.
-
-        Args:
-            asked: The task.
-            places: Which of its items.
-        """
+        """Let the model process some items together, as one batch of a run."""
         docs, rows = asked.task.eval_docs, [asked.rows[place] for place in places]
         self._conversations, self._calls = [], []
         failure = None
@@ -230,11 +194,7 @@ class WeightlessModel:
 
 
 def build_adapter(model: str, arguments: str, batch_size: int) -> WeightlessModel:
-    """Build a model of lmms-eval from its checkpoint's configuration, on the CPU and without weights.
-
-    Raises:
-        InputError: it cannot be built.
-    """
+    """Build a model of lmms-eval from its checkpoint's configuration, on the CPU and without weights."""
     from lmms_eval.models import get_model
 
     kind = get_model(model)

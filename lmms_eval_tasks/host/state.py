@@ -1,8 +1,4 @@
-"""The state of a task: what one hook of lmms-eval learns and a later one needs.
-
-It belongs to the task objects that lmms-eval builds, never to a module, so that two evaluations in one process do not
-see each other.
-"""
+"""The state of a task: what one hook of lmms-eval learns and a later one needs."""
 
 from __future__ import annotations
 
@@ -43,16 +39,7 @@ if TYPE_CHECKING:
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
-    """The scores that a task or group lists, by their names.
-
-    Args:
-        owner: The task or group, as the beginning of a sentence.
-        pointer: That of the task, or of one of the group's.
-        names: The scores.
-
-    Raises:
-        InputError: where the benchmark has no score of one of the names.
-    """
+    """The scores that a task or group lists, by their names."""
     benchmark = find_benchmark(pointer["benchmark"])
     known = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
     if unknown := [name for name in names if name not in known]:
@@ -71,11 +58,7 @@ LEAST_TOKENS = 0.9
 
 
 class TaskRequests:
-    """lmms-eval's requests of a task on this rank, once they were answered.
-
-    Args:
-        task: lmms-eval's object of the task.
-    """
+    """lmms-eval's requests of a task on this rank, once they were answered."""
 
     def __init__(self, task: Any) -> None:
         self._task = task
@@ -115,17 +98,7 @@ def _is_padded(text: object, limit: int, model: Any) -> bool:
 
 
 class TaskState(RunningTask):
-    """One task of an evaluation: its settings, and what the hooks that its YAML names do.
-
-    Args:
-        name: The task's name.
-        pointer: What of its benchmark it asks.
-        metrics: Names of the scores that its YAML lists.
-        evaluation: What it shares with the other tasks.
-
-    Raises:
-        InputError: where its benchmark has no score of one of the names, or no such view.
-    """
+    """One task of an evaluation: its settings, and what the hooks that its YAML names do."""
 
     def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
         self.name = name
@@ -152,11 +125,7 @@ class TaskState(RunningTask):
 
     @property
     def settings(self) -> Any:
-        """The task's settings.
-
-        Raises:
-            RuntimeError: where no item has been asked yet, so that they are not known.
-        """
+        """The task's settings."""
         if self._settings is None:
             raise RuntimeError(f"Expected the settings of {self.name} to be known, but none of its items was asked.")
         return self._settings
@@ -182,11 +151,7 @@ class TaskState(RunningTask):
         return self.evaluation.judge(schema, self.kind.judge == "optional")
 
     def open_table(self) -> datasets.Dataset:
-        """The prepared table, for the one-row pointer that lmms-eval has read.
-
-        Raises:
-            RunStopped: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
-        """
+        """The prepared table, for the one-row pointer that lmms-eval has read."""
         try:
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
@@ -205,11 +170,7 @@ class TaskState(RunningTask):
         return self.shown.visuals(doc)
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
-        """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
-
-        Raises:
-            RunStopped: where the settings cannot be used, or the item cannot be asked with them.
-        """
+        """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
         try:
             if self._settings is None:
                 self.kwargs = kwargs or {}
@@ -220,11 +181,7 @@ class TaskState(RunningTask):
             raise RunStopped(str(error)) from None
 
     def check_settings(self, kwargs: Mapping[str, Any]) -> None:
-        """Refuse settings that cannot be used before a model is loaded.
-
-        Raises:
-            RunStopped: where they cannot.
-        """
+        """Refuse settings that cannot be used before a model is loaded."""
         try:
             self._read_settings(kwargs)
         except InputError as error:
@@ -270,11 +227,7 @@ class TaskState(RunningTask):
         return self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
 
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
-        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
-
-        Returns how many rows the task's file has; None where there is none: without an output path on lmms-eval's
-        command line, and in a part of a run.
-        """
+        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard."""
         logged = [GradedItem.from_json(item) for item in items]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)

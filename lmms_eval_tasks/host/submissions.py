@@ -28,22 +28,7 @@ LONGEST_NAME = 120
 def write_submissions(
     benchmark: Benchmark, pointer: Mapping[str, Any], finished: Finished, output_path: Path, model: str = ""
 ) -> int | None:
-    """Write every file of a benchmark's form that a task completes.
-
-    A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
-    item. A file has its model's name in its own, and what an earlier run of that model wrote is kept beside it. A file
-    that cannot be written is named in a warning, and the run keeps all else.
-
-    Args:
-        benchmark: The benchmark.
-        pointer: That of the task which has just finished.
-        finished: The items of all tasks that have finished, this one among them.
-        output_path: The run's output path.
-        model: The model, as reports call it; without one a file has the name that the form says.
-
-    Returns:
-        Rows of the task's own file; None where it has none.
-    """
+    """Write every file of a benchmark's form that a task completes."""
     split, form, written = pointer["split"], benchmark.submission, None
     assert form is not None, f"{benchmark.name} has no form of submission"
     own = registry().tasks_of(benchmark.name)

@@ -37,13 +37,7 @@ Settings = TypeVar("Settings", bound=TaskSettings)
 
 
 class ItemKey(NamedTuple):
-    """What an answer to an item is kept by, beside what is asked.
-
-    Attributes:
-        item_id: The item.
-        files: Its clips; they may be missing.
-        shown: What tells what is shown of them from anything else of the same clips, as JSON values.
-    """
+    """What an answer to an item is kept by, beside what is asked."""
 
     item_id: str
     files: tuple[Path, ...]
@@ -51,14 +45,7 @@ class ItemKey(NamedTuple):
 
 
 class TaskView:
-    """What one task shows of its items.
-
-    Args:
-        view: The view.
-        benchmark: The task's benchmark.
-        pointer: The task's pointer.
-        evaluation: The evaluation that the task belongs to.
-    """
+    """What one task shows of its items."""
 
     def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], evaluation: Evaluation) -> None:
         self._view, self._benchmark, self._evaluation = view, benchmark.name, evaluation
@@ -90,10 +77,7 @@ class TaskView:
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
     def clip_names(self, table: datasets.Dataset) -> list[tuple[str, ...]]:
-        """For each row, the names of the clips of which something is shown; none where they are missing.
-
-        Only the columns that name clips are read, and once.
-        """
+        """For each row, the names of the clips of which something is shown; none where they are missing."""
         if not self._view.needs_clip:
             return [()] * len(table)
         named = table.select_columns([*self._kind.visuals, "clip_present"]).to_dict()
@@ -130,10 +114,8 @@ class TaskView:
         return read
 
     def visuals(self, row: Row) -> list[Any]:
-        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another order.
-
-        A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
-        """
+        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another
+        order."""
         clips = self.clips(row)
         if self._is_read_in_order:
             return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
@@ -164,10 +146,7 @@ class TaskView:
 
     @property
     def _is_read_in_order(self) -> bool:
-        """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`.
-
-        It then says by itself which clip it could not read.
-        """
+        """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`."""
         return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
 
     def adjust_settings(self, settings: Settings) -> Settings:

@@ -28,14 +28,7 @@ Asked = defaultdict[tuple[str, str], list[int]]
 
 @dataclass
 class Answered:
-    """What one rank's model has answered.
-
-    Attributes:
-        seconds: How long it took.
-        questions: How many questions.
-        clips: What they were shown: benchmark, view and clips.
-        work: What the model says of its work: seconds of each stage, and counts.
-    """
+    """What one rank's model has answered."""
 
     seconds: float = 0.0
     questions: int = 0
@@ -45,12 +38,7 @@ class Answered:
 
 @contextmanager
 def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, the model's work is timed; the first rank's evaluation then knows the throughput of all.
-
-    Args:
-        model: The model; a mapping `work` of it says more of what it did.
-        evaluation: Our state of the evaluation.
-    """
+    """As long as it lasts, the model's work is timed; the first rank's evaluation then knows the throughput of all."""
     answered, asked = Answered(), Asked(list)
     note = functools.partial(_note, evaluation, answered, asked)
     # A model that gives answers as they come does so in both methods.
@@ -105,10 +93,7 @@ def _note(evaluation: Evaluation, answered: Answered, asked: Asked, requests: It
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:
-    """The throughput of ranks together, by the names of a run card's fields; empty where nothing was answered.
-
-    The ranks work side by side, so the time is that of the slowest; the seconds of stages are those of all of them.
-    """
+    """The throughput of ranks together, by the names of a run card's fields; empty where nothing was answered."""
     seconds = max(rank.seconds for rank in ranks)
     questions, clips = sum(rank.questions for rank in ranks), len(set().union(*(rank.clips for rank in ranks)))
     if not questions or seconds <= 0:

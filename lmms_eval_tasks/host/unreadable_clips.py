@@ -32,14 +32,7 @@ ENOUGH = 3
 
 @contextmanager
 def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them.
-
-    It fails where it raises, or returns what stands for a failed request.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation; it learns why these items have no answer.
-    """
+    """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them."""
     if not evaluation.clips_needed:
         yield
         return
@@ -85,15 +78,7 @@ def _find_faults(
     places: Sequence[int],
     patience: int | None = None,
 ) -> set[int]:
-    """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation.
-        requests: All requests.
-        places: The places among them of those that are looked at.
-        patience: After so many in a row that have another cause no more are looked at; None looks at all.
-    """
+    """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why."""
     faults: set[int] = set()
     find = functools.cache(functools.partial(find_fault, reader=_reader_of(model) if places else None))
     innocent = 0
@@ -122,13 +107,7 @@ def _reader_of(model: Any) -> ClipReader | None:
 
 
 def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:
-    """Why a clip cannot be decoded to its end, or by a model's reader; None where it can.
-
-    Args:
-        clip: The file.
-        sound: A clip that can be decoded: where the reader cannot read it either, this clip is not at fault.
-        reader: The model's; None where it is not known.
-    """
+    """Why a clip cannot be decoded to its end, or by a model's reader; None where it can."""
     try:
         with FrameStream(clip) as stream:
             count = sum(1 for _ in stream.frames(as_stored=True))

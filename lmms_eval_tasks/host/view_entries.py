@@ -1,7 +1,4 @@
-"""The views of our tasks and groups in lmms-eval's task index, which has no file for them.
-
-The entry of a view names the file of the task or group that it is of, and the view beside it.
-"""
+"""The views of our tasks and groups in lmms-eval's task index, which has no file for them."""
 
 from __future__ import annotations
 

@@ -29,18 +29,8 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
-    """What a view that needs clips shows of one: the path of a video, or a picture, as lmms-eval's adapters take them.
-
-    Args:
-        view: The view.
-        clip: The file.
-        frame: Which frame a single frame is where the view does not say.
-
-    Raises:
-        UnreadableClip: where something has to be made of the clip, and it cannot be decoded.
-        InputError: where the environment's limit is no number.
-        OSError: where nothing can be written.
-    """
+    """What a view that needs clips shows of one: the path of a video, or a picture, as lmms-eval's adapters take
+    them."""
     return read_made(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
@@ -63,20 +53,12 @@ def read_made(made: MadeClip) -> str | Image:
 
 
 def open_store() -> ClipStore:
-    """Where made frames and clips lie.
-
-    Raises:
-        InputError: where the environment's limit is no number.
-    """
+    """Where made frames and clips lie."""
     return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
 
 
 def read_limit(text: str | None) -> int:
-    """How many bytes made frames and clips may take.
-
-    Raises:
-        InputError: where the text is no whole number above 0.
-    """
+    """How many bytes made frames and clips may take."""
     if text and not (text.isdecimal() and int(text) > 0):
         raise InputError(f"Expected {VIEW_BYTES} to be a number of bytes, such as {DEFAULT_BYTES}, but got {text!r}.")
     return int(text) if text else DEFAULT_BYTES

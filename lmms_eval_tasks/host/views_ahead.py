@@ -1,8 +1,4 @@
-"""What views show is made ahead in processes of its own, while the model answers what was asked before.
-
-As long as an evaluation runs, the method by which the model answers is wrapped here, so that it is known what it will
-be shown next. Nothing is made before the model first asks for something that has to be made.
-"""
+"""What views show is made ahead in processes of its own, while the model answers what was asked before."""
 
 from __future__ import annotations
 
@@ -31,14 +27,7 @@ AHEAD = 2
 
 @contextmanager
 def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, what the model is shown by views is made ahead; the evaluation knows by whom.
-
-    Nothing changes where no task of the evaluation shows something that has to be made.
-
-    Args:
-        model: The model.
-        evaluation: Our state of the evaluation.
-    """
+    """As long as it lasts, what the model is shown by views is made ahead; the evaluation knows by whom."""
     if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
         yield
         return
@@ -60,13 +49,7 @@ def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
 
 
 class ViewsAhead:
-    """Makes what requests show, some of it ahead of the request that is answered; threads may share it.
-
-    Args:
-        model: The model, whose documents the requests name.
-        evaluation: Our state of the evaluation.
-        workers: How many processes make clips.
-    """
+    """Makes what requests show, some of it ahead of the request that is answered; threads may share it."""
 
     def __init__(self, model: Any, evaluation: Evaluation, workers: int) -> None:
         self._model, self._evaluation = model, evaluation

@@ -17,14 +17,7 @@ NAMED_MODEL = frozenset({"shared_vllm", "sglang", "vllm", "vllm_generate"})
 
 @dataclass(frozen=True)
 class Weights:
-    """Which weights a model has.
-
-    Attributes:
-        commit: Commit of the hub's repository that they come from; None where the model does not say.
-        precision: Their type, as torch names it.
-        family: Their ``model_type``, as transformers names it; None where transformers has loaded none in this process.
-        parameters: How many they are, as transformers or diffusers counts them; None where neither has loaded them.
-    """
+    """Which weights a model has."""
 
     commit: str | None = None
     precision: str | None = None
@@ -33,10 +26,7 @@ class Weights:
 
 
 def read_weights(model: Any) -> Weights:
-    """The weights of a host's adapter that has just been loaded; raises nothing.
-
-    The host throws weights away before it scores, so they have to be read before the run.
-    """
+    """The weights of a host's adapter that has just been loaded; raises nothing."""
     commits = (
         get_nested_attr(model, *holder, "_commit_hash")
         for holder in (("model", "config"), ("_model", "config"), ("_config",))
@@ -71,11 +61,7 @@ def _read_family(model: Any) -> str | None:
 
 
 def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
-    """An identity of weights, which changes when they change.
-
-    For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
-    it is not in the hub's cache.
-    """
+    """An identity of weights, which changes when they change."""
     import huggingface_hub
 
     folder = Path(pretrained).expanduser()
@@ -91,15 +77,8 @@ def weights_identity(pretrained: str, revision: str | None = None) -> str | None
 
 
 def describe_absent(model: str, arguments: Mapping[str, str]) -> str | None:
-    """Why the weights that a model is to be loaded from cannot be had; None where they can, or where that is not known.
-
-    The hub is asked once where they are neither a folder nor in its cache; nothing is downloaded. Of a model of another
-    package it is not known what it takes for a name.
-
-    Args:
-        model: Its name, as lmms-eval knows it.
-        arguments: What it will be built with.
-    """
+    """Why the weights that a model is to be loaded from cannot be had; None where they can, or where that is not
+    known."""
     import huggingface_hub
     from huggingface_hub import constants, errors, file_download
 

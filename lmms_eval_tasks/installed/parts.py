@@ -29,12 +29,7 @@ def metrics_of(task: str) -> tuple[Metric, ...]:
 
 
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
-
-    `task` is one of its tasks. A view stands beside chance, unless it adds an option, and beside models that its paper
-    showed the same view; never beside what people and models score on the whole items. A benchmark can distinguish
-    parts of a release by how many items a run has.
-    """
+    """The scores of a task or group that its benchmark sets beside published figures; the leading one first."""
     known = registry().find_task(task)
     if known is None:
         return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
@@ -56,10 +51,7 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
 
 
 def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
-    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items.
-
-    Tasks of several kinds have no scores in common; they are shown one by one.
-    """
+    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items."""
 
     def form(task: str) -> tuple[int, str] | None:
         known = registry().find_task(task)

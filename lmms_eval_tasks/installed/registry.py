@@ -1,8 +1,4 @@
-"""The benchmarks of this installation: ours, and those that other packages announce.
-
-Another package announces a benchmark by an entry point of the group ``lmms_eval_tasks.benchmarks`` that names its
-`Benchmark`. One that cannot be used is left out and reported, and the others work.
-"""
+"""The benchmarks of this installation: ours, and those that other packages announce."""
 
 from __future__ import annotations
 
@@ -28,15 +24,7 @@ GROUP = "lmms_eval_tasks.benchmarks"
 
 @dataclass(frozen=True)
 class Registry:
-    """All benchmarks that can be used, and what is wrong with the others.
-
-    Attributes:
-        benchmarks: Name to benchmark, ours first, in alphabetical order.
-        tasks: Task name to task, without views.
-        groups: Group name to its tasks' names and its version, without views.
-        faults: A sentence for each benchmark that cannot be used.
-        derived: Name to a user's variant of one of the tasks, once a run of it is started or read.
-    """
+    """All benchmarks that can be used, and what is wrong with the others."""
 
     benchmarks: Mapping[str, Benchmark]
     tasks: Mapping[str, Task]
@@ -151,11 +139,7 @@ def _own_benchmarks() -> list[Benchmark]:
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """A benchmark by its name.
-
-    Raises:
-        InputError: no benchmark of this installation has that name.
-    """
+    """A benchmark by its name."""
     known = registry().benchmarks
     if name not in known:
         own = [fault for fault in registry().faults if fault.startswith(f"{begin_fault('benchmark', name)} ")]
@@ -165,9 +149,5 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def read_card(name: str) -> Card:
-    """The card of a benchmark.
-
-    Raises:
-        InputError: no benchmark of this installation has that name.
-    """
+    """The card of a benchmark."""
     return find_benchmark(name).card

@@ -124,13 +124,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
 
 
 def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
-    """A run from its results and its logged items.
-
-    Args:
-        path: The results file.
-        results: What it holds.
-        logs: Task of ours to its items, in the order in which they are logged.
-    """
+    """A run from its results and its logged items."""
     sets = {}
     for task, items in logs.items():
         found = {item.data_set for item in items}
@@ -180,10 +174,7 @@ def _derive(name: str, config: Any) -> None:
 
 
 def _is_ours(task: str, known: Task | None, results: ResultsFile) -> bool:
-    """Whether a task of a run is known to be one of ours, so that its log has to hold records.
-
-    A task that ours replaces may be lmms-eval's own, and a variant of a user has a name that nobody knows.
-    """
+    """Whether a task of a run is known to be one of ours, so that its log has to hold records."""
     config = results.configs[task]
     hook = config.get("process_results") if isinstance(config, Mapping) else None
     return any(mark in str(hook) for mark in OWN_HOOK) or (known is not None and task not in known.benchmark.replaces)

@@ -15,15 +15,7 @@ from lmms_eval_tasks.utils.runs.scores_file import SCORES, ScoresFile, read_scor
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The scores of a run, and what it was made with.
-
-    Attributes:
-        path: Its results file; it need not exist where its scores lie without it.
-        scores: Its scores.
-        card: What it was made with; empty where it has no card.
-        results: What lmms-eval wrote; None where the scores lie without it.
-        notes: What else lies in the folder, as sentences.
-    """
+    """The scores of a run, and what it was made with."""
 
     path: Path
     scores: ScoresFile
@@ -33,18 +25,8 @@ class ScoredRun:
 
 
 def read_scored(source: Path) -> ScoredRun:
-    """The scores of the latest run in a folder, or of one results or scores file: from its file of scores, or computed.
-
-    They are read from ``…_scores.json``, beside which a results file need not lie. Where a run has none, as a version
-    that wrote none made it, they are computed from its items, as `report` computes them.
-
-    Args:
-        source: The folder or file.
-
-    Raises:
-        InputError: where there is no run, or a file of it cannot be read; see also `read_run`.
-        OSError: where a file cannot be read.
-    """
+    """The scores of the latest run in a folder, or of one results or scores file: from its file of scores, or
+    computed."""
     runs = _runs(source)
     if not runs:
         raise InputError(

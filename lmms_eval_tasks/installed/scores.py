@@ -22,13 +22,7 @@ NO_ITEMS = "The run was made without --log_samples, so that no interval can be c
 
 
 def scores_of(run: Run) -> ScoresFile:
-    """Every score of each task and group of a run, with intervals, from its records.
-
-    They are those of `report`: the same definition of each score, over the same records.
-
-    Raises:
-        InputError: where the records, as those of an earlier version, lack what a score needs.
-    """
+    """Every score of each task and group of a run, with intervals, from its records."""
     counted: dict[tuple[str, str], Units] = {}
     parts = []
     for name, part in comparable_parts(run).items():
@@ -44,12 +38,7 @@ def scores_of(run: Run) -> ScoresFile:
 
 
 def scores_without_items(run: Run, saved: Mapping[str, Mapping[str, float | None]]) -> ScoresFile:
-    """The scores of a run whose items were not logged: what lmms-eval has of each, without intervals.
-
-    Args:
-        run: The run, without records, but with the sets of its tasks.
-        saved: Task or group of ours to its scores, by name.
-    """
+    """The scores of a run whose items were not logged: what lmms-eval has of each, without intervals."""
     parts = []
     for name, scores in saved.items():
         tasks = list(run.groups.get(name, (name,)))

@@ -74,13 +74,7 @@ def evidence_settings_reader(
 def read_task_settings(
     benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
 ) -> TaskSettings:
-    """The settings of a benchmark's tasks of a kind, as the kind reads them. Of one that does not say how, only the
-    prompt can be chosen, with the question, options or both that the one has which the task's YAML names, and nothing
-    where it is not answered in words.
-
-    Raises:
-        InputError: where they cannot be used.
-    """
+    """The settings of a benchmark's tasks of a kind, as the kind reads them."""
     if kind.read_settings:
         return kind.read_settings(kwargs, environment)
     if kind.answer_form is not AnswerForm.WORDS:
@@ -93,10 +87,7 @@ def read_task_settings(
 
 
 def kwargs_for_checks(benchmark: Benchmark, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A task's ``lmms_eval_specific_kwargs`` as checks use them, which give everybody the same.
-
-    A prompt that users have to import is on few machines: the prompt of ours that it replaces stands for it.
-    """
+    """A task's ``lmms_eval_specific_kwargs`` as checks use them, which give everybody the same."""
     source = benchmark.official_prompt
     if source is None or not source.for_items or kwargs.get("prompt") in (None, *prompt_ids()):
         return kwargs

@@ -60,17 +60,7 @@ _CONDITION = re.compile(r"(permanence|immutability|continuity|solidity)(?:_\w+)?
 
 
 def read_items(split: str, file: str, content: bytes, problems: Problems) -> list[Row]:
-    """The items of a split with metadata: the clips of a scene next to each other, coding by coding.
-
-    Args:
-        split: The split.
-        file: Path of its metadata file, for messages.
-        content: The file's bytes.
-        problems: Takes what is wrong, with its row as a spreadsheet numbers it, and as warnings what is unusual.
-
-    Returns:
-        Rows of the prepared table without `clip_present`; incomplete where there are problems.
-    """
+    """The items of a split with metadata: the clips of a scene next to each other, coding by coding."""
     scenes: dict[str, dict[str, list[Row]]] = {}
     places: dict[str, int] = {}
     for number, cells in _read_rows(file, content, problems):

@@ -1,7 +1,4 @@
-"""IntPhys 2's scores: single clips, matched pairs, whole scenes, and how often the answer is "possible".
-
-A record's group is its scene. A pair counts in the stratum of its place in the scene, so that a scene has two.
-"""
+"""IntPhys 2's scores: single clips, matched pairs, whole scenes, and how often the answer is "possible"."""
 
 from __future__ import annotations
 

@@ -30,13 +30,7 @@ _OURS = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
 def read_text(path: Path, number: int) -> str:
-    """One of the prompts in the script, which is read and never executed, in their order there.
-
-    They are its only long texts that speak of something plausible or possible and are no comment of a function.
-
-    Raises:
-        OSError, ValueError: where the script cannot be read, or has more such texts or fewer.
-    """
+    """One of the prompts in the script, which is read and never executed, in their order there."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
@@ -119,12 +113,7 @@ _THEIRS = prompt_reader(OFFICIAL_PROMPTS.find, fields=frozenset())
 
 
 def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
-    """The settings of a task: its prompt, ours with the question or an imported one, which is asked as it stands.
-
-    Raises:
-        InputError: where there is no such prompt, or it has other fields, and where one is chosen for a whole run that
-            has tasks with prompts of their own.
-    """
+    """The settings of a task: its prompt, ours with the question or an imported one, which is asked as it stands."""
     own, everywhere = str(kwargs.get("prompt", PROMPT)), environment.get("LMMS_EVAL_TASKS_PROMPT")
     if everywhere and own.startswith(NUMBERED):
         raise InputError(

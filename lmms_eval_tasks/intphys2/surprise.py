@@ -1,7 +1,4 @@
-"""How the two clips of a matched pair are compared by their losses, for the task `intphys2_surprise`.
-
-Source of the measure: LikePhys (arXiv 2510.11512) compares the denoising losses of valid and invalid videos of a pair.
-"""
+"""How the two clips of a matched pair are compared by their losses, for the task `intphys2_surprise`."""
 
 from __future__ import annotations
 
@@ -31,14 +28,7 @@ _ENDING = "_pair"
 
 
 def matched_pairs(table: datasets.Dataset) -> datasets.Dataset:
-    """Each matched pair as an item: its group is the scene, and its key the letter of the possible clip.
-
-    The order of the two clips is drawn from the item's id, so that a loss which goes by it is right half of the time.
-    ``motion_equal`` says which pairs are among the 30% whose two clips move the most equally.
-
-    Raises:
-        InputError: where the table was prepared before motion was measured.
-    """
+    """Each matched pair as an item: its group is the scene, and its key the letter of the possible clip."""
     import datasets
 
     if "motion" not in table.column_names:
@@ -90,11 +80,7 @@ def possible_clip(item_id: str) -> str:
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade the losses of a pair; raises nothing.
-
-    A loss that is not finite is no win, and neither is a tie. The record's fields are the pair's place in its scene,
-    its clips and how much they move, the losses, and which clip has the lower one at each timestep.
-    """
+    """Grade the losses of a pair; raises nothing."""
     answer = read_clip_losses(response, len(CLIPS))
     answered, outcome, reason, detail = None, Outcome.UNSCORED, None, ""
     if not row["asked"]:

@@ -30,19 +30,7 @@ def visible_gpus(environment: Mapping[str, str]) -> Devices:
 
 
 def deal_devices(gpus: Devices, jobs: int, each: int | None) -> list[Devices]:
-    """The GPUs of each of so many jobs, none of them in two.
-
-    Args:
-        gpus: All there are.
-        jobs: How many jobs run at a time.
-        each: How many GPUs a job gets; 0 for all of them, which the jobs share; None for as many as there are for it.
-
-    Returns:
-        The GPUs of each job; empty where they are shared.
-
-    Raises:
-        InputError: there are too few.
-    """
+    """The GPUs of each of so many jobs, none of them in two."""
     if each is None:
         each = len(gpus) // jobs if gpus else 0
         if gpus and not each:
@@ -59,12 +47,7 @@ def deal_devices(gpus: Devices, jobs: int, each: int | None) -> list[Devices]:
 
 
 def free_slots(slots: Sequence[Devices], used: Sequence[Devices]) -> list[Devices]:
-    """The slots that another job can have.
-
-    Args:
-        slots: What `deal_devices` gave.
-        used: The GPUs of each job that runs, of an earlier launch perhaps with another deal.
-    """
+    """The slots that another job can have."""
     taken = {device for devices in used for device in devices}
     return [slot for slot in slots if taken.isdisjoint(slot)][: max(0, len(slots) - len(used))]
 

@@ -1,8 +1,4 @@
-"""Where jobs run: in processes here, or on SLURM; both by submitit.
-
-It would start all local jobs at once and give each the first GPUs, so a few at a time are started here, each with GPUs
-of its own. Nor does it look after jobs whose launcher was killed; those in SLURM's queue are kept in a file.
-"""
+"""Where jobs run: in processes here, or on SLURM; both by submitit."""
 
 from __future__ import annotations
 
@@ -54,10 +50,7 @@ class Jobs(Protocol):
         """The parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
 
     def outcome(self, part: LaunchedPart) -> str | None:
-        """How the part's job ended, as `PartJob` returns it or in words; None as long as it has not ended.
-
-        Empty where this launch has started none.
-        """
+        """How the part's job ended, as `PartJob` returns it or in words; None as long as it has not ended."""
 
     def stop(self, running: Running) -> None:
         """Ask the jobs of these parts to end; it may be asked again."""
@@ -67,12 +60,7 @@ class Jobs(Protocol):
 
 
 class LocalJobs:
-    """Jobs in processes of this machine, which outlive their launcher.
-
-    Args:
-        plan: What is launched.
-        slots: The GPUs of each job that may run at a time, as `devices.deal_devices` gives them.
-    """
+    """Jobs in processes of this machine, which outlive their launcher."""
 
     pause = 0.2
 
@@ -129,16 +117,7 @@ class LocalJobs:
 
 
 class SlurmJobs:
-    """Jobs of SLURM arrays.
-
-    Args:
-        plan: What is launched.
-        jobs: How many may run at a time.
-        parameters: What is asked of SLURM, by submitit's names or those of other options of ``sbatch``.
-
-    Raises:
-        InputError: there is no SLURM here, or it has no such parameter.
-    """
+    """Jobs of SLURM arrays."""
 
     pause = 5.0
 
@@ -219,7 +198,7 @@ def _queue() -> set[str] | None:
 
 
 def _folder(plan: LaunchPlan, name: str) -> Path:
-    """A new folder for submitit's files. They are the user's alone."""
+    """A new folder for submitit's files."""
     jobs = plan.folder / JOBS
     jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
     return jobs / f"{name}-{uuid4().hex[:8]}"
@@ -254,32 +233,18 @@ def _without_terminal() -> Iterator[None]:
 
 
 def connect_local(plan: LaunchPlan, jobs: int, gpus_each: int | None) -> Jobs:
-    """So many jobs at a time on this machine, with its GPUs.
-
-    Raises:
-        InputError: there are too few GPUs.
-    """
+    """So many jobs at a time on this machine, with its GPUs."""
     return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
 
 
 def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
-    """So many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says.
-
-    Raises:
-        InputError: as `SlurmJobs` and `read_parameters` raise it.
-    """
+    """So many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says."""
     parameters = {"job_name": "lmms-eval-tasks", **({"gpus_per_node": gpus_each} if gpus_each else {})}
     return SlurmJobs(plan, jobs, {**parameters, **read_parameters(given)})
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, Any]:
-    """What ``--slurm KEY=VALUE`` asks of SLURM.
-
-    submitit's own parameters keep their names; any other is an option of ``sbatch``.
-
-    Raises:
-        InputError: one is no ``KEY=VALUE``, or the time is missing or no number.
-    """
+    """What ``--slurm KEY=VALUE`` asks of SLURM."""
     from submitit.slurm.slurm import _get_default_parameters
 
     named: dict[str, Any] = {}

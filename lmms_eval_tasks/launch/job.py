@@ -44,15 +44,7 @@ class _Stop(BaseException):
 
 @dataclass(frozen=True)
 class PartJob:
-    """Runs the command of a part.
-
-    Attributes:
-        part: The part.
-        command: Its words, with the part's output path and without keys, since submitit writes them to a file.
-        variables: Environment variables that the command has beside the job's; None for one that it has not.
-        devices: The GPUs that are dealt to it.
-        own_session: Whether its processes are a session of their own, which no terminal ends. SLURM would lose them.
-    """
+    """Runs the command of a part."""
 
     part: LaunchedPart
     command: tuple[str, ...]

@@ -16,11 +16,7 @@ MERGED = "merged"
 
 
 def find_merged(plan: LaunchPlan) -> Path | None:
-    """The results file of the run that the parts were merged into; None where they are not.
-
-    Raises:
-        InputError: the output path holds another run, beside which nothing can be merged.
-    """
+    """The results file of the run that the parts were merged into; None where they are not."""
     runs = results_files(plan.out)
     if not runs:
         return None

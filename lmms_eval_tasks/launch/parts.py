@@ -1,16 +1,4 @@
-"""The parts of a launch and their files: all that is known about them is on the disk, so that any launch can go on.
-
-Below the command's ``--output_path`` lies the folder ``parts``:
-
-    launch.json              what is launched: the command, the number of parts, the data
-    launch.lock              locked by the launcher
-    3-of-64/                 the output path of a part
-    3-of-64.log              what its command printed
-    state/3-of-64.lock       locked by the part's job as long as that works
-    state/3-of-64.job.json   written by that job: where it works
-    state/3-of-64.done.json  written last by it: the part has its results
-    jobs/                    submitit's files
-"""
+"""The parts of a launch and their files: all that is known about them is on the disk, so that any launch can go on."""
 
 from __future__ import annotations
 
@@ -28,13 +16,7 @@ from lmms_eval_tasks.utils.runs.results_file import PARTS, results_files
 
 @dataclass(frozen=True)
 class Holder:
-    """The job that works on a part.
-
-    Attributes:
-        host: Its machine.
-        process: Its number there.
-        devices: The GPUs that it was given, as CUDA_VISIBLE_DEVICES names them.
-    """
+    """The job that works on a part."""
 
     host: str
     process: int
@@ -43,13 +25,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class LaunchedPart:
-    """One part of a launch.
-
-    Attributes:
-        number: Which part, from 1.
-        count: How many parts there are.
-        folder: The folder of all parts.
-    """
+    """One part of a launch."""
 
     number: int
     count: int
@@ -79,11 +55,7 @@ class LaunchedPart:
         return self._state("done.json").is_file()
 
     def write_done(self, results: Path) -> None:
-        """Keep that the part is done.
-
-        Args:
-            results: Its results file, which lies in `out`.
-        """
+        """Keep that the part is done."""
         self._write("done.json", {"results": results.relative_to(self.out).as_posix()})
 
     def read_results(self) -> Path:
@@ -96,11 +68,7 @@ class LaunchedPart:
 
     @contextmanager
     def locked(self, wait: float) -> Iterator[bool]:
-        """Lock the part as long as the block lasts; gives False where another process has it locked.
-
-        Args:
-            wait: How many seconds to wait for that process.
-        """
+        """Lock the part as long as the block lasts; gives False where another process has it locked."""
         path = self._state("lock")
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path)

@@ -34,15 +34,7 @@ JOBS = "jobs"
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """A command in parts.
-
-    Attributes:
-        command: The words of the command.
-        out: Its output path.
-        parts: Its parts.
-        identity: What the parts of a launch share: `command`, `parts`, `data` (the SHA-256 of each task's prepared
-            table) and `settings` (our environment variables that move scores).
-    """
+    """A command in parts."""
 
     command: tuple[str, ...]
     out: Path
@@ -72,11 +64,7 @@ class LaunchPlan:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep what is launched beside its parts, and keep other launches from them as long as the block lasts.
-
-        Raises:
-            InputError: another launch is at work on them, or they are of another one; every difference is named.
-        """
+        """Keep what is launched beside its parts, and keep other launches from them as long as the block lasts."""
         with naming_full_disk(self.out):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / "launch.lock")
@@ -116,16 +104,7 @@ class LaunchPlan:
 
 
 def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
-    """Plan a launch.
-
-    Args:
-        command: The words of a command such as ``lmms-eval … --output_path OUT``.
-        count: How many parts there are.
-
-    Raises:
-        InputError: there is no such command, it has no output path, its parts could not be merged, or the data of
-            one of its tasks are not prepared.
-    """
+    """Plan a launch."""
     if shutil.which(command[0]) is None:
         raise InputError(f"There is no command {describe(command[0])} to launch. Is its environment active?")
     _, given = _find(command, OUTPUT)

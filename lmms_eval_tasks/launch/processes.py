@@ -1,8 +1,4 @@
-"""The processes of a part, found by a variable in their environment.
-
-A part's command may have started others that are in no group or session of its own, as torchrun's are, and whoever
-started a process may have been killed. What all of them still have is the environment that they began with.
-"""
+"""The processes of a part, found by a variable in their environment."""
 
 from __future__ import annotations
 
@@ -22,13 +18,7 @@ ROUNDS = 3
 
 
 def end_processes(out: Path, session: int | None = None) -> None:
-    """End the processes on this machine that work on a part, by SIGTERM, and by SIGKILL where that is not enough.
-
-    Args:
-        out: The part's output path.
-        session: A session of which all processes but this one are ended, too: vLLM's overwrite their environment with
-            a title.
-    """
+    """End the processes on this machine that work on a part, by SIGTERM, and by SIGKILL where that is not enough."""
     for _ in range(ROUNDS):
         found = list(_processes(out, session))
         if not found:

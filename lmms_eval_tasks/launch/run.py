@@ -30,20 +30,7 @@ ENDING = 40.0
 
 
 def run_parts(plan: LaunchPlan, jobs: Jobs, tries: int, show: Show) -> dict[LaunchedPart, str]:
-    """Work on all parts that are not done, those of jobs included that an earlier launch has left.
-
-    Args:
-        plan: What is launched.
-        jobs: Where.
-        tries: How often a part is tried.
-        show: Is shown what happens.
-
-    Returns:
-        The parts that failed, each with the reason.
-
-    Raises:
-        InputError: it was interrupted, and the jobs have ended.
-    """
+    """Work on all parts that are not done, those of jobs included that an earlier launch has left."""
     earlier = set(jobs.find_earlier())
     done = {part for part in plan.parts if part.is_done}
     running = [part for part in plan.parts if part not in done and (part in earlier or part.holder())]

@@ -27,17 +27,7 @@ from lmms_eval_tasks.utils.core.wording import quote, suggest
 
 @dataclass(frozen=True)
 class Request:
-    """One item to answer.
-
-    Attributes:
-        task: Name of the task.
-        doc: The item's row of the prepared table.
-        clips: The clips that the task shows with it.
-        pictures: The single frames that it shows instead.
-        prompt: What the task asks.
-        guess: From the row to the answers that somebody could give who saw nothing, in the task's own form.
-        form: What the task takes for an answer.
-    """
+    """One item to answer."""
 
     task: str
     doc: Mapping[str, Any]
@@ -54,10 +44,7 @@ class Request:
 
 
 class OwnModel(lmms):  # type: ignore[misc]
-    """A model of this package, which runs on any number of ranks; arguments that it does not take are refused.
-
-    The constructor's arguments are what lmms-eval passes to every model.
-    """
+    """A model of this package, which runs on any number of ranks; arguments that it does not take are refused."""
 
     answer_forms = frozenset({AnswerForm.WORDS})
 
@@ -70,11 +57,7 @@ class OwnModel(lmms):  # type: ignore[misc]
 
     @classmethod
     def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> OwnModel:
-        """The model that ``--model_args`` describes, as lmms-eval makes it.
-
-        Raises:
-            SystemExit, InputError: as `stop_if_any`, where an argument is unknown or a needed one is missing.
-        """
+        """The model that ``--model_args`` describes, as lmms-eval makes it."""
         problem = None
         try:
             cls.check_arguments(arg_string)
@@ -97,11 +80,7 @@ class OwnModel(lmms):  # type: ignore[misc]
 
     @classmethod
     def check_arguments(cls, arg_string: str) -> None:
-        """Refuse arguments that the model does not take.
-
-        Raises:
-            InputError: names all of them, and those that are missing.
-        """
+        """Refuse arguments that the model does not take."""
         problems, known = Problems(), cls.argument_names()
         try:
             given = simple_parse_args_string(arg_string)

@@ -1,10 +1,4 @@
-"""Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed.
-
-Workers are threads, for FFmpeg and PyAV release Python's lock. On two idle cores two of them read 1.84 times as many
-clips of 480 lines as one, and 2.15 times as many of 1,080 lines (`benchmarks/decoding.py`). On a busy machine, the best
-of 12, two processes read 1.57 times as many clips of 1,080 lines as one thread, and two threads 1.75 times. Each worker
-decodes by one thread of FFmpeg.
-"""
+"""Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed."""
 
 from __future__ import annotations
 
@@ -45,21 +39,7 @@ class Stopped(Exception):
 
 
 class ReadAhead:
-    """How clips are read ahead.
-
-    Args:
-        workers: How many at once; None takes the cores that this process may use, shared among the ranks of this
-            machine.
-        limit: Bytes of clips in memory; None takes `WORKER_BYTES` for each worker.
-
-    Attributes:
-        workers: How many at once.
-        limit: Bytes of clips that were read or are being read, and are not yet released. A clip that the model waits
-            for is read whatever its size.
-
-    Raises:
-        SystemExit, InputError: as `stop_if_any`, where `workers` is no number from 1 on.
-    """
+    """How clips are read ahead."""
 
     def __init__(self, workers: int | None = None, limit: int | None = None) -> None:
         is_number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
@@ -73,15 +53,7 @@ class ReadAhead:
     def read(
         self, things: Iterable[Thing], read: Callable[[Thing, ClipRoom], Clip], work: Work
     ) -> Generator[tuple[Thing, Reading[Clip]]]:
-        """Things with what is read of them, in order.
-
-        Where the generator is closed before its end, or the run is interrupted, workers stop at the next frame.
-
-        Args:
-            things: What is read, such as clips with their questions.
-            read: Reads one, in a worker.
-            work: Learns the seconds of `DECODING` and `WAITING`.
-        """
+        """Things with what is read of them, in order."""
         memory = _Memory(self.limit)
 
         def begin(place: int, thing: Thing) -> tuple[Thing, Reading[Clip]]:
@@ -111,21 +83,13 @@ class ReadAhead:
 
 
 class Reading(Generic[Clip]):
-    """A clip that is being read.
-
-    Attributes:
-        room: Its room.
-    """
+    """A clip that is being read."""
 
     def __init__(self, future: Future[Clip], room: ClipRoom, work: Work) -> None:
         self._future, self.room, self._work = future, room, work
 
     def result(self) -> Clip:
-        """What was read; waits for it.
-
-        Raises:
-            Exception: what reading it raised.
-        """
+        """What was read; waits for it."""
         with self._work.measure(WAITING):
             return self._future.result()
 
@@ -136,11 +100,7 @@ class Reading(Generic[Clip]):
 
 
 class ClipRoom:
-    """The room of one clip among those that are read ahead.
-
-    Attributes:
-        place: Its number, in the order in which they are read.
-    """
+    """The room of one clip among those that are read ahead."""
 
     def __init__(self, memory: _Memory, place: int) -> None:
         self._memory, self.place = memory, place
@@ -151,11 +111,7 @@ class ClipRoom:
             raise Stopped
 
     def reserve(self, size: int) -> None:
-        """Wait until some more bytes fit.
-
-        Raises:
-            Stopped: nobody waits for it any longer.
-        """
+        """Wait until some more bytes fit."""
         self._memory.reserve(self.place, size)
 
     def settle(self, size: int) -> None:
@@ -168,37 +124,20 @@ class ClipRoom:
 
 
 class OpenClip(PyavFrames):
-    """A clip that is opened once, and whose frames are decoded as soon as there is room for them.
-
-    Args:
-        path: The file, or a clip whose frames are to be read in another order.
-        room: Its room; None where it is read alone.
-        growth: What a model makes of a byte of a frame, in bytes, and the frame itself.
-
-    Raises:
-        UnreadableClip: as `PyavFrames`.
-    """
+    """A clip that is opened once, and whose frames are decoded as soon as there is room for them."""
 
     def __init__(self, path: str | Path, room: ClipRoom | None = None, growth: float = 2.0) -> None:
         self._room, self._growth = room, growth
         super().__init__(path, threads=1)
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """See `PyavFrames.read`.
-
-        Raises:
-            Stopped: nobody waits for it any longer.
-        """
+        """See `PyavFrames.read`."""
         if self._room is not None:
             self._room.reserve(int(len(positions) * self._frame_bytes * self._growth))
         return super().read(positions)
 
     def frame(self, position: int) -> object:
-        """See `PyavFrames.frame`.
-
-        Raises:
-            Stopped: nobody waits for it any longer.
-        """
+        """See `PyavFrames.frame`."""
         if self._room is not None:
             self._room.check()
         return super().frame(position)

@@ -15,27 +15,14 @@ OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memo
 
 
 class RepeatedFailures:
-    """Ends a run in which one thing after the other fails in the same way, for no reason of its own.
-
-    Args:
-        things: What fails, in the plural.
-    """
+    """Ends a run in which one thing after the other fails in the same way, for no reason of its own."""
 
     def __init__(self, things: str) -> None:
         self._things = things
         self._causes: list[str] = []
 
     def note(self, message: str | None, shared: str, name: str = "") -> None:
-        """Count one more.
-
-        Args:
-            message: Why it failed; None where it did not.
-            shared: What all of them share, and what to do, in sentences.
-            name: Its name, which its message may have.
-
-        Raises:
-            RunStopped: where enough of them have failed alike.
-        """
+        """Count one more."""
         if message is None:
             self._causes.clear()
             return

@@ -13,12 +13,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
 class ConstantAnswer(RequestModel):
     """Gives one response to every request: a given one, or the first answer that a task's form has, such as the first
-    option.
-
-    Args:
-        response: The response, word for word.
-        **host: What lmms-eval passes to every model.
-    """
+    option."""
 
     answer_forms = frozenset(AnswerForm)
 
@@ -33,12 +28,7 @@ class ConstantAnswer(RequestModel):
 
 class RandomAnswer(RequestModel):
     """Gives a random answer in the form that the task asks for, such as the letter of an option; the same answer for
-    the same item and seed, on any rank and in any order.
-
-    Args:
-        seed: Seed of all guesses.
-        **host: What lmms-eval passes to every model.
-    """
+    the same item and seed, on any rank and in any order."""
 
     answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
 

@@ -16,13 +16,7 @@ from lmms_eval_tasks.host.padding import is_padding
 
 
 class ShownVideo(NamedTuple):
-    """A video as messages show it.
-
-    Attributes:
-        path: The file; it may be a clip whose frames are to be read in another order.
-        start: The first second that is shown; None from its beginning.
-        end: The last second; None to its end.
-    """
+    """A video as messages show it."""
 
     path: str
     start: float | None
@@ -30,12 +24,7 @@ class ShownVideo(NamedTuple):
 
 
 class ShownMedia(NamedTuple):
-    """What messages show.
-
-    Attributes:
-        videos: Their videos, in order.
-        pictures: Digests of their pictures, in order.
-    """
+    """What messages show."""
 
     videos: tuple[ShownVideo, ...]
     pictures: tuple[str, ...]
@@ -43,15 +32,7 @@ class ShownMedia(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClipQuestion:
-    """One request of lmms-eval.
-
-    Attributes:
-        place: Its place among the requests.
-        task: Name of its task.
-        item: Id of its item; the number of its document where that is somebody else's.
-        generation: How an answer is generated.
-        read: Builds the chat messages anew, so that pictures are not held while others are answered.
-    """
+    """One request of lmms-eval."""
 
     place: int
     task: str
@@ -62,24 +43,15 @@ class ClipQuestion:
 
 @dataclass(frozen=True)
 class ClipGroup:
-    """Requests that show the same.
-
-    Attributes:
-        media: What they show.
-        questions: The requests, in lmms-eval's order.
-    """
+    """Requests that show the same."""
 
     media: ShownMedia
     questions: tuple[ClipQuestion, ...]
 
 
 def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[ClipGroup]:
-    """Put requests that show the same together, in the order in which each clip is first asked about, without padding.
-
-    Args:
-        requests: lmms-eval's, each with ``(prompt, doc_to_messages, generation, doc_id, task, split)``.
-        task_dict: Task to split to documents.
-    """
+    """Put requests that show the same together, in the order in which each clip is first asked about, without
+    padding."""
     groups: dict[ShownMedia, list[ClipQuestion]] = {}
     for place, request in enumerate(requests):
         if is_padding(request):

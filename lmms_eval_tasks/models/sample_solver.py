@@ -11,11 +11,7 @@ from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
 
 
 class SampleSolver(RequestModel):
-    """Decodes each clip, tracks what moves in it and reasons from the tracks; of use on sample data only.
-
-    It cannot tell where it is shown nothing, or not asked the question. Where losses are wanted, it asks the question
-    of each clip, and the loss is 0 where the answer is the first option.
-    """
+    """Decodes each clip, tracks what moves in it and reasons from the tracks; of use on sample data only."""
 
     answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
 

@@ -12,12 +12,7 @@ import torch
 
 
 class Work:
-    """Seconds of each stage and counts; several threads may add to them.
-
-    Attributes:
-        seconds: Stage to the seconds that it took, of all threads together.
-        counts: Name to a number.
-    """
+    """Seconds of each stage and counts; several threads may add to them."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

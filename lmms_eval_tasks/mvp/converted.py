@@ -1,9 +1,4 @@
-"""Clips that MVP's sources do not have as MP4: made of a WebM, of numbered pictures, or of a robot's episode.
-
-A made clip has the frames and the times of its source and no sound, and is decoded to its end before it takes its
-place. It carries what it was made of, so that the next `prepare` knows it again. The same source gives the same bytes.
-Sources: facebookresearch/minimal_video_pairs@149e336, setup/{setup_ssv2,setup_intphys,merge_lt}.py.
-"""
+"""Clips that MVP's sources do not have as MP4: made of a WebM, of numbered pictures, or of a robot's episode."""
 
 from __future__ import annotations
 
@@ -39,12 +34,7 @@ _AGAIN = "get it again, or delete it to go on without this clip."
 
 
 class PictureTiming:
-    """Pictures that are shown one after the other, each equally long; their pixels are square.
-
-    Args:
-        rate: Pictures a second.
-        count: How many there are.
-    """
+    """Pictures that are shown one after the other, each equally long; their pixels are square."""
 
     def __init__(self, rate: int, count: int) -> None:
         self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
@@ -77,11 +67,7 @@ class ConvertedClip(ABC):
         return _mark_of(path) == self.mark
 
     def make(self, path: Path) -> None:
-        """Write it and decode it to its end.
-
-        Raises:
-            DamagedSource: it cannot be made of the source.
-        """
+        """Write it and decode it to its end."""
         try:
             count = self._write(path)
             with FrameStream(path) as clip:
@@ -224,11 +210,7 @@ def _add(coder: FrameCoder, frames: Iterable[Any]) -> int:
 
 
 def frame_of(picture: NDArray[np.uint8]) -> Any:
-    """A picture, (H, W, 3) RGB, as a frame of a video: brightness and colours by ITU-R BT.601, 16 to 235 and to 240.
-
-    Four pixels share a colour, and with an odd side none does. It is computed in integers, so that bytes are the same
-    on every processor.
-    """
+    """A picture, (H, W, 3) RGB, as a frame of a video: brightness and colours by ITU-R BT.601, 16 to 235 and to 240."""
     import av
 
     pixels = picture.astype(np.int32)

@@ -48,19 +48,10 @@ class _Info(BaseModel):
 
 
 class Episodes:
-    """The training split of a dataset in a folder of TensorFlow Datasets, of which files may be missing.
-
-    Attributes:
-        folder: The folder.
-        files: Names of all its files, those that are missing too.
-    """
+    """The training split of a dataset in a folder of TensorFlow Datasets, of which files may be missing."""
 
     def __init__(self, folder: Path) -> None:
-        """Read how many episodes each file holds.
-
-        Raises:
-            InputError: the folder has no description of the dataset that can be read.
-        """
+        """Read how many episodes each file holds."""
         self.folder = folder
         path = folder / INFO
         try:
@@ -84,11 +75,7 @@ class Episodes:
         return self.files[self._places[number][0]] if number in self._places else None
 
     def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
-        """Where the wanted episodes lie, of those whose file is there.
-
-        An episode's number follows from how many the files before it hold, so every file that is there is compared with
-        what the dataset's description says of it. One that is another, or damaged, is a problem.
-        """
+        """Where the wanted episodes lie, of those whose file is there."""
         wanted: dict[int, list[int]] = defaultdict(list)
         for number in sorted(set(numbers) & self._places.keys()):
             wanted[self._places[number][0]].append(number)
@@ -125,16 +112,7 @@ class Episodes:
 
 
 def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:
-    """In which order records of several files are read, as `tf.data.Dataset.interleave` does it.
-
-    Args:
-        lengths: Records of each file; a file without any is not opened.
-        together: How many files are read in turns.
-        block: How many records are taken from a file in one turn.
-
-    Yields:
-        File, first record, and how many from there on.
-    """
+    """In which order records of several files are read, as `tf.data.Dataset.interleave` does it."""
     waiting = [file for file, length in enumerate(lengths) if length][::-1]
     taken = [0] * len(lengths)
     slots: list[int | None] = [None] * together
@@ -154,12 +132,7 @@ def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator
 
 
 def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:
-    """The pictures of an episode, (H, W, 3) RGB, in the order of its steps.
-
-    Raises:
-        UnreadableClip: it is damaged, or has not one picture for each step; the message says what was expected.
-        OSError: its file cannot be read.
-    """
+    """The pictures of an episode, (H, W, 3) RGB, in the order of its steps."""
     try:
         features = read_example(record.read(), (FRAMES, FIRST, LAST))
     except BadRecord as error:

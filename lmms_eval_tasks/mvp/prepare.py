@@ -44,29 +44,7 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP; videos are linked, or made of the sources' own downloads.
-
-    A source that is given with `raw` is taken from there, others from `videos`; a set that `build` made has its own. Of
-    a download only the wanted clips are taken; what is not MP4 there is converted, several at a time, and every clip is
-    decoded to its end.
-
-    Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
-    them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
-    merely unusual in them is a warning. Downloads that are damaged stop it too; what can be seen without decoding is
-    checked first.
-
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: the annotations cannot be loaded or have problems, there is no such folder, or it holds none of the
-            clips, or a download is damaged (all problems are listed).
-
-    Examples:
-        lmms-eval-tasks prepare mvp --split mini --videos videos
-        lmms-eval-tasks prepare mvp --split full --raw ssv2=downloads/ssv2 --videos videos
-        lmms-eval-tasks prepare mvp --videos videos --random-pairs 0
-    """
+    """Prepare one split of MVP; videos are linked, or made of the sources' own downloads."""
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
     root, revision = Path(source), None
@@ -126,11 +104,7 @@ def released_subsets(root: Path) -> tuple[str, ...]:
 
 
 def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
-    """The rows of one configuration as released.
-
-    Raises:
-        InputError: the annotations cannot be loaded, with the reason.
-    """
+    """The rows of one configuration as released."""
     import datasets
 
     quiet = not datasets.are_progress_bars_disabled()
@@ -155,11 +129,8 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
 def read_items(
     subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems
 ) -> list[dict[str, Any]]:
-    """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
-
-    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, are
-    added to the given ones; what is unusual but can be scored is a warning of theirs.
-    """
+    """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was
+    released."""
     file = f"{subset}/{split}"
     if not released:
         problems.add(file, "Expected rows, but got none.")
@@ -203,10 +174,8 @@ def read_items(
 
 
 def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
-    """Pairs of clips that have a question in common and other answers, as Table 5 of the paper compares with its own.
-
-    Each clip of a question is in one pair at most, and the candidates of a pair are its two answers, in a drawn order.
-    """
+    """Pairs of clips that have a question in common and other answers, as Table 5 of the paper compares with its
+    own."""
     by_question: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         by_question.setdefault((row["subset"], row["question"].strip()), []).append(row)
@@ -235,11 +204,7 @@ def pair_at_random(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[st
 
 
 def read_candidates(value: object) -> list[str]:
-    """The two candidates of a question, from the Python literal that the release holds; nothing is evaluated.
-
-    Raises:
-        ValueError: the value is not a list of two non-empty texts that differ in more than the white space around them.
-    """
+    """The two candidates of a question, from the Python literal that the release holds; nothing is evaluated."""
     candidates = value
     if isinstance(value, str):
         if len(value) > LONGEST:

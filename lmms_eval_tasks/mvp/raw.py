@@ -37,12 +37,7 @@ _CLEVRER = re.compile(r"video_(\d{5})\.mp4")
 
 @dataclass(frozen=True)
 class RawClip:
-    """A clip in a source's download.
-
-    Attributes:
-        clip: Its file, or how it is made; None where the download lacks it.
-        file: What of the download holds it, by its name there.
-    """
+    """A clip in a source's download."""
 
     clip: Path | ConvertedClip | None
     file: str
@@ -72,17 +67,7 @@ def read_folders(entries: Sequence[str], problems: Problems) -> dict[str, Path]:
 def find_raw_clips(
     folders: Mapping[str, Path], paths: Iterable[str], problems: Problems, progress: Progress
 ) -> dict[str, RawClip]:
-    """The clips of the sources that have a folder.
-
-    Args:
-        folders: Source to the folder of its download.
-        paths: The clips that are wanted, as MVP names them (`ssv2/123.mp4`); those of other sources are passed over.
-        problems: Gets what is wrong with a download, as far as that can be seen without decoding it.
-        progress: Called for each source.
-
-    Returns:
-        Path to clip, whether the download has it or not.
-    """
+    """The clips of the sources that have a folder."""
     wanted: dict[str, list[PurePosixPath]] = defaultdict(list)
     for path in dict.fromkeys(map(PurePosixPath, paths)):
         if path.parts[:1] and path.parts[0] in folders:
@@ -126,10 +111,7 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
 def _below(
     folder: Path, source: str, inside: PurePosixPath, problems: Problems, is_folder: bool = False
 ) -> Path | None:
-    """A file or a folder of a download, looked for in the folder that was given and in what it unpacks to.
-
-    What is there and is neither is a problem: a pipe would be waited for, and a device may have no end.
-    """
+    """A file or a folder of a download, looked for in the folder that was given and in what it unpacks to."""
     places = (folder / inside, folder / INSIDE.get(source, "") / inside)
     place = next((place for place in places if place.exists()), None)
     if place and not (place.is_dir() if is_folder else place.is_file()):

@@ -1,10 +1,4 @@
-"""Files of TFRecords, and the `tf.train.Example` messages in them, read without TensorFlow.
-
-A file is records one after the other: the length (8 bytes, little-endian), the masked CRC-32C of these, the data, and
-the masked CRC-32C of the data. A message has the wire format of protocol buffers.
-Sources: tensorflow.org/tutorials/load_data/tfrecord; tensorflow/core/example/{example,feature}.proto;
-protobuf.dev/programming-guides/encoding; RFC 3720, appendix B.4 (values of CRC-32C).
-"""
+"""Files of TFRecords, and the `tf.train.Example` messages in them, read without TensorFlow."""
 
 from __future__ import annotations
 
@@ -28,15 +22,7 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True)
 class TfRecord:
-    """Where a record's data lie in a file.
-
-    Attributes:
-        path: The file.
-        number: The record's number in it, from 0 on.
-        start: First byte of the data.
-        size: Bytes of the data.
-        checksum: Masked CRC-32C that the file states for them.
-    """
+    """Where a record's data lie in a file."""
 
     path: Path
     number: int
@@ -45,12 +31,7 @@ class TfRecord:
     checksum: int
 
     def read(self) -> bytes:
-        """The data.
-
-        Raises:
-            BadRecord: they are not those that the checksum was computed of.
-            OSError: the file cannot be read.
-        """
+        """The data."""
         with self.path.open("rb") as file:
             file.seek(self.start)
             data = file.read(self.size)
@@ -60,12 +41,7 @@ class TfRecord:
 
 
 def index_records(path: Path) -> list[TfRecord]:
-    """The records of a file; of each only the length is read and checked, not the data.
-
-    Raises:
-        BadRecord: the file ends within one, or is no file of TFRecords.
-        OSError: it cannot be read.
-    """
+    """The records of a file; of each only the length is read and checked, not the data."""
     records: list[TfRecord] = []
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -97,11 +73,7 @@ def masked_crc32c(data: bytes) -> int:
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) of data.
-
-    Long data are cut into lanes of equal length, whose checksums are computed side by side. Two neighbours are joined
-    by what zero bytes as many as the right one has would make of the left one's, until one is left.
-    """
+    """CRC-32C (Castagnoli) of data."""
     if len(data) <= SHORT:
         state = 0xFFFFFFFF
         for byte in data:
@@ -127,11 +99,7 @@ def crc32c(data: bytes) -> int:
 
 
 def read_example(data: bytes, names: Collection[str]) -> dict[str, list[bytes] | list[int]]:
-    """The features of a `tf.train.Example` that are named: lists of bytes or of integers; others are passed over.
-
-    Raises:
-        BadRecord: the data are no such message.
-    """
+    """The features of a `tf.train.Example` that are named: lists of bytes or of integers; others are passed over."""
     features: dict[str, list[bytes] | list[int]] = {}
     for number, message in _fields(memoryview(data)):
         for _, entry in _fields(_message(message)) if number == 1 else ():

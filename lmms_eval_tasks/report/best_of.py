@@ -49,14 +49,7 @@ class _Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Several:
-    """Runs of one model on the same part of a benchmark, of whose score its authors report the best.
-
-    Attributes:
-        title: Of which benchmark, part and score.
-        model: The model.
-        alike: Two or more that were asked the same; empty where none were.
-        apart: Others, which were asked something else.
-    """
+    """Runs of one model on the same part of a benchmark, of whose score its authors report the best."""
 
     title: str
     model: str
@@ -124,11 +117,8 @@ HEADINGS = ("runs", "best", "mean", "gain by choosing", "at chance")
 
 
 def best_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable | str]:
-    """A table for each part of a benchmark of whose score its authors report the best of several runs: a row per model.
-
-    Where no two runs of a model were asked the same, a sentence says so. `only` is the one task or group to show; all
-    if it is empty.
-    """
+    """A table for each part of a benchmark of whose score its authors report the best of several runs: a row per
+    model."""
     tables: dict[str, FittingTable] = {}
     captions: dict[str, list[str]] = {}
     versions: dict[str, dict[str, None]] = {}

@@ -25,12 +25,7 @@ class Clips(str, Enum):
 
 @dataclass
 class ClipShelf:
-    """The clips of a page, each named once, in the order in which they were asked for.
-
-    Attributes:
-        places: Benchmark and clip to its place in the list.
-        sizes: Bytes of each, None where there is no such file.
-    """
+    """The clips of a page, each named once, in the order in which they were asked for."""
 
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     sizes: list[int | None] = field(default_factory=list)
@@ -49,10 +44,7 @@ class ClipShelf:
         return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)
 
     def listing(self, embed: bool) -> dict[str, Any]:
-        """What the page's script needs to find each clip: the folder of each benchmark, and a line per clip.
-
-        A line is the benchmark's place, the clip's name, and ``e`` (in the page), ``l`` (a file) or ``m`` (missing).
-        """
+        """What the page's script needs to find each clip: the folder of each benchmark, and a line per clip."""
         names = sorted({benchmark for benchmark, _ in self.places})
         return {
             "folders": [(benchmark_dir(name) / "videos").as_uri() if not embed else "" for name in names],

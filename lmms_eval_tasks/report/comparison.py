@@ -41,14 +41,7 @@ READING = (
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The runs of a task or group, compared two by two.
-
-    Attributes:
-        name: The task or group.
-        runs: The runs that hold it, by their numbers.
-        compared: What two of them share and how they differ.
-        references: The scores that are compared, each with its chance.
-    """
+    """The runs of a task or group, compared two by two."""
 
     name: str
     runs: Mapping[int, Run]
@@ -81,13 +74,7 @@ class RunComparison:
 
 
 def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> RunComparison:
-    """Compare runs on a task or group that two of them hold at least, those of the same tasks.
-
-    Args:
-        name: The task or group.
-        runs: The runs, by their numbers.
-        most: Where more runs hold it, each is compared with the first of them alone; None compares all.
-    """
+    """Compare runs on a task or group that two of them hold at least, those of the same tasks."""
     parts: dict[int, Part] = {
         number: part for number, run in runs.items() if (part := comparable_parts(run).get(name)) is not None
     }

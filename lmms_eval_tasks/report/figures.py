@@ -41,21 +41,7 @@ def _unused(name: str, used: Container[str]) -> str:
 
 
 def write_figures(runs: Sequence[Run], folder: Path, only: str = "", progress: Progress = no_progress) -> int:
-    """Write every figure of the runs' page as PDF, SVG, PNG and CSV; the same runs and data give the same bytes.
-
-    Args:
-        runs: The runs.
-        folder: Where they go; it is made where it is missing. A file of the same name is replaced, others stay.
-        only: The one task or group; all of them if it is empty.
-        progress: Called as work goes on.
-
-    Returns:
-        How many figures there are.
-
-    Raises:
-        InputError: where no run holds `only`.
-        OSError: where a file cannot be written.
-    """
+    """Write every figure of the runs' page as PDF, SVG, PNG and CSV; the same runs and data give the same bytes."""
     figures = figures_of(build_sections(runs, only)[1])
     for done, (stem, figure) in enumerate(figures.items()):
         progress("drawing figures", done, len(figures))

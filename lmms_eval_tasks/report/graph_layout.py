@@ -15,10 +15,7 @@ MOST_LANES = 6
 
 
 def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
-    """The left edge of each event in pixels, and its lane from 0 on, by name.
-
-    No event begins left of an earlier one or of what it follows from, and none overlaps another.
-    """
+    """The left edge of each event in pixels, and its lane from 0 on, by name."""
     causes: dict[str, list[str]] = {name: [] for name in graph.events}
     waiting = dict.fromkeys(graph.events, 0)
     for cause, effect in graph.links:

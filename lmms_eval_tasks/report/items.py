@@ -42,7 +42,7 @@ def _place(strings: Strings, text: str) -> int:
 
 
 class ItemRow(NamedTuple):
-    """One item, as the page's script reads it: a list in this order. Texts are places in lists of the block."""
+    """One item, as the page's script reads it: a list in this order."""
 
     item_id: str
     group: int
@@ -100,10 +100,7 @@ class TaskRows:
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
-    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them.
-
-    An item is an `ItemRow`. The runs come with their places on the page; the items' clips are added to the shelf.
-    """
+    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them."""
     holders = [run for _, run in runs]
     prepared = _open_rows(task, holders[0].set_of(task))
     records = [{record.item_id: record for record in run.records[task]} for run in holders]
@@ -220,11 +217,7 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
 
 
 def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
-    """A graph's place among those of a block, and the events and links that the question is about.
-
-    In the block it is a list of its events (place of the label, time, whether it happens, left edge and lane) and one
-    of its links, which name events by their places.
-    """
+    """A graph's place among those of a block, and the events and links that the question is about."""
     placed = place_events(graph)
     events = [
         [_place(strings, graph.events[name][0]), graph.events[name][1], int(name not in graph.made_up), *placed[name]]

@@ -72,7 +72,6 @@ def _named(place: LayoutPlace, view: str) -> str:
 
 
 def _tasks(run: Run, place: LayoutPlace, view: str) -> Sequence[str]:
-    """The tasks of a run that a place is of; none where the run lacks it."""
     name = _named(place, view)
     return run.groups.get(name, (name,) if name in run.records else ())
 

@@ -38,19 +38,7 @@ SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "graph.js", "curv
 def write_page(
     runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto, people: People | None = None
 ) -> None:
-    """Write the report of runs as one HTML page; the same runs and data give the same bytes.
-
-    Args:
-        runs: The runs.
-        path: The file.
-        only: The one task or group to show; all of them if it is empty.
-        clips: Where clips are.
-        people: What people answered, to be set beside the runs.
-
-    Raises:
-        InputError: no run holds the task or group, or none has an item that people answered.
-        OSError: the file cannot be written.
-    """
+    """Write the report of runs as one HTML page; the same runs and data give the same bytes."""
     write_file(path, escape_surrogates(build_page(runs, only, clips, people)))
 
 

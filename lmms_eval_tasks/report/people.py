@@ -54,14 +54,7 @@ class People:
 
 @dataclass(frozen=True)
 class SharedTask:
-    """What people and the runs of a task or group share.
-
-    Attributes:
-        name: The task or group.
-        shared: The items that both answered.
-        labels: What tables call the runs.
-        signature: What the numbers stand on.
-    """
+    """What people and the runs of a task or group share."""
 
     name: str
     shared: SharedItems
@@ -107,17 +100,7 @@ class SharedTask:
 def share_tasks(
     responses: Sequence[Response], asked: Asked, runs: Mapping[int, Run], task: str = ""
 ) -> list[SharedTask]:
-    """What people and runs share, for each task or group of the runs.
-
-    Args:
-        responses: People's.
-        asked: The questions, with the ids of the runs' items.
-        runs: The runs, by their numbers.
-        task: Only this task or group.
-
-    Raises:
-        InputError: no run has the task, or none an item that people answered.
-    """
+    """What people and runs share, for each task or group of the runs."""
     numbers = {id(run): number for number, run in runs.items()}
     found = []
     for name, entries in entries_of(list(runs.values()), task).items():

@@ -26,12 +26,7 @@ def versions_of(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
 
 
 def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
-    """For each task or group that runs hold: the runs that hold it, each with its tasks.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group wanted, which may be a task of a group; without it
-            groups are given, and tasks that are in none.
-    """
+    """For each task or group that runs hold: the runs that hold it, each with its tasks."""
     entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:
         parts = dict(parts_of(run))

@@ -34,19 +34,7 @@ GROUPS_NOTE = "The small number is how many pairs, clips or questions a cell sta
 
 @dataclass(frozen=True)
 class Section:
-    """One task or group of the page.
-
-    Attributes:
-        name: Task or group.
-        card: The benchmark's card; None for a task of no benchmark.
-        tasks: Its tasks.
-        headings: Of the score table.
-        units: Which of its scores are not in percent, to follow a sentence that says that scores are.
-        scores: Its rows: run's number, its name and cells.
-        signatures: Run's number and what the scores stand on.
-        panels: Its panels.
-        notes: Where the facts come from.
-    """
+    """One task or group of the page."""
 
     name: str
     card: Card | None
@@ -60,11 +48,7 @@ class Section:
 
 
 def build_sections(runs: Sequence[Run], only: str = "") -> tuple[list[Run], list[Section]]:
-    """The sections of a page: those of the runs that hold something of it, and the runs themselves in their order.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
-    """
+    """The sections of a page: those of the runs that hold something of it, and the runs themselves in their order."""
     entries = entries_of(runs, only)
     holding = {id(run) for holders in entries.values() for run, _ in holders}
     shown = [run for run in runs if id(run) in holding]
@@ -299,7 +283,6 @@ def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Pa
 
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
-    """The records of a stratum, part by part."""
     return [
         [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
         for part in parts

@@ -24,15 +24,7 @@ from lmms_eval_tasks.utils.stats.estimates import Records
 
 @dataclass(frozen=True)
 class Spread:
-    """What runs that differ in their seed alone score.
-
-    Attributes:
-        mean: Their mean.
-        deviation: Standard deviation of one run (n - 1 in the denominator); None of a single run.
-        low: The lowest score.
-        high: The highest score.
-        runs: How many runs have the score.
-    """
+    """What runs that differ in their seed alone score."""
 
     mean: float
     deviation: float | None
@@ -53,12 +45,7 @@ class Spread:
 
 
 def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that runs of several seeds hold: each score's mean over the seeds, and its spread.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group to show (all of them if it is empty), or where runs
-            are of models whose names differ in more than numbers.
-    """
+    """One table per task or group that runs of several seeds hold: each score's mean over the seeds, and its spread."""
     seeds = [run for run in runs if run.series and run.series.name == SEED]
     if len({re.sub(NUMBER, "#", run.name) for run in seeds}) > 1:
         names = summarize_names(sorted({run.name for run in seeds}))
@@ -81,7 +68,6 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 
 
 def _scores(metric: Metric, entries: Sequence[tuple[Run, Sequence[str]]]) -> list[float]:
-    """A score of each run that has it."""
     parts: Iterator[list[Records]] = ([run.records[task] for task in tasks] for run, tasks in entries)
     scores = (score_tasks(metric, map(metric.units, of_run)) for of_run in parts)
     return [score for score in scores if score is not None]

@@ -29,15 +29,7 @@ STANDS_APART = "are shown without scores of people or published models."
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
-    """One table per task or group that a run holds: a row per run.
-
-    Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
-    and how many are behind the scores; the benchmark declares its columns. A group's scores are the unweighted mean
-    over its tasks.
-
-    Raises:
-        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
-    """
+    """One table per task or group that a run holds: a row per run."""
     tables = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
@@ -104,12 +96,7 @@ def _compared(score: Estimate | None, reference: float | None, of: str = "") -> 
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
-    """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
-
-    Raises:
-        InputError: where a task's records have no such column, or the run has no task `only` (all of them if it is
-            empty); the message lists those there are.
-    """
+    """One table per task: a row per combination of the named stratum columns, in their alphabetical order."""
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
     tables = []

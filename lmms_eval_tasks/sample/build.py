@@ -27,11 +27,7 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 
 
 def sample_writers() -> dict[str, SampleWriter]:
-    """Benchmark to its writer, ours first, in alphabetical order.
-
-    Raises:
-        TypeError: a module of `writers` declares no `SampleWriter`.
-    """
+    """Benchmark to its writer, ours first, in alphabetical order."""
     own = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(writers.__path__)):
         own[name] = import_module(f"{writers.__name__}.{name}").WRITER
@@ -58,24 +54,7 @@ def build_sample(
     sizes: Mapping[str, Mapping[str, int]] | None = None,
     benchmarks: Sequence[str] = (),
 ) -> Path:
-    """Write the sample to `out`; an older sample there is replaced once the new one is complete.
-
-    The same seed, sizes and versions of the package and the encoder give the same bytes.
-
-    Args:
-        out: folder to write.
-        seed: chooses the scenes.
-        progress: called for every clip filmed.
-        sizes: benchmark to the sizes that differ from its writer's.
-        benchmarks: what to write the sample of; all that have a writer without one.
-
-    Returns:
-        `out` as an absolute path; each benchmark's data lies below it in the folder of the benchmark's name.
-
-    Raises:
-        InputError: `out` holds something that is not a sample, or is not a folder; a benchmark has no writer.
-        ValueError: no writer has such a size.
-    """
+    """Write the sample to `out`; an older sample there is replaced once the new one is complete."""
     chosen = _choose_sizes(sizes or {})
     writing = _choose_writers(benchmarks)
     out = out.absolute()

@@ -41,23 +41,8 @@ def write_tiny_vlm(
     released_ids: bool = False,
     family: str = "qwen2_5_vl",
 ) -> Path:
-    """Write a checkpoint of a Qwen-VL with two layers and random weights, under 2 MB, that lmms-eval's adapter loads.
-
-    It answers nonsense: it stands in for a real model where a run's whole path is to be seen working.
-
-    Args:
-        out: Folder for the checkpoint.
-        seed: Seed of the weights.
-        language: Sizes of the language model that are to be others.
-        vision: Sizes of the vision encoder that are to be others.
-        dtype: Type of the weights.
-        released_ids: Give the special tokens the ids that they have in the released tokenizer, by which ms-swift knows
-            them, and begin as the released chat template does; embeddings of as many words make it 40 MB.
-        family: ``qwen2_5_vl`` or ``qwen3_vl``.
-
-    Returns:
-        The folder.
-    """
+    """Write a checkpoint of a Qwen-VL with two layers and random weights, under 2 MB, that lmms-eval's adapter
+    loads."""
     import torch
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers

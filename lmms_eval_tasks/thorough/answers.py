@@ -99,14 +99,7 @@ def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Probl
 def check_submission(
     benchmark: Benchmark, rows: Sequence[Row], examples: Sequence[Example], notes: list[str]
 ) -> Problems:
-    """What of the benchmark's submission form fails on its own files, or is refused in them by its own check.
-
-    Args:
-        benchmark: The benchmark.
-        rows: Example rows.
-        examples: Responses to rows, the first of which is a run over all of them.
-        notes: Takes why a file is not made, where the form refuses these answers.
-    """
+    """What of the benchmark's submission form fails on its own files, or is refused in them by its own check."""
     problems = Problems()
     form = benchmark.submission
     for split in benchmark.card.splits if form else ():
@@ -132,11 +125,7 @@ def _submit(
     items: Sequence[tuple[Row, Any]],
     notes: list[str],
 ) -> GroupedIssues:
-    """The issues that a form's check notes in the file that it has built itself.
-
-    Raises:
-        TypeError: where what is built is no `Built` with a text.
-    """
+    """The issues that a form's check notes in the file that it has built itself."""
     form, issues = benchmark.submission, GroupedIssues()
     assert form is not None
     asked = [asks(task, rows) for task in tasks.values()]
@@ -165,7 +154,6 @@ def _submit(
 
 
 def _grade_items(benchmark: Benchmark, task: str, items: Sequence[tuple[Row, Any]]) -> Iterator[GradedItem]:
-    """The items that a task asks, graded as a run does it."""
     configuration, known = find_configurations(benchmark.name)[task], registry().tasks[task]
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     with run_task(configuration, SteadyEvaluation(None)) as state:

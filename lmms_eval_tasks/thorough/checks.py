@@ -1,8 +1,4 @@
-"""All that is checked of a benchmark, ours or somebody else's, on examples; and its version gate.
-
-A benchmark of another package keeps two files in the folder of its YAML: examples, and digests of what its versions
-stand for. docs/versions.md says what is in them.
-"""
+"""All that is checked of a benchmark, ours or somebody else's, on examples; and its version gate."""
 
 from __future__ import annotations
 
@@ -41,29 +37,14 @@ GROUPS = 2
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found.
-
-    Attributes:
-        problems: What is wrong.
-        notes: What was checked or kept, a sentence each.
-    """
+    """What was found."""
 
     problems: Problems
     notes: tuple[str, ...] = ()
 
 
 def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
-    """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things.
-
-    Args:
-        benchmark: The benchmark.
-        keep: Write what its versions stand for, and examples where it has none.
-
-    Raises:
-        InputError: there are no examples, and nothing is prepared to make them of; or a version has to be raised
-            before it is kept.
-        OSError: a file cannot be written.
-    """
+    """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things."""
     problems = check_declared(benchmark)
     if problems:
         return Findings(problems)
@@ -109,12 +90,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
 
 
 def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]]) -> Problems:
-    """The tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers.
-
-    Args:
-        benchmark: The benchmark.
-        records: Kind to records that runs are drawn from.
-    """
+    """The tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers."""
     problems = Problems()
     with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
         for number, (name, view) in enumerate(every_name(benchmark.name)):
@@ -131,11 +107,7 @@ def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]])
 
 
 def draw_examples(benchmark: Benchmark) -> dict[str, Any]:
-    """Examples of what is prepared: some groups of every stratum, with every guess, the key, and no answer.
-
-    Raises:
-        InputError: nothing is prepared.
-    """
+    """Examples of what is prepared: some groups of every stratum, with every guess, the key, and no answer."""
     try:
         splits = list(read_manifest(benchmark.card).splits)
     except InputError as error:

@@ -35,10 +35,7 @@ Entries = dict[str, dict[str, Any]]
 def measure(
     benchmark: str, rows: Mapping[str, runs.Row], examples: Sequence[runs.Example], every_row: bool = False
 ) -> Entries:
-    """Entries of a benchmark's tasks and groups. Their ``scores`` are not digests but values, for `freeze`.
-
-    Each row is rendered and scored by the tasks that ask it, or with `every_row` by every task.
-    """
+    """Entries of a benchmark's tasks and groups."""
     entries: Entries = {}
     results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
     schema = make_key(runs.table_schema(benchmark))
@@ -69,12 +66,7 @@ def measure(
 
 
 def freeze(entry: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-    """An entry as it is kept: under ``scores`` a digest for each example, and under ``names`` of which scores.
-
-    Args:
-        entry: As `measure_all` gives it.
-        names: The scores that the digests are made of; all by default.
-    """
+    """An entry as it is kept: under ``scores`` a digest for each example, and under ``names`` of which scores."""
     if "scores" not in entry:
         return dict(entry)
     values = entry["scores"]
@@ -84,11 +76,7 @@ def freeze(entry: Mapping[str, Any], names: Iterable[str] | None = None) -> dict
 
 
 def read_kept(path: Path, command: str) -> Entries:
-    """The kept entries; none where there is no file. `command` is what keeps them.
-
-    Raises:
-        InputError: where it cannot be read, as after a merge with conflicts.
-    """
+    """The kept entries; none where there is no file."""
     if not path.is_file():
         return {}
     try:
@@ -118,11 +106,7 @@ def write_kept(path: Path, entries: Entries) -> None:
 
 
 def major(version: str) -> int:
-    """N of a version N-X.
-
-    Raises:
-        ValueError: where it has another form.
-    """
+    """N of a version N-X."""
     match = VERSION.fullmatch(version)
     if match is None:
         raise ValueError(f"Expected a version N-X, such as 2-A, but got {version!r}.")
@@ -146,10 +130,7 @@ def find_problems(now: Entries, kept: Entries) -> Problems:
 
 
 def find_changes(now: Entries, kept: Entries) -> dict[str, dict[str, list[str]]]:
-    """Task or group to each of its parts that changed while N stayed, and to what changed in it.
-
-    What is new in a part, such as one more example or one more score, changes nothing that was kept.
-    """
+    """Task or group to each of its parts that changed while N stayed, and to what changed in it."""
     changes: dict[str, dict[str, list[str]]] = {}
     for name, entry in now.items():
         before = kept.get(name)
@@ -169,14 +150,7 @@ def _differences(now: Any, before: Any) -> list[str]:
 
 
 def compare_kept(now: Entries, kept: Entries, labels: Mapping[str, str], command: str) -> Problems:
-    """What of versions is wrong, as `find_problems` says, or has to be raised because of `find_changes`.
-
-    Args:
-        now: What was measured.
-        kept: What is kept of it.
-        labels: Key of an example to what messages call it.
-        command: What keeps entries.
-    """
+    """What of versions is wrong, as `find_problems` says, or has to be raised because of `find_changes`."""
     problems = find_problems(now, kept)
     alike: dict[str, list[str]] = {}
     for name, parts in find_changes(now, kept).items():
@@ -194,15 +168,7 @@ def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
 
 
 def renew(path: Path, now: Entries, labels: Mapping[str, str], command: str) -> list[str]:
-    """Write the digests of what was measured.
-
-    Returns:
-        Names of the tasks and groups whose entries are new or others than before.
-
-    Raises:
-        InputError: where a part changed and N did not, or a version is wrong, with every task, what changed of it and
-            what to do; the file stays as it is.
-    """
+    """Write the digests of what was measured."""
     kept = read_kept(path, command)
     problems = compare_kept(now, kept, labels, command)
     problems.raise_if_any("Versions of tasks do not match what was kept", "nothing was written")

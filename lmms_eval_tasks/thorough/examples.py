@@ -22,12 +22,7 @@ LABEL = 40
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The content of a file of a benchmark's examples, or of examples that several benchmarks share.
-
-    Raises:
-        OSError: where there is none.
-        InputError: where it is no JSON.
-    """
+    """The content of a file of a benchmark's examples, or of examples that several benchmarks share."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content
@@ -36,33 +31,14 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
-    """The examples of a benchmark's file, as `make_examples` makes them.
-
-    Raises:
-        OSError: where there is no such file.
-        InputError: where one cannot be read.
-    """
+    """The examples of a benchmark's file, as `make_examples` makes them."""
     return make_examples(read_file(path), path.parent)
 
 
 def make_examples(
     content: Mapping[str, Any], folder: Path, tasks: Iterable[Task] = ()
 ) -> tuple[dict[str, Row], list[Example]]:
-    """The example rows of a benchmark by key, and its examples.
-
-    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
-    ``cases`` is a run over the first row, and over the first one that each task asks. Under ``shared`` the benchmark
-    names files beside it, of cases and recorded answers that others use too, and which row changes of them suit it.
-
-    Args:
-        content: Of a benchmark's file.
-        folder: Where the files are that it shares.
-        tasks: The benchmark's.
-
-    Raises:
-        OSError: where one of these is missing.
-        InputError: where one cannot be read.
-    """
+    """The example rows of a benchmark by key, and its examples."""
     content = {"reply": {}, "row changes": {}, "shared": {}, "cases": [], **content}
     rows, runs, reply = content["rows"], content["runs"], content["reply"]
     examples = []
@@ -92,13 +68,7 @@ def _first_rows(rows: Sequence[Row], tasks: Iterable[Task]) -> list[Row]:
 
 
 def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:
-    """A run over one row.
-
-    A case has a ``response``, which may be no text at all, and its ``source``; where they differ from the usual ones
-    also ``row``, a name of changes of the first row, ``answer``, the row's key, ``reply``, what a judge says to its
-    first prompt or, by prompt, to any, and ``environment``. Response and reply may be lists of texts and of
-    ``[text, times]``, to be joined.
-    """
+    """A run over one row."""
     response, own_reply = _join(case["response"]), _join(case.get("reply", {}))
     if not isinstance(own_reply, dict):
         own_reply = {next(iter(reply), ""): own_reply}
@@ -116,10 +86,7 @@ def _join(text: Any) -> Any:
 
 
 def _batches(answers: Sequence[Any]) -> dict[tuple[str, str], list[tuple[str, str | None]]]:
-    """Recorded responses with the letter read in each, by the name of their batch and that of the changes of a row.
-
-    An answer is ``[name of batch, response, {name of changes: letter or null}]``.
-    """
+    """Recorded responses with the letter read in each, by the name of their batch and that of the changes of a row."""
     batches: defaultdict[tuple[str, str], list[tuple[str, str | None]]] = defaultdict(list)
     for name, response, letters in answers:
         for change, letter in letters.items():

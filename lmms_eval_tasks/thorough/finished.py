@@ -30,13 +30,7 @@ STAMP = "20261121"
 
 @dataclass(frozen=True)
 class Finished:
-    """A run as it is read back, and what lmms-eval has of it.
-
-    Attributes:
-        run: The run.
-        name: Its task or group.
-        host: Task or group to each score that it has.
-    """
+    """A run as it is read back, and what lmms-eval has of it."""
 
     run: Run
     name: str
@@ -54,10 +48,7 @@ class Finished:
 
 
 def every_name(benchmark: str) -> Iterator[tuple[str, str]]:
-    """Tasks and groups of a benchmark, and views; of each kind, all views of the first task and of the first group.
-
-    A group whose tasks are of several kinds is not scored as one.
-    """
+    """Tasks and groups of a benchmark, and views; of each kind, all views of the first task and of the first group."""
     own = registry().tasks_of(benchmark)
     groups = [
         name
@@ -73,14 +64,7 @@ def every_name(benchmark: str) -> Iterator[tuple[str, str]]:
 
 
 def finish(folder: Path, name: str, view: str, records: Mapping[str, Sequence[Record]]) -> Finished:
-    """A run of a task or group, in the form in which lmms-eval leaves it.
-
-    Args:
-        folder: A new one, for the run.
-        name: The task or group.
-        view: Its view; empty for the whole items.
-        records: Kind to the records that are drawn from.
-    """
+    """A run of a task or group, in the form in which lmms-eval leaves it."""
     members = registry().find_members(name_view(name, view))
     tasks = [task.name for task in members]
     groups = {name_view(name, view): tasks} if name in registry().groups else {}

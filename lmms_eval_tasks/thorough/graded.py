@@ -46,15 +46,7 @@ class SteadyEvaluation(Evaluation):
 def grade_examples(
     benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example], every_row: bool = False
 ) -> tuple[Record, ...]:
-    """Records of a kind: every example row with every response and with none, by several judges, in all strata.
-
-    Args:
-        benchmark: The benchmark.
-        kind: Name of the kind; a task has it.
-        rows: Example rows by key.
-        examples: Responses to rows.
-        every_row: Grade also rows that no task of the kind asks.
-    """
+    """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
     found = benchmark.kinds[kind]
     items = [item for example in examples for item in example.items]
     items += [(row, NOT_ASKED) for row in rows.values()]
@@ -82,13 +74,7 @@ def deal_items(
 
 
 def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
-    """The records of responses to rows.
-
-    Args:
-        task: A task that asks them.
-        items: Rows with the response to each; one or more.
-        number: What a judge gives every answer; None for no judge.
-    """
+    """The records of responses to rows."""
     configuration = find_configurations(task.benchmark.name)[task.name]
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
@@ -98,7 +84,6 @@ def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | No
 
 
 def _in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
-    """The records again, in each stratum of a card in turn."""
     strata = sorted({stratum for split in card.splits.values() for stratum in split.strata})
     for place, record in enumerate(records if strata else ()):
         named = dict(zip(card.strata_columns, strata[place % len(strata)], strict=True))

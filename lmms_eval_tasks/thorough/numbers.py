@@ -1,7 +1,4 @@
-"""A score is one number: its value, its interval's n and its items are the same wherever they are printed.
-
-What lmms-eval prints is computed by the functions that a task's YAML names, and by `rescore` with the same ones.
-"""
+"""A score is one number: its value, its interval's n and its items are the same wherever they are printed."""
 
 from __future__ import annotations
 
@@ -32,22 +29,14 @@ from lmms_eval_tasks.utils.stats.estimates import estimate
 
 
 def check_values(finished: Finished) -> None:
-    """That report and compare have each score of a run as lmms-eval has it, on as many groups and items.
-
-    Raises:
-        InputError: they have not.
-    """
+    """That report and compare have each score of a run as lmms-eval has it, on as many groups and items."""
     for name, score in finished.host[finished.name].items():
         if finished.metrics[name].kind == "mean":
             _check_score(finished.metrics[name], finished.parts, score)
 
 
 def check_parts(finished: Finished) -> None:
-    """That scores of a part, such as pair_accuracy_easy, are those of its records, which `--by` shows.
-
-    Raises:
-        InputError: they are not.
-    """
+    """That scores of a part, such as pair_accuracy_easy, are those of its records, which `--by` shows."""
     metrics, host = finished.metrics, finished.host[finished.name]
     for column, value in _strata_of(finished):
         parts = _within(finished, column, value)
@@ -60,11 +49,7 @@ def check_parts(finished: Finished) -> None:
 
 
 def check_tables(finished: Finished) -> None:
-    """That tables and the page print what lmms-eval has.
-
-    Raises:
-        InputError: they do not.
-    """
+    """That tables and the page print what lmms-eval has."""
     run, metrics, host = finished.run, finished.metrics, finished.host[finished.name]
     columns = columns_of(finished.name)
     (table,) = score_tables([run], finished.name)
@@ -85,11 +70,7 @@ def check_tables(finished: Finished) -> None:
 
 
 def check_files(finished: Finished) -> None:
-    """That the file of scores has what report has of each score, and the numbers that lmms-eval has.
-
-    Raises:
-        InputError: it has not.
-    """
+    """That the file of scores has what report has of each score, and the numbers that lmms-eval has."""
     written = ScoresFile.model_validate_json(scores_text(scores_of(finished.run)))
     part = written.part(finished.name)
     expected = {name: score for name, score in finished.host[finished.name].items() if name != SAMPLE_DATA.name}
@@ -106,11 +87,7 @@ def check_files(finished: Finished) -> None:
 
 
 def check_strata(finished: Finished) -> None:
-    """That tables and the page by stratum print what compare says of a stratum.
-
-    Raises:
-        InputError: they do not.
-    """
+    """That tables and the page by stratum print what compare says of a stratum."""
     panels = stratum_panels(finished)
     found: Counter[tuple[str, str]] = Counter()
     for column, value in _strata_of(finished):

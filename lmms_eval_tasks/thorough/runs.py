@@ -1,7 +1,4 @@
-"""How tasks are run over examples, without lmms-eval and without a model.
-
-A *configuration* is a task's or group's YAML with its templates merged in. An `Example` is scored as a run of its own.
-"""
+"""How tasks are run over examples, without lmms-eval and without a model."""
 
 from __future__ import annotations
 
@@ -43,15 +40,7 @@ GROUP_SIZES = [1, 2, 3, 4]
 
 @dataclass(frozen=True)
 class Example:
-    """Responses to a few rows, scored together.
-
-    Attributes:
-        key: Digest of the fields below; other examples have other keys.
-        label: What messages call it.
-        items: Rows of a prepared table with the response to each.
-        reply: What a judge says of every response, by the id of the prompt.
-        environment: Choices of the run, such as ``LMMS_EVAL_TASKS_BOXES``.
-    """
+    """Responses to a few rows, scored together."""
 
     key: str
     label: str
@@ -61,10 +50,7 @@ class Example:
 
 
 def asks(task: Task | None, rows: Iterable[Row]) -> Callable[[Row], bool]:
-    """Whether a task asks a row: of its split and subset, or of its kind's where no example row is of its own.
-
-    Without a task, every row counts as asked.
-    """
+    """Whether a task asks a row: of its split and subset, or of its kind's where no example row is of its own."""
     if task is None:
         return lambda row: True
     rows = list(rows)
@@ -199,16 +185,7 @@ def run_task(
     environment: Mapping[str, str] | None = None,
     scored: bool = True,
 ) -> Iterator[TaskState]:
-    """A task's state by itself, with this environment and no other choices of the user.
-
-    A task whose prompt users have to import asks with the one of ours that it replaces.
-
-    Args:
-        configuration: Of the task.
-        evaluation: What it belongs to.
-        environment: Choices of the run.
-        scored: Whether its items contribute to scores; without it they are only graded.
-    """
+    """A task's state by itself, with this environment and no other choices of the user."""
     task = registry().tasks[configuration["task"]]
     logger.disable("lmms_eval_tasks")
     logging.disable(logging.WARNING)

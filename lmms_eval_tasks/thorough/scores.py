@@ -25,13 +25,8 @@ Law = Callable[[Metric, Sequence[Record], random.Random], str]
 
 
 def check_scores(metrics: Sequence[Metric], records: Sequence[Record], folder: Path) -> Problems:
-    """What is wrong with scores: values that cannot be read or lie outside their bounds, or a law that does not hold.
-
-    Args:
-        metrics: Of a kind of task.
-        records: That it graded.
-        folder: Of the benchmark's code.
-    """
+    """What is wrong with scores: values that cannot be read or lie outside their bounds, or a law that does not
+    hold."""
     problems = Problems()
     for metric in metrics:
         where = f"metrics, {metric.name}"

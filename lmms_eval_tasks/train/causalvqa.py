@@ -13,15 +13,7 @@ from lmms_eval_tasks.utils.data.release import FolderRelease, open_release, read
 
 
 def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
-    """Read the splits of a set in the form of the release; both versions of a question are rows.
-
-    Args:
-        source: Its folder, unpacked: ms-swift opens the clips.
-        videos: Folder of the clips; by default `videos` beside each split's metadata.
-
-    Raises:
-        InputError: the source is no such folder, or its metadata has problems; all are listed.
-    """
+    """Read the splits of a set in the form of the release; both versions of a question are rows."""
     files = {split: metadata_name(split) for split in CARD.splits}
     if source.is_file():
         raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but {source} is a file: unpack it.")

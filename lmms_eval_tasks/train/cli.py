@@ -1,8 +1,4 @@
-"""`lmms-eval-tasks train …`: post-training as a benchmark's paper does it, or by the keys of a multiple-choice set.
-
-A package announces how to train for a benchmark by an entry point of the group ``lmms_eval_tasks.trainers`` with the
-benchmark's name: a Typer app, or a function that reads the splits of a multiple-choice set in its release format.
-"""
+"""`lmms-eval-tasks train …`: post-training as a benchmark's paper does it, or by the keys of a multiple-choice set."""
 
 from __future__ import annotations
 

@@ -15,15 +15,7 @@ VIDEOS = "videos"
 
 
 def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
-    """Read the splits of a set in the form of the dataset on the hub; it may have some of the four subsets alone.
-
-    Args:
-        source: A folder with a snapshot.
-        videos: Folder of the clips, which has one folder per source of videos; by default `videos` beside the snapshot.
-
-    Raises:
-        InputError: the source is no such folder, or its annotations have problems; all are listed.
-    """
+    """Read the splits of a set in the form of the dataset on the hub; it may have some of the four subsets alone."""
     if not source.is_dir():
         raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but got {source}.")
     subsets = _splits(source)

@@ -28,11 +28,7 @@ CLIP_BYTES = 90_000
 
 
 def require_engine() -> None:
-    """Stop where the physics engine is not installed.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Stop where the physics engine is not installed."""
     if find_spec("mujoco") is None:
         raise InputError(
             f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
@@ -41,17 +37,7 @@ def require_engine() -> None:
 
 
 def known_facts(drafts: Sequence[SceneDraft], folder: Path, progress: Progress) -> list[Facts]:
-    """What is known of each scene, with what is seen of it; what a folder has of an earlier call is not done again.
-
-    Args:
-        drafts: The scenes.
-        folder: Keeps what is done, in files by the scenes that they are of.
-        progress: Called for each scene that is run and looked at.
-
-    Raises:
-        InputError: something else happens than where a draft was made, or nothing can be rendered here.
-        OSError: the folder cannot be written.
-    """
+    """What is known of each scene, with what is seen of it; what a folder has of an earlier call is not done again."""
     found = []
     for start in range(0, len(drafts), AT_ONCE):
         part = drafts[start : start + AT_ONCE]
@@ -92,28 +78,14 @@ def _digest(drafts: Sequence[SceneDraft]) -> str:
 
 
 class Shooting:
-    """The clips of a build, all rendered together when the first of them is to be made.
-
-    So nothing is rendered for a build that is refused, and many processes share the work.
-
-    Args:
-        clips: The clips.
-        folder: Where they are rendered; it keeps them where that is interrupted.
-        places: Folders that may hold some of them.
-        progress: Called after each clip.
-    """
+    """The clips of a build, all rendered together when the first of them is to be made."""
 
     def __init__(self, clips: Sequence[SceneClip], folder: Path, places: Sequence[Path], progress: Progress) -> None:
         self._clips, self._folder, self._places, self._progress = clips, folder, places, progress
         self._lock, self._done = Lock(), False
 
     def path_of(self, clip: SceneClip) -> Path:
-        """The file of a clip.
-
-        Raises:
-            InputError: nothing can be rendered here.
-            OSError: the folder cannot be written.
-        """
+        """The file of a clip."""
         from lmms_eval_tasks.worlds.engine.filming import film
 
         with self._lock:
@@ -146,10 +118,5 @@ class RenderedClip:
         return is_clip(self.clip, path)
 
     def make(self, path: Path) -> None:
-        """Write it; the first one has all others of the build rendered too.
-
-        Raises:
-            InputError: nothing can be rendered here.
-            OSError: it cannot be written.
-        """
+        """Write it; the first one has all others of the build rendered too."""
         path.write_bytes(self.shooting.path_of(self.clip).read_bytes())

@@ -1,9 +1,4 @@
-"""The profile of a model: which step fails on scenes that it is asked about in several ways.
-
-Steps are what it sees (perception), in which order (perception of order), why it happens (cause questions), what would
-happen otherwise (counterfactuals) and where that is seen (evidence). All are of the same scenes, so that a model that
-reasons well about what it saw wrongly can be told from one that saw rightly and reasons badly.
-"""
+"""The profile of a model: which step fails on scenes that it is asked about in several ways."""
 
 from __future__ import annotations
 
@@ -25,35 +20,18 @@ CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL = "its control is right", "its control 
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """What a run knows of its scenes.
-
-    Attributes:
-        run: The run, with the records of its steps alone as one part. Scenes are its groups, so that intervals are over
-            scenes, and a score says on how many of them it stands.
-        seen_rightly: The scenes whose perception questions are all right.
-        controls: Id of a causal question to whether its own control is right: all perception questions of its scene
-            that are about one of the same events. Questions without one are left out.
-    """
+    """What a run knows of its scenes."""
 
     run: RunRecords
     seen_rightly: frozenset[str]
     controls: Mapping[str, bool]
 
     def accuracy(self, of: str, steps: Sequence[str], depth: str = "") -> Metric:
-        """Percent of scored questions that are right; of evidence an answer is right where its evidence matches.
-
-        Args:
-            of: `ALL`, `SEEN_RIGHTLY`, or what is known of a question's own control, such as `CONTROL_RIGHT`.
-            steps: The steps whose questions count.
-            depth: How many links the longest chain of causes has; every depth without it.
-        """
+        """Percent of scored questions that are right; of evidence an answer is right where its evidence matches."""
         return Metric(f"{of}_{steps[0]}", "right", _percent_right, partial(self._counts, of, steps, depth))
 
     def chance(self, steps: Sequence[str]) -> float | None:
-        """What a guess scores on the questions that `accuracy` counts of all scenes, in percent; None without any.
-
-        It is 0 for an answer with evidence: who guesses an option has no boxes.
-        """
+        """What a guess scores on the questions that `accuracy` counts of all scenes, in percent; None without any."""
         guesses = [
             0.0 if "grounding" in record.fields else float(record.fields["chance"])
             for record in self.run.records
@@ -73,10 +51,7 @@ class ModelProfile:
         return sorted({record.stratum["depth"] for record in causal}, key=int)
 
     def first_failures(self) -> Counter[str]:
-        """How many scenes fail first at each step, where a scored question of it is not right.
-
-        Scenes count that have a scored control and a scored causal question.
-        """
+        """How many scenes fail first at each step, where a scored question of it is not right."""
         return Counter(_first_failures(self.run.records).values())
 
     def share_failing(self, step: str) -> tuple[RunRecords, Metric]:

@@ -19,14 +19,7 @@ def profile(
         bool, typer.Option("--allow-incomplete", help="Also the part that is there of a run that was cut short.")
     ] = False,
 ) -> None:
-    """Show which step of a causal answer fails: seeing, ordering, explaining, supposing, or showing.
-
-    It needs the perception questions and causal ones of the same scenes in one run; `report --html` draws the same.
-
-    Examples:
-        lmms-eval-tasks worlds profile out/worlds
-        lmms-eval-tasks worlds profile out/qwen out/internvl
-    """
+    """Show which step of a causal answer fails: seeing, ordering, explaining, supposing, or showing."""
     from lmms_eval_tasks.api.commands import make_console
     from lmms_eval_tasks.api.runs import read_run
     from lmms_eval_tasks.worlds.profile_tables import print_profile
@@ -48,11 +41,7 @@ def profile(
 
 
 def profiles_of(run: Run, name: str) -> Sequence[ModelProfile]:
-    """The profiles of a run, one for each view of its clips in which it has both kinds of questions.
-
-    Raises:
-        InputError: it has none, for it lacks the perception questions, or causal ones, or none of them is scored.
-    """
+    """The profiles of a run, one for each view of its clips in which it has both kinds of questions."""
     from lmms_eval_tasks.api import InputError, RunRecords
     from lmms_eval_tasks.worlds.profile import profile_of
     from lmms_eval_tasks.worlds.profile_runs import CONTROLS, LEADING, task_name, tasks_by_view

@@ -28,10 +28,7 @@ def tasks_by_view(run: Run) -> dict[str, dict[str, Sequence[Record]]]:
 
 
 def profiles_of_section(task: str, runs: Sequence[RunRecords]) -> list[ModelProfile]:
-    """The profiles that the section of a task shows, of those runs whose first causal task it is.
-
-    The records of a run's other tasks are read from its folder; a run without perception has no profile.
-    """
+    """The profiles that the section of a task shows, of those runs whose first causal task it is."""
     found = []
     for run in runs:
         tasks = _tasks_beside(task, run)

@@ -1,7 +1,4 @@
-"""The form of a set that was made before: `questions.jsonl`, perhaps `scenes.jsonl`, and a folder of clips.
-
-A data home has these of what is prepared, so that its folder `worlds` is such a set.
-"""
+"""The form of a set that was made before: `questions.jsonl`, perhaps `scenes.jsonl`, and a folder of clips."""
 
 from __future__ import annotations
 
@@ -30,7 +27,6 @@ IN_PAIRS = ("paired", "minimal", "possible", "reversal")
 
 
 def question_lines(questions: Iterable[Question]) -> str:
-    """Questions as the lines of a file."""
     return as_lines(question.model_dump(mode="json", exclude_defaults=True) for question in questions)
 
 
@@ -41,11 +37,7 @@ def digested_questions(questions: Iterable[Question]) -> bytes:
 
 
 def read_questions(folder: Path) -> list[Question]:
-    """The questions of a folder, in the order of their file.
-
-    Raises:
-        InputError: there is no such folder or file, or questions are wrong; all that is wrong is named.
-    """
+    """The questions of a folder, in the order of their file."""
     path = folder / QUESTIONS
     if not path.is_file():
         raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
@@ -78,11 +70,7 @@ def read_questions(folder: Path) -> list[Question]:
 
 
 def clips_folder(source: Path) -> Path:
-    """Where a set has its clips.
-
-    Raises:
-        InputError: nowhere.
-    """
+    """Where a set has its clips."""
     for name in _PLACES:
         if (source / name).is_dir():
             return source / name
@@ -90,11 +78,7 @@ def clips_folder(source: Path) -> Path:
 
 
 def refuse_other_scenes(scenes: Iterable[Scene], path: Path) -> None:
-    """Stop where scenes are of a family or a depth that no score is of.
-
-    Raises:
-        InputError: some are; all of them are named.
-    """
+    """Stop where scenes are of a family or a depth that no score is of."""
     issues = GroupedIssues()
     for scene in scenes:
         for field, clause, found in _faults_of_scene(scene.family, scene.depth):

@@ -49,11 +49,7 @@ def _row(question: Question) -> dict[str, Any]:
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types.
-
-    `about` has the events that a question is about, each as its kind and its bodies; `seen` what a graph of what was
-    seen answers; `evidence` the true instances as JSON, in the form of CaST-Bench's release.
-    """
+    """The benchmark's own columns and their types."""
     import pyarrow as pa
 
     texts = ("subset", "scene", "step", *COLUMNS, "asks", "intervention", "changed", "seen", "evidence")

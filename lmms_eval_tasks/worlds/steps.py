@@ -4,12 +4,7 @@ from __future__ import annotations
 
 
 def step_of(subset: str, aspect: str) -> str:
-    """The step that a question tests, as `profile.STEPS` names it; empty where it is none of them.
-
-    Args:
-        subset: The task that asks it.
-        aspect: What it is about, where the task has several aspects.
-    """
+    """The step that a question tests, as `profile.STEPS` names it; empty where it is none of them."""
     if subset == "perception":
         return "ordered" if aspect in ("first", "last") else "seen"
     if subset == "paired":

@@ -28,16 +28,7 @@ _DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_f
 
 @dataclass(frozen=True)
 class Correlation:
-    """How two lists of values of the same models go together.
-
-    Attributes:
-        names: What the values are.
-        models: How many models have both.
-        tau: Kendall's tau-b, from -1 to 1; None for fewer than two models, or where all values of a list are equal.
-        tau_p: Its two-sided p, exact where no two values of a list are equal.
-        pearson: Pearson's r; None as for tau, or for fewer than three models.
-        pearson_p: Its two-sided p.
-    """
+    """How two lists of values of the same models go together."""
 
     names: tuple[str, str]
     models: int
@@ -70,13 +61,7 @@ def places(ranking: Ranking) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Judges:
-    """Rankings of the same runs by the labels of several judges.
-
-    Attributes:
-        rankings: Judge to the ranking.
-        agreement: Of each two judges, how their rankings go together.
-        warnings: What to know before comparing them.
-    """
+    """Rankings of the same runs by the labels of several judges."""
 
     rankings: Mapping[str, Ranking]
     agreement: tuple[Correlation, ...]
@@ -84,17 +69,7 @@ class Judges:
 
 
 def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
-    """Rank runs by the labels that their records hold, then by those of each file; the losses stay what they are.
-
-    A pair without a label in a file is in neither half of that ranking.
-
-    Args:
-        runs: Runs of `yocausal`.
-        files: Labels, as `lmms-eval-tasks yocausal label` writes them.
-
-    Raises:
-        InputError: as `read_labels` and `rank_runs`.
-    """
+    """Rank runs by the labels that their records hold, then by those of each file; the losses stay what they are."""
     items = {record.item_id for run in runs for record in run.records.get(TASK, ())}
     rankings, warnings = {PREPARED: rank_runs(runs)}, []
     for name, file in zip(_distinct([file.stem for file in files]), files, strict=True):
@@ -122,16 +97,7 @@ def _relabelled(run: Run, labels: Mapping[str, bool | None]) -> Run:
 
 
 def read_scores(file: Path, models: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Values of models from a table: column to model to value.
-
-    Args:
-        file: CSV with the column ``model`` and at least one other. A cell is a number, a date (``2025-07``,
-            ``2025-07-31`` or ``07/2025``, read as months) or empty. Models that were not ranked are left out.
-        models: Names of the ranked models.
-
-    Raises:
-        InputError: where the file cannot be used, or names none of the models; every problem is listed.
-    """
+    """Values of models from a table: column to model to value."""
     problems = Problems()
     scores: dict[str, dict[str, float]] = {}
     seen: dict[str, str] = {}
@@ -177,11 +143,7 @@ def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
 
 
 def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
-    """Model to its run with the forward prompt and its run with the null prompt.
-
-    Args:
-        runs: Runs of `yocausal`. A model needs one run with each prompt; all others are left out.
-    """
+    """Model to its run with the forward prompt and its run with the null prompt."""
     by_prompt: defaultdict[str, defaultdict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         measured = measured_with(run)

@@ -1,7 +1,4 @@
-"""The hooks of YoCausal's tasks, and how a pair of denoising losses is graded, for the task `yocausal`.
-
-How a clip's direction is, for `yocausal_vlm`, stands in `vlm`.
-"""
+"""The hooks of YoCausal's tasks, and how a pair of denoising losses is graded, for the task `yocausal`."""
 
 from __future__ import annotations
 

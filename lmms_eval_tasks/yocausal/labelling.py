@@ -44,14 +44,7 @@ class OfficialCausality(BaseModel):
 
 
 def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[OfficialCausality]]:
-    """A judge's prompt, and what its reply must be.
-
-    Args:
-        name: ``yocausal_causality``, or one that was imported.
-
-    Raises:
-        InputError: there is no such prompt.
-    """
+    """A judge's prompt, and what its reply must be."""
     if name == PROMPT_ID:
         return read_prompt(name), Causality
     return find_prompt(name), OfficialCausality
@@ -59,17 +52,7 @@ def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[Official
 
 @dataclass(frozen=True)
 class Label:
-    """One clip's label, with the fields of a line of a labels file.
-
-    Attributes:
-        id: The pair.
-        vlm_causality: Whether the clip is causal; None where there is no label.
-        confidence: The judge's, 0 to 1; None where it gave none.
-        reasoning: The judge's; None where it gave none.
-        reason: Why there is no label; None where there is one.
-        model: The judge.
-        prompt: Signature of its prompt.
-    """
+    """One clip's label, with the fields of a line of a labels file."""
 
     id: str
     vlm_causality: bool | None
@@ -83,20 +66,7 @@ class Label:
 def label_clips(
     rows: Sequence[Mapping[str, Any]], judge: Judge[Any], prompt: Prompt, frames: int, progress: Progress = no_progress
 ) -> list[Label]:
-    """Ask a judge about the forward clip of every row.
-
-    A clip that is missing or cannot be decoded gets no label, and `Label.reason` says why.
-
-    Args:
-        rows: Rows of the prepared table.
-        judge: The judge; its replies are as `labelling_prompt` says.
-        prompt: The prompt of every clip.
-        frames: How many frames the judge sees, evenly spread.
-        progress: Called after each clip.
-
-    Returns:
-        One label per row, in their order.
-    """
+    """Ask a judge about the forward clip of every row."""
     model = judge.sampling.model
     cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
     verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
@@ -123,11 +93,7 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
-    """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds.
-
-    Raises:
-        UnreadableClip: where it cannot be decoded to its end or holds no frame.
-    """
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds."""
     expected = count_frames(path)
     while True:
         last = expected - 1
@@ -147,11 +113,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 
 
 def count_frames(path: Path) -> int:
-    """How many frames a clip's file holds to be shown, without decoding one; of a damaged clip fewer may come.
-
-    Raises:
-        UnreadableClip: it is no video that can be opened.
-    """
+    """How many frames a clip's file holds to be shown, without decoding one; of a damaged clip fewer may come."""
     import av
 
     try:
@@ -163,10 +125,7 @@ def count_frames(path: Path) -> int:
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:
-    """How new labels agree with the table's own, over the clips that have both, as lines of a printed table.
-
-    The paper reports F1 and Kendall's tau of a VLM against people and Cohen's d between the halves (Figure 6).
-    """
+    """How new labels agree with the table's own, over the clips that have both, as lines of a printed table."""
     existing = {row["item_id"]: row["vlm_causality"] for row in rows}
     new = {label.id: label.vlm_causality for label in labels}
     pairs = ((causal, new.get(item_id)) for item_id, causal in existing.items())

@@ -86,10 +86,7 @@ UNSCORED_RATE = Metric(
 
 
 def loss_at(side: str, timestep: float) -> Metric:
-    """The mean loss of the pairs' clips of one direction, ``forward`` or ``backward``, at one timestep.
-
-    A loss that is not finite leaves it. A run that was logged before the losses at timesteps were has none.
-    """
+    """The mean loss of the pairs' clips of one direction, ``forward`` or ``backward``, at one timestep."""
     return Metric(
         f"loss_{side}_at",
         "mean loss",

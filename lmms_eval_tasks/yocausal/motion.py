@@ -1,8 +1,4 @@
-"""How much moves in a clip by optical flow, and whether as much moves at its end as at its beginning.
-
-Optical flow after Farnebäck (2003), by OpenCV. The paper's check takes the clips whose optical-flow magnitude is most
-symmetric over time; the formula of that symmetry is ours.
-"""
+"""How much moves in a clip by optical flow, and whether as much moves at its end as at its beginning."""
 
 from __future__ import annotations
 
@@ -22,10 +18,7 @@ from lmms_eval_tasks.api.clips import ClipMotion, measure_motion
 def measure_all(
     paths: Sequence[Path], seconds: float | None = None, progress: Progress = no_progress
 ) -> Iterator[ClipMotion | None]:
-    """Measure the flow of clips, or of their first seconds, in their order, several at once.
-
-    A clip's magnitude is in widths of the picture per second; None stands for one that cannot be decoded to its end.
-    """
+    """Measure the flow of clips, or of their first seconds, in their order, several at once."""
     workers = max(1, min(8, os.cpu_count() or 1))
     with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
         for done, motion in enumerate(pool.map(lambda path: measure_motion(path, flow, seconds), paths), 1):

@@ -27,19 +27,7 @@ class CaptionRow(RowForm):
 
 
 def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> tuple[list[PairRow], Clips]:
-    """The pairs that a folder of videos makes, in alphabetical order; the clips of a damaged video are unreadable.
-
-    Args:
-        folder: Videos, at any depth; the first folder below it names the subset and category, `general` for those in
-            none.
-        captions: A CSV file with the columns file and caption, or JSON lines of such objects; files as paths below the
-            folder.
-        seconds: How much of each video is shown, from its beginning; all of it by default.
-
-    Raises:
-        InputError: there is no folder or no video in it that can be decoded, a video cannot be taken, or the captions
-            have problems; all are listed.
-    """
+    """The pairs that a folder of videos makes, in alphabetical order; the clips of a damaged video are unreadable."""
     if not folder.is_dir():
         raise InputError(f"YoCausal cannot be prepared: there is no folder {folder} to take the videos from.")
     if seconds is not None and not 0 < seconds < math.inf:

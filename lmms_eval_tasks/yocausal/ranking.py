@@ -33,11 +33,7 @@ class RankedModel:
 
 
 def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
-    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank.
-
-    Args:
-        scores: Model to its RSI and its CCI. Equal values share the better rank, and the next rank is left out.
-    """
+    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank."""
 
     def ranks(keys: Mapping[str, Any]) -> dict[str, int]:
         return {model: 1 + sum(other < key for other in keys.values()) for model, key in keys.items()}
@@ -53,10 +49,7 @@ def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
 
 @dataclass(frozen=True)
 class RankedRun:
-    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs.
-
-    A published model has no numbers of pairs.
-    """
+    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs."""
 
     place: RankedModel
     rsi: float
@@ -92,16 +85,7 @@ def without_null_prompt(runs: Sequence[Run]) -> list[Run]:
 
 
 def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] | None = None) -> Ranking:
-    """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank.
-
-    Args:
-        runs: The runs.
-        published: Models to be ranked among them, each with its RSI and CCI.
-
-    Raises:
-        InputError: a run holds no `yocausal`, or it has no RSI or CCI (nothing scored, or no causality labels); all
-            such runs are listed.
-    """
+    """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank."""
     problems = Problems()
     scored: dict[str, tuple[Run | None, float, float]] = {}
     for name, run in zip(_names(runs), runs, strict=True):

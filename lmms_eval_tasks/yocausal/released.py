@@ -19,14 +19,7 @@ PATHS = {"fwd": "video_path_forward", "bwd": "video_path_backward"}
 
 
 def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
-    """The pairs of the release, in the order of subsets and metadata files, their clips, and where they come from.
-
-    Args:
-        source: Dataset on the hub, or a folder with a snapshot of it.
-
-    Raises:
-        InputError: the source is not the release, or its metadata has problems; all are listed.
-    """
+    """The pairs of the release, in the order of subsets and metadata files, their clips, and where they come from."""
     root, revision = _find_release(source)
     files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
     problems = Problems()

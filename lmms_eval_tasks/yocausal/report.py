@@ -108,10 +108,8 @@ def _winners(runs: Sequence[RunRecords]) -> Panel:
 
 
 def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
-    """The mean loss of each direction at each timestep, a figure a run: the losses of two models have no common scale.
-
-    Nothing where no run has logged them.
-    """
+    """The mean loss of each direction at each timestep, a figure a run: the losses of two models have no common
+    scale."""
     figures = []
     for run in runs:
         timesteps = sorted({one for record in run.records for one in record.fields.get("timesteps") or ()})

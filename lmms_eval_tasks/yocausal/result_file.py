@@ -94,10 +94,8 @@ class ResultFile(OpenRow):
 
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    """Check a file's form, its numbers against its pairs, and its pairs against the prepared table where there is one.
-
-    Everything that is wrong is noted in `issues`.
-    """
+    """Check a file's form, its numbers against its pairs, and its pairs against the prepared table where there is
+    one."""
     table = prepared.get(SPLIT)
     result = read_object(path, ResultFile, issues)
     notes: list[str] = []
@@ -203,7 +201,6 @@ def _number(value: float | None) -> str:
 
 
 def _mean(losses: Sequence[Number]) -> Number:
-    """Mean of losses; None where one of them is, or where it is too large for a number."""
     known = [loss for loss in losses if loss is not None]
     mean = sum(known) / len(known) if known and len(known) == len(losses) else math.inf
     return mean if math.isfinite(mean) else None

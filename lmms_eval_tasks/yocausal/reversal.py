@@ -1,7 +1,4 @@
-"""Own videos to a clip and its reversal that differ in nothing but the order of their frames.
-
-Both are written from the same decoded frames without loss, so that no trace of a second compression tells them apart.
-"""
+"""Own videos to a clip and its reversal that differ in nothing but the order of their frames."""
 
 from __future__ import annotations
 
@@ -24,15 +21,7 @@ OPTIONS = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=
 
 @dataclass(frozen=True)
 class Video:
-    """A user's video, opened once.
-
-    Attributes:
-        path: The file.
-        frames: Frames to be shown, at least 2; from the header, or counted where it has no number.
-        rate: Frames per second.
-        seconds: How much of it is shown; None for all.
-        decoded: Bytes of its decoded frames in memory.
-    """
+    """A user's video, opened once."""
 
     path: Path
     frames: int
@@ -49,12 +38,7 @@ def video_key(path: Path, seconds: float | None) -> str:
 
 
 def open_video(path: Path, seconds: float | None) -> Video:
-    """Look at a video's header and first frame.
-
-    Raises:
-        UnreadableClip: it cannot be decoded.
-        ValueError: with a sentence on why it cannot be taken.
-    """
+    """Look at a video's header and first frame."""
     try:
         with FrameStream(path) as stream:
             decoded = stream.frames(as_stored=True)
@@ -83,12 +67,7 @@ def open_video(path: Path, seconds: float | None) -> Video:
 
 @dataclass(frozen=True)
 class DirectedClip:
-    """A video's frames in one direction, to be written into the data home; its name there holds the video's key.
-
-    Attributes:
-        video: The video; None for one that cannot be decoded.
-        backwards: Whether its last frame comes first.
-    """
+    """A video's frames in one direction, to be written into the data home; its name there holds the video's key."""
 
     video: Video | None
     backwards: bool
@@ -103,11 +82,7 @@ class DirectedClip:
         return self.video is not None and path.is_file()
 
     def make(self, path: Path) -> None:
-        """Write it.
-
-        Raises:
-            UnreadableClip: the video cannot be decoded to its end.
-        """
+        """Write it."""
         import av
 
         if self.video is None:

@@ -97,7 +97,7 @@ def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
-    """The file of a run; pairs without losses are not in it. None where no pair has losses."""
+    """The file of a run; pairs without losses are not in it."""
     items = [entry.submission for entry in entries if entry.submission]
     if not items:
         return None

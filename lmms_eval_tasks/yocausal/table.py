@@ -25,23 +25,7 @@ Clips = dict[str, Path | DirectedClip]
 
 @dataclass(frozen=True)
 class PairRow:
-    """One pair before its motion is measured.
-
-    Attributes:
-        item_id: Unique id: subset and the release's id.
-        clip: Forward clip in the data home.
-        clip_backward: Its reversal.
-        caption: Of the forward clip; None where there is none.
-        subset: Part of the benchmark.
-        dataset_source: Where the clip comes from, as released.
-        category: As released.
-        vlm_causality: Whether something causes something in it; None where unlabelled.
-        human_discriminable: Whether people can tell its direction; None where unlabelled.
-        fps: As released; None where the release does not say.
-        frames: As released.
-        released: What a result file repeats of the release's entry, as JSON values.
-        path: File whose motion is measured; None where there is none.
-    """
+    """One pair before its motion is measured."""
 
     item_id: str
     clip: str
@@ -90,27 +74,13 @@ def own_columns() -> dict[str, Any]:
 def measure_pairs(
     pairs: Sequence[PairRow], seconds: float | None = None, progress: Progress = no_progress
 ) -> dict[str, ClipMotion | None]:
-    """What moves in the forward clip of each pair whose file is there, by the pair's id, each decoded once.
-
-    Args:
-        pairs: The pairs.
-        seconds: How much of each clip counts; all of it by default.
-        progress: Called after each clip.
-
-    Returns:
-        None for a clip that cannot be decoded to its end, or to the end of what counts.
-    """
+    """What moves in the forward clip of each pair whose file is there, by the pair's id, each decoded once."""
     present = {pair.item_id: pair.path for pair in pairs if pair.path is not None}
     return dict(zip(present, measure_all(list(present.values()), seconds, progress), strict=True))
 
 
 def table_rows(pairs: Sequence[PairRow], motions: Mapping[str, ClipMotion | None]) -> list[dict[str, Any]]:
-    """Rows of the prepared table without `clip_present`.
-
-    Args:
-        pairs: The pairs, in the order of the rows.
-        motions: As `measure_pairs` returns them.
-    """
+    """Rows of the prepared table without `clip_present`."""
     symmetric = most_symmetric({item_id: motion.symmetry for item_id, motion in motions.items() if motion})
     rows = []
     for pair in pairs:
@@ -135,17 +105,7 @@ def table_rows(pairs: Sequence[PairRow], motions: Mapping[str, ClipMotion | None
 
 
 def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
-    """Causality labels by item id.
-
-    Args:
-        file: Lines of ``{"id": …, "vlm_causality": true | false | null}``, as `lmms-eval-tasks yocausal label` writes
-            them; further keys are ignored.
-        known: The ids that there are.
-
-    Raises:
-        InputError: where the file is not such a file, an id is unknown or labelled twice, or it labels nothing; every
-            problem is listed.
-    """
+    """Causality labels by item id."""
     return {item_id: row.vlm_causality for item_id, row in _read_label_rows(file, known, (CAUSALITY,)).items()}
 
 
@@ -172,15 +132,7 @@ def _read_label_rows(file: Path, known: Container[str], names: Sequence[str]) ->
 
 
 def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
-    """The pairs with the labels of a file in place of their own; what it leaves out stays.
-
-    Args:
-        pairs: The pairs.
-        file: As for `read_labels`, or with ``human_discriminable`` in its lines, as `lmms-eval-tasks humans` writes it.
-
-    Raises:
-        InputError: as `read_labels`.
-    """
+    """The pairs with the labels of a file in place of their own; what it leaves out stays."""
     names = (CAUSALITY, DISCRIMINABLE)
     rows = _read_label_rows(file, {pair.item_id for pair in pairs}, names)
     given = {item_id: row.model_dump(include=row.model_fields_set & set(names)) for item_id, row in rows.items()}

@@ -18,18 +18,7 @@ RATED_COLUMNS = ("item", "version", "item_id", "annotator")
 
 
 def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> list[AnswerFile]:
-    """The files that pages of a plan saved, one an annotator.
-
-    Args:
-        plan: The plan.
-        paths: Files, or folders whose ``.json`` files are read.
-        inquiry: How the plan's people were asked.
-
-    Raises:
-        InputError: with every problem: a file that is no answer file, or is of another plan or mode; one of somebody
-            whom the plan does not name, or a second file of one annotator; an unknown item, an item answered twice, or
-            an answer that the page does not offer.
-    """
+    """The files that pages of a plan saved, one an annotator."""
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     digest, own = plan_digest(plan), plan.by_annotator
     problems, read = Problems(), dict[str, AnswerFile]()
@@ -67,14 +56,7 @@ def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> li
 
 
 def planned_answers(plan: Plan, files: Sequence[AnswerFile]) -> Iterator[tuple[PlannedItem, GivenAnswer]]:
-    """What was asked, of whom, and what they gave; by annotator, in the order in which they were asked.
-
-    Items that were left unanswered, and those that check attention, are not among them.
-
-    Args:
-        plan: The plan.
-        files: Of different annotators.
-    """
+    """What was asked, of whom, and what they gave; by annotator, in the order in which they were asked."""
     own = plan.by_annotator
     for file in sorted(files, key=lambda file: file.annotator):
         rows = {row.place: row for row in own[file.annotator]}
@@ -84,14 +66,7 @@ def planned_answers(plan: Plan, files: Sequence[AnswerFile]) -> Iterator[tuple[P
 
 
 def collect_answers(plan: Plan, files: Sequence[AnswerFile], attention_errors: int = 0) -> Collected:
-    """The choices that were made.
-
-    Args:
-        plan: The plan.
-        files: Of different annotators.
-        attention_errors: How many of the choices that check attention may be missing or others, for an annotator's
-            answers to stay in.
-    """
+    """The choices that were made."""
     own = plan.by_annotator
     answered = {file.annotator: sum(bool(answer.given) for answer in file.answers) for file in files}
     inattentive: dict[str, int] = {}

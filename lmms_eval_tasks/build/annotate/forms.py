@@ -28,25 +28,7 @@ class EditedEntry(RowForm):
 
 
 class GivenAnswer(RowForm):
-    """What an annotator gave for one item.
-
-    Attributes:
-        place: Of the item in the plan.
-        seconds: For which it was in sight until then.
-        plays: How often its clips were played.
-        choice: The answer, a text where nothing is offered; in a review the reviewer's own, before the key was shown.
-        ratings: Scale to what was chosen on it.
-        flags: Of a review; none where nothing is wrong.
-        kind: Of a review: the type that the question is of.
-        start: Of a review: second of the clip at which it should begin; below 0 before its first frame.
-        end: Of a review: second of the clip at which it should end, which may lie behind its last frame.
-        comment: Of a review or revision.
-        entries: Timed descriptions that were put right.
-        skipped: Names of those that are too small or too blurred to be described.
-        question: Of a revision.
-        options: Of a revision, in their order.
-        discarded: Of a revision: whether the question is to go.
-    """
+    """What an annotator gave for one item."""
 
     place: Annotated[int, Field(ge=1)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -84,11 +66,7 @@ FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
 
 
 class AnswerFile(RowForm):
-    """The file that a page saves: of which plan, who answered, what was asked, and the answers so far.
-
-    Attributes:
-        consent: Digest of the consent text that the annotator agreed to; empty where none was asked for.
-    """
+    """The file that a page saves: of which plan, who answered, what was asked, and the answers so far."""
 
     plan: str
     annotator: WholeText
@@ -99,15 +77,7 @@ class AnswerFile(RowForm):
 
 @dataclass(frozen=True)
 class Collected:
-    """The answers of a plan.
-
-    Attributes:
-        responses: Rows for `humans`: item, version, annotator, choice; without those of `inattentive`.
-        planned: How many items each annotator whose file was read has, attention checks included.
-        answered: How many of them are answered.
-        inattentive: Annotators who did not make too many of the choices that check attention, to how many.
-        silent: Annotators of the plan of whom there is no file.
-    """
+    """The answers of a plan."""
 
     responses: tuple[dict[str, str], ...]
     planned: dict[str, int]

@@ -1,7 +1,4 @@
-"""The page that asks one annotator: one HTML file that needs no network, its clips in it or in a folder beside it.
-
-It holds no ids, and no keys but of a review or revision; its clips have names that give nothing away.
-"""
+"""The page that asks one annotator: one HTML file that needs no network, its clips in it or in a folder beside it."""
 
 from __future__ import annotations
 
@@ -78,22 +75,7 @@ def write_pages(
     texts: PageTexts | None = None,
     practice: bool = False,
 ) -> list[Path]:
-    """Write the pages of a plan's annotators; the same plan and data give the same bytes.
-
-    Args:
-        plan: The plan.
-        folder: Where to; a page is named by its annotator.
-        only: Annotators; all where none is named.
-        clips: Whether clips are in the page, or in the folder `CLIPS` beside it.
-        run: The run that the plan is about, where it is about answers.
-        task: The run's task; needed where it has several.
-        texts: What is said before the questions and after them; None for our words, without a consent.
-        practice: Whether each page begins with an item to try it, which is of a group that its annotator is asked
-            nothing of. A page has none where its annotator is asked of every group.
-
-    Raises:
-        InputError: somebody is not in the plan, the data is not prepared, or is asked otherwise than the plan says.
-    """
+    """Write the pages of a plan's annotators; the same plan and data give the same bytes."""
     own = plan.by_annotator
     benchmark, split = plan.source
     if unknown := [name for name in only if name not in own]:
@@ -120,11 +102,7 @@ def write_pages(
 
 
 def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) -> None:
-    """See that what is prepared asks what was planned.
-
-    Raises:
-        InputError: items are not there, or are asked or shown otherwise.
-    """
+    """See that what is prepared asks what was planned."""
     benchmark, split = plan.source
     digests = {item_id: inquiry.digest(item) for item_id, item in items.items()}
     if absent := sorted({row.item_id for row in plan.rows} - items.keys()):
@@ -144,13 +122,7 @@ def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) ->
 
 
 def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], secret: str) -> PlannedItem | None:
-    """An item with which an annotator can try the page; None where they are asked of every group.
-
-    Args:
-        rows: What the annotator is asked.
-        items: All that can be asked, by id.
-        secret: What it is drawn by: the same gives the same item.
-    """
+    """An item with which an annotator can try the page; None where they are asked of every group."""
     asked = {row.item for row in rows}
     free = [name for name, item in items.items() if item.item not in asked]
     if not free:

@@ -30,18 +30,7 @@ SEPARATOR = "|"
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """One version of a question.
-
-    Attributes:
-        item: The question, which is the group of its versions.
-        version: Which version; empty where it has one.
-        item_id: Its row of the prepared table.
-        milliseconds: Length of the clips that are shown of it.
-        choices: What can be chosen; nothing where the answer is written.
-        ways: Names of the ways in which it is shown, which then stand for the version; empty where there is one way.
-        asked: Changes with anything that is asked.
-        stratum: What a sample has in equal shares.
-    """
+    """One version of a question."""
 
     item: str
     version: str
@@ -55,22 +44,7 @@ class PlannedQuestion:
 
 @dataclass(frozen=True)
 class PlannedItem:
-    """One item of one annotator, a row of a plan.
-
-    Attributes:
-        benchmark: The benchmark.
-        split: Its split.
-        mode: What is asked.
-        annotator: Who sees it.
-        place: Which one it is to them, from 1 on.
-        item: The question; empty where it checks attention.
-        version: As `humans` knows it.
-        item_id: What is shown; where attention is checked, the one whose choices are.
-        milliseconds: Length of its clips.
-        choices: What can be chosen, parted by ``|``; empty where the answer is written.
-        asked: Changes with anything that is asked.
-        attention: The choice that has to be made where it checks attention; else empty.
-    """
+    """One item of one annotator, a row of a plan."""
 
     benchmark: str
     split: str
@@ -134,27 +108,7 @@ def make_plan(
     mode: str = ANSWER,
     whole_pairs: bool = False,
 ) -> Plan:
-    """Share questions out; the same arguments give the same plan.
-
-    Groups with the longest clips come first, and each goes to those who have seen the fewest seconds so far, the longer
-    of its versions to those with the fewest. So the seconds of any two annotators differ by no more than the longest
-    item has. Ties, the order of an annotator's items and the places of attention checks are drawn.
-
-    Args:
-        benchmark: Name of the benchmark.
-        split: Name of the split.
-        questions: Every version of every question.
-        annotators: How many there are.
-        responses: To each version; to each question where versions are only ways to show it.
-        attention: Items that check attention, for each annotator who has any question; they name a choice to be made,
-            so that a question which offers none makes no such item.
-        seed: Of all that is drawn.
-        mode: What is asked.
-        whole_pairs: Whether one annotator gets all members of a group, as the clips of a pair.
-
-    Raises:
-        InputError: there are fewer annotators than the largest group needs.
-    """
+    """Share questions out; the same arguments give the same plan."""
     groups: defaultdict[str, list[PlannedQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.item].append(question)
@@ -189,13 +143,7 @@ def make_plan(
 
 
 def draw_sample(questions: Sequence[PlannedQuestion], size: int, seed: int = 0) -> list[PlannedQuestion]:
-    """So many questions, all versions of each, in equal shares by stratum as far as there are enough.
-
-    Args:
-        questions: Every version of every question.
-        size: How many; all where there are no more.
-        seed: Of the draw.
-    """
+    """So many questions, all versions of each, in equal shares by stratum as far as there are enough."""
     stratum_of = {question.item: question.stratum for question in questions}
     strata: defaultdict[str, list[str]] = defaultdict(list)
     for item, stratum in stratum_of.items():
@@ -252,11 +200,7 @@ def table_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> 
 
 
 def read_plan(path: Path) -> Plan:
-    """A plan that `as_csv` wrote.
-
-    Raises:
-        InputError: the file is no such plan; all its problems are listed.
-    """
+    """A plan that `as_csv` wrote."""
     problems = Problems()
     rows: list[PlannedItem] = []
     places: set[tuple[str, int]] = set()

@@ -27,11 +27,7 @@ TYPE = "type"
 
 
 def only_split(benchmark: str, chosen: str) -> str:
-    """The split that was chosen, or the one that is prepared where none was.
-
-    Raises:
-        InputError: nothing is prepared, there is no such split, or several are prepared and none was chosen.
-    """
+    """The split that was chosen, or the one that is prepared where none was."""
     splits = list(read_manifest(read_card(benchmark)).splits)
     if chosen in splits or (not chosen and len(splits) == 1):
         return chosen or splits[0]
@@ -39,11 +35,7 @@ def only_split(benchmark: str, chosen: str) -> str:
 
 
 def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
-    """The rows of a split; without those whose clips are missing, where that is allowed as for a run.
-
-    Raises:
-        InputError: nothing is prepared, or clips are missing.
-    """
+    """The rows of a split; without those whose clips are missing, where that is allowed as for a run."""
     return [row for row in load_table(read_card(benchmark), split).to_list() if row["clip_present"]]
 
 
@@ -72,19 +64,7 @@ def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
 def asked_items(
     benchmark: str, split: str, mode: str, run: Path | None = None, task: str = ""
 ) -> tuple[Inquiry, dict[str, AskedItem]]:
-    """How people are asked, and all that can be asked of them, by id.
-
-    Args:
-        benchmark: Name of a prepared benchmark.
-        split: Its split.
-        mode: What is asked.
-        run: The run whose answers people are asked about, where it is about answers.
-        task: The run's task; needed where it has several of the benchmark.
-
-    Raises:
-        InputError: there is no such mode, nothing is prepared, clips are missing, there is nothing to ask, or the run
-            is missing, is not wanted or has no such task.
-    """
+    """How people are asked, and all that can be asked of them, by id."""
     house = find_benchmark(benchmark)
     inquiry = house.inquiry(mode)
     if inquiry.of_answers != (run is not None):
@@ -118,11 +98,7 @@ def _responses(house: Benchmark, source: Path, task: str) -> dict[str, str]:
 def planned_questions(
     benchmark: str, inquiry: Inquiry, items: Mapping[str, AskedItem], progress: Progress = no_progress
 ) -> list[PlannedQuestion]:
-    """The items as a plan shares them out.
-
-    Raises:
-        InputError: a clip states no length.
-    """
+    """The items as a plan shares them out."""
     paths = {clip: clip_path(benchmark, clip) for item in items.values() for clip in item.clips}
     lengths = clip_lengths(paths.values(), progress, f"{benchmark}: reading the length of clips")
     if unknown := [clip for clip, path in paths.items() if lengths[path] is None]:

@@ -17,11 +17,8 @@ COLUMNS = (
 
 
 def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
-    """A row for each review: the version, who reviewed it and chose what before the key was shown, and what they found.
-
-    `type` is empty where it is right, `start` and `end` where the clip's are; `decision` is what the review alone
-    leads to.
-    """
+    """A row for each review: the version, who reviewed it and chose what before the key was shown, and what they
+    found."""
     reviews = []
     for row, given in planned_answers(plan, files):
         flags = "".join(sorted(set(given.flags or [])))

@@ -30,13 +30,7 @@ CLOSING = "Thank you. Download your answers, and send the file to whoever gave y
 
 
 class PageTexts(BaseModel):
-    """The texts of a page that a study may word itself.
-
-    Attributes:
-        instructions: What is to be done; empty for ours.
-        consent: What everybody has to agree to before the first question; empty where nobody is asked.
-        closing: What stands behind the last question; empty for ours.
-    """
+    """The texts of a page that a study may word itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,9 +54,5 @@ class PageTexts(BaseModel):
 
 
 def read_texts(path: Path) -> PageTexts:
-    """The texts of a YAML file.
-
-    Raises:
-        InputError: the file cannot be read, or has other names or values than texts.
-    """
+    """The texts of a YAML file."""
     return read_config(path, PageTexts)[0]

@@ -14,23 +14,7 @@ BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 
 
 class CastBenchConfig(BuildConfig):
-    """The configuration of `build`.
-
-    Attributes:
-        clips: Folder of the clips.
-        tracks: Folder of a file of tracks for each clip, by the clip's name: ours, or SA-V's.
-        masklets: Which of SA-V's files are read, the masklets made by hand, by a model, or both.
-        descriptions: Timed descriptions that people edited, as `annotate collect` writes them.
-        revisions: Questions as people revised them in the last review, as `annotate collect` writes them; None leaves
-            that review out.
-        questions: That are asked for about each clip.
-        tries: How often a model is asked for a text before its row is removed, because its texts break the rules.
-        frames: Of a clip that a model is shown, at most.
-        side: Pixels of the longer side of a picture that a model is shown, at most.
-        largest_jump: Of the measure of cuts, a share of the range of brightness.
-        largest_shake: Of the measure of shake, in widths of the picture.
-        largest_blur: Of the measure of blur, 0 to 1.
-    """
+    """The configuration of `build`."""
 
     clips: ConfigPath
     tracks: ConfigPath

@@ -158,10 +158,7 @@ class DescribeActions(RowStep[InstanceRow, InstanceRow]):
 
 
 class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
-    """Puts the instances of a clip together again; a clip of which fewer than two people are described goes.
-
-    A release knows instances by their labels alone: of two with one label the second goes.
-    """
+    """Puts the instances of a clip together again; a clip of which fewer than two people are described goes."""
 
     name = "described clips"
     takes, gives = InstanceRow, DescribedClipRow
@@ -188,11 +185,7 @@ class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
 
 
 def read_entries(text: str) -> WrittenEntries:
-    """Lines such as ``[00:02]-[00:05] It rolls.``, up to a last line ``END``.
-
-    Raises:
-        UnreadableReply: the last line is missing, there is no line before it, or one has another form.
-    """
+    """Lines such as ``[00:02]-[00:05] It rolls.``, up to a last line ``END``."""
     text = content(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if is_refusal(text) and not any(map(_ENTRY.fullmatch, lines)):

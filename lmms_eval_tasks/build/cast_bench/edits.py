@@ -37,19 +37,7 @@ class EditedItem(RowForm):
 def read_edits(
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
-    """What people say that the instances of clips do.
-
-    A question's id is its clip's and a number. All that was edited about an instance in the questions about a clip
-    counts together; what is equal counts once.
-
-    Args:
-        path: The file that `annotate collect` writes.
-        clips: The clips by their id.
-        problems: Takes all that is wrong with the file.
-
-    Returns:
-        Clip to instance's id to its entries, in order of time; none of an instance that was skipped.
-    """
+    """What people say that the instances of clips do."""
     issues = GroupedIssues()
     edited: defaultdict[str, defaultdict[str, set[tuple[int, int, str]]]] = defaultdict(lambda: defaultdict(set))
     skipped: defaultdict[str, dict[str, str]] = defaultdict(dict)

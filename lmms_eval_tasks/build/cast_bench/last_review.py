@@ -42,11 +42,7 @@ class Revision(RowForm):
 
 
 def read_revisions(path: Path) -> dict[str, Revision]:
-    """Wording to its revision, from a file that `annotate collect` writes.
-
-    Raises:
-        InputError: the file is none, or two reviewers of a question differ; all is listed.
-    """
+    """Wording to its revision, from a file that `annotate collect` writes."""
     issues = GroupedIssues()
     revisions: dict[str, Revision] = {}
     try:

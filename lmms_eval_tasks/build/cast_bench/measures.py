@@ -1,11 +1,4 @@
-"""Cuts, shake and blur of a clip, measured on its frames.
-
-A cut is a jump between two neighbouring frames that stands alone: before and after it much less changes. Shake is how
-much the shift of the whole picture, found by phase correlation, changes from frame to frame: a steady pan does not
-change. OpenCV's `phaseCorrelate` takes the centroid around the peak, which small things that move in a still picture
-draw after them; here the peak itself counts. Blur is after Crété-Roffet et al. (2007): how little a picture loses when
-it is blurred again.
-"""
+"""Cuts, shake and blur of a clip, measured on its frames."""
 
 from __future__ import annotations
 
@@ -37,13 +30,7 @@ Grey = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class ClipMeasures:
-    """What was measured.
-
-    Attributes:
-        jump: The mean difference of two neighbouring frames less those before and after it, the largest; 0 to 1.
-        shake: The change of the shift between neighbouring frames that a quarter of them exceeds, in widths.
-        blur: The blur of frames a second apart in the median, 0 to 1.
-    """
+    """What was measured."""
 
     jump: float
     shake: float
@@ -51,11 +38,6 @@ class ClipMeasures:
 
 
 def measure_clip(path: Path) -> ClipMeasures:
-    """Measure a clip.
-
-    Raises:
-        UnreadableClip: it cannot be decoded to its end.
-    """
     steps: list[float] = []
     shifts: list[tuple[float, float]] = []
     blurs: list[float] = []

@@ -35,28 +35,14 @@ def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
 
 
 def picture_at(clip: Path, second: int) -> Picture:
-    """What a clip shows at a second.
-
-    Raises:
-        UnreadableClip: the frame cannot be decoded.
-    """
+    """What a clip shows at a second."""
     reader = PyavFrames(clip, threads=1)
     picture: Picture = reader.read([reader.number_at(second)])[0]
     return picture
 
 
 def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[int, Picture], Picture]) -> list[bytes]:
-    """What a clip shows at whole seconds, as JPEG files; one picture is in memory at a time.
-
-    Args:
-        clip: The file.
-        seconds: The seconds, ascending.
-        side: Pixels of the longer side, at most.
-        change: Makes of a second and its picture the one that is shown.
-
-    Raises:
-        UnreadableClip: a frame cannot be decoded.
-    """
+    """What a clip shows at whole seconds, as JPEG files; one picture is in memory at a time."""
     reader = PyavFrames(clip, threads=1)
     return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
 

@@ -33,11 +33,7 @@ from lmms_eval_tasks.cast_bench.card import CARD
 
 
 def steps(config: CastBenchConfig) -> Sequence[AnyStep]:
-    """The steps in their order.
-
-    Raises:
-        InputError: the revisions cannot be used.
-    """
+    """The steps in their order."""
     return (
         MeasureClips(config),
         SelectClips(config),

@@ -34,16 +34,8 @@ NOT_SEEN = (-1, -1, -1, -1)
 
 
 def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchConfig) -> list[str]:
-    """Write the questions in their order, their clips, and a line about each question that a release has no field for.
-
-    Args:
-        rows: The questions.
-        folder: An empty folder.
-        config: The configuration, which says where the clips are.
-
-    Returns:
-        What to know before using the set.
-    """
+    """Write the questions in their order, their clips, and a line about each question that a release has no field
+    for."""
     (folder / VIDEOS).mkdir()
     for clip in dict.fromkeys(row.asked.clip.clip for row in rows):
         link_or_copy((config.clips / clip).resolve(), folder / VIDEOS / clip)
@@ -129,10 +121,7 @@ def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
 
 
 def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
-    """The subject in the form of a piece of evidence, for the seconds that the question is about; none without one.
-
-    A question that names no time is about its subject all the time.
-    """
+    """The subject in the form of a piece of evidence, for the seconds that the question is about; none without one."""
     if asked.subject is None:
         return []
     subject = _instance(asked, asked.subject)

@@ -23,14 +23,7 @@ def as_label(name: str) -> str:
 
 
 class TrackedInstance(RowForm):
-    """Somebody or something in a clip, and where it is.
-
-    Attributes:
-        id: What the file of tracks calls it.
-        source: What the release says that its boxes are from.
-        name: What people call it; empty where the file of tracks gives no name.
-        boxes: Second to box; none in seconds in which it is not seen.
-    """
+    """Somebody or something in a clip, and where it is."""
 
     id: str
     source: str
@@ -47,16 +40,7 @@ class TimedEntry(RowForm):
 
 
 class ClipRow(PipelineRow):
-    """A clip.
-
-    Attributes:
-        clip: Name of the file.
-        width: Of a frame in pixels; 0 where the clip cannot be opened.
-        height: The same.
-        last: The last whole second in which a frame is shown.
-        instances: Who and what is in it.
-        edited: Instance's id to what people say that it does; nothing of one that they skipped.
-    """
+    """A clip."""
 
     clip: str
     width: int
@@ -67,16 +51,7 @@ class ClipRow(PipelineRow):
 
 
 class InstanceRow(PipelineRow):
-    """An instance of a clip as it is described.
-
-    Attributes:
-        source: The clip.
-        instance: The instance.
-        category: One noun for it.
-        person: Whether it is a human being.
-        description: What it looks like.
-        entries: What it does.
-    """
+    """An instance of a clip as it is described."""
 
     source: ClipRow
     instance: TrackedInstance
@@ -135,15 +110,7 @@ class DraftRow(PipelineRow):
 
 
 class EvidencePiece(RowForm):
-    """A span of seconds, both included, in which to look at an instance.
-
-    Attributes:
-        instance: Its id.
-        start: First second.
-        end: Last second.
-        rationale: What is seen then, and why it matters.
-        boxes: Second to where it is; without the seconds in which it is not seen.
-    """
+    """A span of seconds, both included, in which to look at an instance."""
 
     instance: str
     start: int
@@ -153,20 +120,7 @@ class EvidencePiece(RowForm):
 
 
 class QuestionRow(PipelineRow):
-    """A question that is of the form it should have.
-
-    Attributes:
-        about: The clip.
-        question: The question.
-        type: One of the paper's sixteen types, as a release spells it.
-        scene: The kind of place.
-        subject: Id of the person whom it is about; None where it names none.
-        span: First and last second that it is about, both included; None where it names no time.
-        answer: The right answer.
-        evidence: What the answer rests on.
-        text_distractor: A wrong answer from the question's words; empty until it is made.
-        video_distractor: A wrong answer from what is seen.
-    """
+    """A question that is of the form it should have."""
 
     about: DescribedClipRow
     question: str

@@ -1,9 +1,4 @@
-"""Boxes of masks that are coded as COCO's compressed run lengths, as in SA-V's files.
-
-The code is a row of lengths of runs, down one column after another, the first of pixels outside of the mask. Each
-length is a number in characters from ``0`` on, five bits each, the lowest first; the bit 32 says that more follow, the
-highest bit of the last one is the sign, and from the fourth length on it is the difference to the one before the last.
-"""
+"""Boxes of masks that are coded as COCO's compressed run lengths, as in SA-V's files."""
 
 from __future__ import annotations
 
@@ -15,11 +10,7 @@ LONGEST = 13
 
 
 def run_lengths(text: str) -> list[int]:
-    """The lengths of the runs.
-
-    Raises:
-        ValueError: the text is no such code.
-    """
+    """The lengths of the runs."""
     lengths: list[int] = []
     place = 0
     while place < len(text):
@@ -44,16 +35,6 @@ def run_lengths(text: str) -> list[int]:
 
 
 def mask_box(text: str, width: int, height: int) -> PixelBox | None:
-    """The box of a mask, None where it is empty.
-
-    Args:
-        text: The code.
-        width: Of the picture in pixels.
-        height: The same.
-
-    Raises:
-        ValueError: the text is no such code, or is not of a picture of that size.
-    """
     lengths = run_lengths(text)
     if sum(lengths) != width * height:
         raise ValueError(f"runs of {sum(lengths):,} pixels")

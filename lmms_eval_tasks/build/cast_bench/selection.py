@@ -107,18 +107,7 @@ def clip_images(
     asking: Asking,
     change: Callable[[int, Picture], Picture] = as_it_is,
 ) -> list[bytes]:
-    """What a clip shows at seconds, as JPEG files.
-
-    Args:
-        row: The clip.
-        seconds: The seconds, ascending.
-        config: Where the clip is, and how large pictures may be.
-        asking: Bounds how many clips are decoded at once.
-        change: Makes of a second and its picture the one that is shown.
-
-    Raises:
-        Removed: it cannot be decoded.
-    """
+    """What a clip shows at seconds, as JPEG files."""
     try:
         with asking.heavy():
             return jpegs_at(config.clips / row.clip, seconds, config.side, change)

@@ -19,11 +19,7 @@ SUFFIX = ".mp4"
 
 
 def find_clips(config: CastBenchConfig) -> list[Path]:
-    """The clips, by their names.
-
-    Raises:
-        InputError: a folder is missing, or there is no clip.
-    """
+    """The clips, by their names."""
     problems = Problems()
     for name, folder in (("clips", config.clips), ("tracks", config.tracks)):
         if not folder.is_dir():
@@ -44,11 +40,7 @@ def source_files(config: CastBenchConfig) -> list[Path]:
 
 
 def read_sources(config: CastBenchConfig) -> list[ClipRow]:
-    """The clips with their tracks, and with what people say of them.
-
-    Raises:
-        InputError: a clip has no tracks, or a file has faults; all of all files are listed.
-    """
+    """The clips with their tracks, and with what people say of them."""
     problems = Problems()
     clips = find_clips(config)
     sizes = frame_sizes(clips, no_progress, "")

@@ -48,11 +48,7 @@ def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
 
 
 def near_miss_fault(near_miss: str, original: str) -> str:
-    """Why a text is no near-miss of another by rule; empty where it is one.
-
-    One stretch of words is another, of up to `LONGEST_CHANGE` words, and the length is within a tenth of the
-    original's, in characters.
-    """
+    """Why a text is no near-miss of another by rule; empty where it is one."""
     shortest, longest = length_range(original)
     if not shortest <= len(near_miss) <= longest:
         return "near-miss: length not within 10%"

@@ -22,10 +22,7 @@ MASKS_A_SECOND = 6
 
 
 class BoxedInstance(RowForm):
-    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges.
-
-    Its id has no white space, for the labels of a release end with it.
-    """
+    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges."""
 
     id: Annotated[WholeText, Field(pattern=r"^\S+$")]
     name: WholeText = ""
@@ -68,14 +65,7 @@ def track_files(folder: Path, stem: str, masklets: str) -> list[Path]:
 def read_tracks(
     paths: Sequence[Path], frame: tuple[int, int] | None, last: int, problems: Problems
 ) -> tuple[TrackedInstance, ...]:
-    """The instances of a clip; what is wrong with its files is noted, all of it.
-
-    Args:
-        paths: Its files.
-        frame: Width and height of the clip, None where it cannot be opened; boxes are not checked against it then.
-        last: The last second of the clip.
-        problems: Takes what is wrong.
-    """
+    """The instances of a clip; what is wrong with its files is noted, all of it."""
     read: list[TrackedInstance] = []
     for path in paths:
         issues = GroupedIssues()
@@ -111,7 +101,6 @@ def _boxes(path: Path, frame: tuple[int, int] | None, last: int, issues: Grouped
 
 
 def _pixel_box(edges: Sequence[float], frame: tuple[int, int] | None) -> PixelBox | None:
-    """A box in whole pixels, each that it touches; None where it is no box of that frame."""
     if len(edges) != 4 or not all(-1e6 < edge < 1e6 for edge in edges):
         return None
     x1, y1, x2, y2 = edges

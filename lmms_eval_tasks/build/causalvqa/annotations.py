@@ -46,15 +46,7 @@ class AnnotatorRow(RowForm):
 
 
 def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
-    """Annotators' questions, in the file's order.
-
-    A question without a `qid` is named by what it holds, so that its name does not depend on the rows around it.
-
-    Raises:
-        InputError: with every problem: a field that is missing or of the wrong kind, an unknown type, a text
-            that is none, a time that is no part of the video, a video that is not there or cannot be opened, a question
-            that is there twice.
-    """
+    """Annotators' questions, in the file's order."""
     source, problems = config.annotations, Problems()
     rows = list(_read(source, problems))
     paths = {row.clip: config.clips / row.clip for _, row in rows if is_safe(row.clip)}

@@ -18,11 +18,7 @@ _ANSWER = re.compile(rf"\bAnswer\W{{1,6}}([{LETTERS}])\W{{1,6}}END\W*\Z", re.IGN
 
 
 def read_letter(text: str) -> str:
-    """The letter that a reply ends with, as in ``Answer: B END``.
-
-    Raises:
-        UnreadableReply: it does not end so.
-    """
+    """The letter that a reply ends with, as in ``Answer: B END``."""
     if not _END.search(text):
         raise UnreadableReply("missing END: the reply does not end with the word END")
     if (answer := _ANSWER.search(text)) is None:
@@ -31,11 +27,7 @@ def read_letter(text: str) -> str:
 
 
 def check_blind(pair: QuestionPair, asking: Asking) -> None:
-    """Have a text model answer both versions.
-
-    Raises:
-        Removed: it is right both times; or it gives no answer.
-    """
+    """Have a text model answer both versions."""
     right = []
     for version in VERSIONS:
         options = dict(zip(LETTERS, pair.options(version), strict=True))
@@ -46,11 +38,7 @@ def check_blind(pair: QuestionPair, asking: Asking) -> None:
 
 
 def check_texts(pair: QuestionPair) -> None:
-    """Look in both versions for what gives a key away, by rule.
-
-    Raises:
-        Removed: something does.
-    """
+    """Look in both versions for what gives a key away, by rule."""
     for distractors in (pair.distractors, pair.paraphrases):
         faults = [*question_faults(pair.question, pair.answer, distractors), *option_faults(pair.answer, distractors)]
         if faults:

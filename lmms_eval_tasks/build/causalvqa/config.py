@@ -10,17 +10,7 @@ from lmms_eval_tasks.build.engine.config import BuildConfig, ConfigPath
 
 
 class PairBuildConfig(BuildConfig):
-    """The configuration of a build.
-
-    Attributes:
-        annotations: Annotators' questions: CSV or JSONL.
-        clips: The folder below which their videos lie.
-        frames: How many frames of a clip a model is shown.
-        tries: How often a text is written before the question is given up.
-        reviews: Tables of reviews, as `annotate collect` writes them; none leaves the review out.
-        responses: People's answers, as `annotate collect` writes them; None leaves the check out.
-        difficulty: Of every question where no people were asked.
-    """
+    """The configuration of a build."""
 
     annotations: ConfigPath
     clips: ConfigPath

@@ -55,12 +55,7 @@ class FourDistractors(Form):
 
 
 class Pictures:
-    """Frames of clips, as models are shown them; each part is decoded once for all steps.
-
-    Args:
-        folder: Below which the videos lie.
-        frames: How many frames of a part are shown.
-    """
+    """Frames of clips, as models are shown them; each part is decoded once for all steps."""
 
     def __init__(self, folder: Path, frames: int) -> None:
         self._folder, self._frames = folder, frames
@@ -69,11 +64,7 @@ class Pictures:
         self._file: IO[bytes] | None = None
 
     def of(self, row: AnnotatedQuestion, asking: Asking, afterwards: bool = False) -> tuple[bytes, ...]:
-        """Frames of a question's clip, or of what follows it; none where nothing does.
-
-        Raises:
-            Removed: they cannot be decoded.
-        """
+        """Frames of a question's clip, or of what follows it; none where nothing does."""
         start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
         part = (row.clip, start, end, afterwards)
         if part not in self._places:
@@ -125,10 +116,7 @@ class Describe(RowStep[AnnotatedQuestion, DescribedQuestion]):
 
 
 class FirstAnswer(RowStep[DescribedQuestion, AnsweredQuestion]):
-    """A model answers the question from the clip: where it is wrong, others may be in the same way.
-
-    Distractors are made of the answer, and it shows which words of the question lead to one.
-    """
+    """A model answers the question from the clip: where it is wrong, others may be in the same way."""
 
     name = "first answer"
     takes, gives = DescribedQuestion, AnsweredQuestion

@@ -116,12 +116,7 @@ class RefineDistractors(RowStep[SeededQuestion, QuestionWithDistractors]):
 
 
 class SecondVersion(RowStep[QuestionWithDistractors, QuestionPair]):
-    """Each distractor is paraphrased for MCQ′, the right option keeps its text, and both orders are drawn.
-
-    Args:
-        tries: How often the paraphrases are written.
-        seed: Of the orders.
-    """
+    """Each distractor is paraphrased for MCQ′, the right option keeps its text, and both orders are drawn."""
 
     name = "second version"
     takes, gives = QuestionWithDistractors, QuestionPair

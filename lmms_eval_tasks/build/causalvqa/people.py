@@ -38,12 +38,7 @@ class NobodyAsked(SetStep[QuestionPair, QuestionPair]):
 
 
 class PeoplesAnswers(SetStep[QuestionPair, QuestionPair]):
-    """Questions of which a version's modal answer is not the key go; the others get their difficulty.
-
-    Args:
-        responses: People's answers to the versions, as `annotate collect` writes them. Answers to another wording than
-            the one that a question has now are not counted.
-    """
+    """Questions of which a version's modal answer is not the key go; the others get their difficulty."""
 
     name = "answers of people"
     takes = gives = QuestionPair
@@ -56,11 +51,7 @@ class PeoplesAnswers(SetStep[QuestionPair, QuestionPair]):
             break
 
     def run(self, rows: Sequence[QuestionPair], remove: Callable[[str, Removed], None]) -> Sequence[QuestionPair]:
-        """The questions that stay, with their difficulty.
-
-        Raises:
-            InputError: the responses cannot be used; see `read_human_responses`.
-        """
+        """The questions that stay, with their difficulty."""
         if not rows:
             return []
         asked = {

@@ -34,11 +34,7 @@ from lmms_eval_tasks.causalvqa.card import CARD
 
 
 def steps_of(config: PairBuildConfig) -> Sequence[AnyStep]:
-    """The steps that a configuration asks for.
-
-    Raises:
-        InputError: the reviews or the responses cannot be used.
-    """
+    """The steps that a configuration asks for."""
     pictures = Pictures(config.clips, config.frames)
     reviewing: list[AnyStep] = [NotReviewed()]
     if config.reviews:

@@ -29,14 +29,7 @@ ClipPart = tuple[str, float, float]
 
 
 def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildConfig) -> list[str]:
-    """Write the table and the clips into an empty folder; questions about the same part of a video share its clip.
-
-    Returns:
-        What to know before using it.
-
-    Raises:
-        InputError: clips cannot be decoded to their end; all are named.
-    """
+    """Write the table and the clips into an empty folder; questions about the same part of a video share its clip."""
     parts = {(row.clip, row.start, row.end): clip_name((row.clip, row.start, row.end)) for row in rows}
     _cut(parts, config.clips, folder / SPLIT / "videos")
     text = io.StringIO()

@@ -48,17 +48,7 @@ RemoveRow = Callable[[str, Removed], None]
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer says of one version of a question.
-
-    Attributes:
-        version: Which.
-        reviewer: Who.
-        flags: What is wrong.
-        comment: In words.
-        type: The type that it is of, with flag d; else empty.
-        start: Second of the clip at which it should begin; None where it begins rightly.
-        end: Second at which it should end.
-    """
+    """What a reviewer says of one version of a question."""
 
     version: int
     reviewer: str
@@ -79,12 +69,7 @@ Reviews = Mapping[str, Sequence[Review]]
 
 
 def read_reviews(paths: Sequence[Path]) -> Reviews:
-    """Tables of reviews, as `annotate collect` writes them.
-
-    Raises:
-        InputError: with every problem: a file that is no table of reviews; an unknown version, flag or type, or no
-            time; a review without an item or a reviewer, or two reviews of one version by one reviewer.
-    """
+    """Tables of reviews, as `annotate collect` writes them."""
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
     versions = [str(version) for version in VERSIONS]
@@ -130,12 +115,7 @@ class NotReviewed(SetStep[QuestionPair, QuestionPair]):
 
 
 class QualityReview(SetStep[QuestionPair, QuestionPair]):
-    """What reviewers flag goes, gets the type and times that they give, or is marked for a repair of its texts.
-
-    Args:
-        reviews: The reviews.
-        clips: The folder of the videos, outside whose length no clip can be cut.
-    """
+    """What reviewers flag goes, gets the type and times that they give, or is marked for a repair of its texts."""
 
     name = "quality review"
     takes = gives = QuestionPair
@@ -198,11 +178,7 @@ class RepairedTexts(PlainWording):
 
 
 class Repair(RowStep[QuestionPair, QuestionPair]):
-    """A model repairs the texts of what was flagged e or f.
-
-    The result has to pass every rule and check of the steps before. The right option keeps one text in both versions,
-    and the orders stay.
-    """
+    """A model repairs the texts of what was flagged e or f."""
 
     name = "repair"
     takes = gives = QuestionPair

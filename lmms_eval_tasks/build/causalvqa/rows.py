@@ -14,16 +14,7 @@ VERSIONS = (0, 1)
 
 
 class AnnotatedQuestion(PipelineRow):
-    """A question by an annotator.
-
-    Attributes:
-        clip: Path of the video below the folder of clips.
-        start: Second of the video at which the clip begins.
-        end: Second at which it ends.
-        type: Of the question.
-        question: Its text.
-        answer: The right answer.
-    """
+    """A question by an annotator."""
 
     clip: str
     start: float
@@ -34,12 +25,7 @@ class AnnotatedQuestion(PipelineRow):
 
 
 class DescribedQuestion(AnnotatedQuestion):
-    """A question whose clip is described.
-
-    Attributes:
-        description: What the clip shows.
-        afterwards: What follows it; empty but for anticipation, and where nothing follows.
-    """
+    """A question whose clip is described."""
 
     description: str
     afterwards: str
@@ -64,16 +50,7 @@ class QuestionWithDistractors(SeededQuestion):
 
 
 class QuestionPair(QuestionWithDistractors):
-    """A question in two versions, MCQ and MCQ′; the right option has one text in both.
-
-    Attributes:
-        paraphrases: The distractors of the second version, in the order of those of the first.
-        orders: Of each version, what stands at each place: 0 is the answer, 1 to 4 are the distractors.
-        flags: Flags of reviewers after which its texts are to be repaired.
-        comments: What they wrote.
-        repaired: Whether it was.
-        difficulty: As people found it; empty where none were asked.
-    """
+    """A question in two versions, MCQ and MCQ′; the right option has one text in both."""
 
     paraphrases: tuple[str, ...]
     orders: tuple[tuple[int, ...], tuple[int, ...]]
@@ -93,9 +70,6 @@ class QuestionPair(QuestionWithDistractors):
 
     @property
     def qid(self) -> str:
-        """Its name in the release, which changes with the clip, the type, a text or the order of options.
-
-        What people say of one wording is never taken for what they say of another.
-        """
+        """Its name in the release, which changes with the clip, the type, a text or the order of options."""
         shown = [self.clip, self.start, self.end, self.type, self.question, *map(self.options, VERSIONS)]
         return f"{self.id}-{hashlib.sha256(json.dumps(shown).encode('ascii')).hexdigest()[:8]}"

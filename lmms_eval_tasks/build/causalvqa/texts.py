@@ -28,12 +28,7 @@ BINARY = (("yes",), ("no",))
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a text.
-
-    Attributes:
-        reason: In a phrase that every such fault has.
-        detail: In a sentence that names the text.
-    """
+    """What is wrong with a text."""
 
     reason: str
     detail: str

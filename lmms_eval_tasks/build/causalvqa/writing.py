@@ -17,16 +17,7 @@ Refused = Sequence[dict[str, Any]]
 
 
 def write_until_good(tries: int, write: Callable[[Refused], T], check: Callable[[T], Sequence[Fault]]) -> T:
-    """The first text that has no fault.
-
-    Args:
-        tries: How many texts are written at most.
-        write: Writes one, given those that were refused before.
-        check: What is wrong with one.
-
-    Raises:
-        Removed: all have faults, for the first fault of the last one.
-    """
+    """The first text that has no fault."""
     refused: list[dict[str, Any]] = []
     faults: Sequence[Fault] = ()
     for _ in range(tries):

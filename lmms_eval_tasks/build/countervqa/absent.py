@@ -1,9 +1,4 @@
-"""Actions that a clip does not show and that its task might have: those of other clips of the same task.
-
-Of these the nearest to the clip's own actions are taken, as far as they are not such an action in other words. What
-might seem to depend on one is the clip's main goal, for which its task's name stands, or the action that is clearly
-nearest.
-"""
+"""Actions that a clip does not show and that its task might have: those of other clips of the same task."""
 
 from __future__ import annotations
 
@@ -32,12 +27,7 @@ def same_words(text: str) -> str:
 
 @dataclass(frozen=True)
 class AbsentAction:
-    """An action that never happened.
-
-    Attributes:
-        text: In words.
-        outcome: Id of the clip's action that might seem to depend on it; None where none does more than others.
-    """
+    """An action that never happened."""
 
     text: str
     outcome: str | None
@@ -45,25 +35,14 @@ class AbsentAction:
 
 @dataclass(frozen=True)
 class AbsentIdeas:
-    """What questions of level 3 are made of.
-
-    Attributes:
-        goal: The clip's main goal, in words; empty where it is not known.
-        actions: Actions that never happened, the best first.
-    """
+    """What questions of level 3 are made of."""
 
     goal: str = ""
     actions: tuple[AbsentAction, ...] = ()
 
 
 class AbsentActions:
-    """Finds absent actions for clips.
-
-    Args:
-        takes: All annotated takes; those of one task lend each other their descriptions.
-        encoded: Their texts.
-        seed: Of the draw from large tasks.
-    """
+    """Finds absent actions for clips."""
 
     def __init__(self, takes: Sequence[Take], encoded: EncodedTexts, seed: int) -> None:
         self._encoded = encoded

@@ -1,10 +1,4 @@
-"""Timed descriptions of actions, take by take, in the forms in which Ego-Exo4D's are about.
-
-Either Ego-Exo4D's own `atomic_descriptions_*.json` (`annotations` holds, for each `take_uid`, a list of annotators'
-`descriptions`), or a list of takes with `take_uid` and `atomic_descriptions`, as CounterVQA's repository reads it. A
-description has a `timestamp` in seconds and a `text`, and may have a `subject`, an `end` and an `id`; a take of a list,
-and of Ego-Exo4D's `takes.json`, may say what is done in it (`FIELDS`). Other fields are not looked at.
-"""
+"""Timed descriptions of actions, take by take, in the forms in which Ego-Exo4D's are about."""
 
 from __future__ import annotations
 
@@ -45,18 +39,7 @@ class TimedAction:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """The actions of one clip, in order of time.
-
-    Attributes:
-        uid: Name of the take.
-        clip: Its video, as a path below the folder of clips.
-        task: What it shows somebody do; empty where that is not known.
-        actions: Those with a text and a time.
-        left_out: Ids of descriptions that have a time and are left out all the same.
-        goal: What they want to reach by it; empty where nothing says so.
-        scenario: The kind of activity; empty where nothing says so.
-        interaction: Whether people act with each other or with objects; None where nothing says so.
-    """
+    """The actions of one clip, in order of time."""
 
     uid: str
     clip: str
@@ -74,22 +57,7 @@ def numbered(place: int) -> str:
 
 
 def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[list[Take], tuple[str, ...]]:
-    """Read annotated takes from one or several files.
-
-    Of several annotators of a take, the one with the most usable descriptions counts, the first of equals. Descriptions
-    without a text or a time, and those that the annotator was unsure of, are left out and named in the warnings.
-
-    Args:
-        files: Annotation files.
-        takes_file: Ego-Exo4D's `takes.json`, which says which task each take shows; None where it is not at hand. What
-            it says comes before what the annotations say.
-
-    Returns:
-        The takes, in their order in the files, and warnings.
-
-    Raises:
-        InputError: a file is not of either form, or a take is there twice; every fault is listed.
-    """
+    """Read annotated takes from one or several files."""
     problems = Problems()
     known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}

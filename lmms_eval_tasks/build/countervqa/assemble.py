@@ -26,12 +26,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 @dataclass(frozen=True)
 class AnnotatedTexts:
-    """The texts of all annotated actions, which are encoded when they are needed first.
-
-    Attributes:
-        takes: Every annotated take, whether it has links or not.
-        encoder: What encodes them.
-    """
+    """The texts of all annotated actions, which are encoded when they are needed first."""
 
     takes: Sequence[Take]
     encoder: SentenceEncoder
@@ -43,12 +38,7 @@ class AnnotatedTexts:
 
 
 class MeasureGraphs(SetStep[LinkedTake, MeasuredTake]):
-    """Measures the graph of every take.
-
-    Args:
-        texts: Of all annotated actions: the centroid of a task is that of all its takes.
-        progress: Called after each take.
-    """
+    """Measures the graph of every take."""
 
     name = "measures"
     takes, gives = LinkedTake, MeasuredTake
@@ -71,11 +61,7 @@ class MeasureGraphs(SetStep[LinkedTake, MeasuredTake]):
 
 
 class FilterGraphs(SetStep[MeasuredTake, MeasuredTake]):
-    """Leaves out the takes whose graphs fail a filter.
-
-    Args:
-        thresholds: Of the filters.
-    """
+    """Leaves out the takes whose graphs fail a filter."""
 
     name = "filters"
     takes = gives = MeasuredTake
@@ -95,17 +81,7 @@ class FilterGraphs(SetStep[MeasuredTake, MeasuredTake]):
 
 
 class MakeQuestions(SetStep[MeasuredTake, TakeQuestion]):
-    """Makes the questions about each take, without partners.
-
-    Absent actions are those that a model thought of, or else of other takes.
-
-    Args:
-        texts: Of all annotated actions.
-        number: Questions a level and take at most.
-        own_rules: Whether to make questions by our rules, too.
-        seed: Of all draws.
-        progress: Called after each take.
-    """
+    """Makes the questions about each take, without partners."""
 
     name = "candidate questions"
     takes, gives = MeasuredTake, TakeQuestion

@@ -27,18 +27,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Attrition:
-    """Counts of a build.
-
-    Attributes:
-        annotated: Clips that the annotations describe.
-        pairs: What became of the pairs of actions that models looked at, step by step; empty where links were given.
-        linked: Those that have causal links, or could be given some.
-        removed: Filter to the clips that it removed of those that the filters before it left.
-        failing: Filter to the clips that it would remove by itself.
-        candidates: Questions made.
-        rejected: Reason to the questions that were not kept for it.
-        clips: Clips with a question that was kept.
-    """
+    """Counts of a build."""
 
     annotated: int
     pairs: Mapping[str, int]
@@ -97,14 +86,7 @@ class Attrition:
 def count_build(
     takes: Sequence[Take], pairs: Mapping[str, int], thresholds: Thresholds, runs: Sequence[StepRun]
 ) -> Attrition:
-    """What a build lost on the way.
-
-    Args:
-        takes: Every annotated take.
-        pairs: What became of the pairs of actions that models looked at.
-        thresholds: Of the filters of graphs.
-        runs: What the steps from the links on did.
-    """
+    """What a build lost on the way."""
     by_kind = {type(run.step): run for run in runs}
     measured, filters = by_kind[MeasureGraphs], by_kind[FilterGraphs]
     failing = Counter(name for row in measured.left for name in row.measures.failed(thresholds))

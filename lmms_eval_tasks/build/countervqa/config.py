@@ -47,15 +47,11 @@ class BuildOptions(BaseModel):
 
     @property
     def thresholds(self) -> Thresholds:
-        """Of the filters of graphs. Questions without a graph are not chosen by what their clip's graph is like."""
+        """Of the filters of graphs."""
         return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
 
     def check(self) -> None:
-        """Refuse options of which one needs or excludes another.
-
-        Raises:
-            InputError: it lists every fault.
-        """
+        """Refuse options of which one needs or excludes another."""
         asks, has_links = self.model is not None, self.links is not None
         faults = {
             "Expected --links, the file with the causal links, or --model, who to ask for them; got none.": not (
@@ -87,15 +83,7 @@ class BuildOptions(BaseModel):
 
 
 def choose_options(config: Path | None, given: Mapping[str, Any]) -> BuildOptions:
-    """The options of a configuration, those of the command line in their place.
-
-    Args:
-        config: The file; None for none.
-        given: Option to its value; None where the command line has none.
-
-    Raises:
-        InputError: the file cannot be used, with every problem of it, or nobody says which annotations to take.
-    """
+    """The options of a configuration, those of the command line in their place."""
     options = BuildOptions() if config is None else read_config(config, BuildOptions)[0]
     chosen = options.model_copy(update={name: value for name, value in given.items() if value is not None})
     if not chosen.annotations:

@@ -1,9 +1,4 @@
-"""Causal links from a file: of people, of another program, or of an earlier `build`.
-
-Either JSON that holds, for each take, a list of links (`{"from": …, "to": …}`, or with `from_action` and `to_action`
-that have an `id`, as CounterVQA's repository writes them, or `cause` and `effect`), or the lines of a set's
-`graphs.jsonl`. An action is named by its id, with or without the take's name before it, or by its place in time.
-"""
+"""Causal links from a file: of people, of another program, or of an earlier `build`."""
 
 from __future__ import annotations
 
@@ -29,14 +24,7 @@ ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
 
 @dataclass(frozen=True)
 class TakeLinks:
-    """What is known of the pairs of a take's actions.
-
-    Attributes:
-        links: Its links.
-        unlinked: Pairs that were judged and found to be no links; of the others in order of time nobody knows. None
-            where every pair was judged.
-        actions: Ids of its actions in order of time; None where the file of links does not list them.
-    """
+    """What is known of the pairs of a take's actions."""
 
     links: Links
     unlinked: frozenset[Pair] | None = None
@@ -56,11 +44,7 @@ class TakeLinks:
 
 
 def read_links(file: Path) -> dict[str, TakeLinks]:
-    """The links of each take, by the take's name: of a line of `graphs.jsonl` its clip without the ending.
-
-    Raises:
-        InputError: the file is of neither form; every fault is listed.
-    """
+    """The links of each take, by the take's name: of a line of `graphs.jsonl` its clip without the ending."""
     title = f"{file.name} cannot be used"
     try:
         if file.suffix == ".jsonl":
@@ -135,14 +119,7 @@ def _action_id(value: Any, take: str) -> str | None:
 def links_of_takes(
     takes: Sequence[Take], linked: Mapping[str, TakeLinks], file: Path
 ) -> tuple[dict[str, TakeLinks], tuple[str, ...]]:
-    """The links of each take that the file has, in the order of the takes, and warnings.
-
-    Links with a description that the annotations have and that was left out are left out too.
-
-    Raises:
-        InputError: the file names a take or an action that the annotations do not have, or a link twice; every fault is
-            listed.
-    """
+    """The links of each take that the file has, in the order of the takes, and warnings."""
     problems = Problems()
     by_name = {name: take for take in takes for name in (str(PurePosixPath(take.clip).with_suffix("")), take.uid)}
     links: dict[str, TakeLinks] = {}

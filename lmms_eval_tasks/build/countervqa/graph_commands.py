@@ -16,12 +16,7 @@ def graph_quality(
     gold: Annotated[Path, typer.Argument(help="The reference, in either form; only a graphs.jsonl gives accuracy.")],
     takes: Annotated[int, typer.Option(help="Takes to list, the worst F1 first.", min=0)] = 20,
 ) -> None:
-    """Compare predicted causal links with a reference: precision, recall, F1 and accuracy.
-
-    Examples:
-        lmms-eval-tasks countervqa graph-quality predicted.json gold.jsonl
-        lmms-eval-tasks countervqa graph-quality set/graphs.jsonl gold.jsonl --takes 5
-    """
+    """Compare predicted causal links with a reference: precision, recall, F1 and accuracy."""
     from lmms_eval_tasks.build.countervqa.graph_quality import MEASURES, compare_graphs
     from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
     from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts
@@ -62,12 +57,7 @@ def graph_quality(
 def check_questions(
     folder: Annotated[Path, typer.Argument(help="A set: a folder with questions.jsonl and graphs.jsonl.")],
 ) -> None:
-    """Derive the verdict of every question of a set from its causal graph once more.
-
-    Examples:
-        lmms-eval-tasks countervqa check-questions set
-        lmms-eval-tasks countervqa check-questions built/release
-    """
+    """Derive the verdict of every question of a set from its causal graph once more."""
     from lmms_eval_tasks.build.countervqa.rederive import check_set
 
     counts = check_set(folder)

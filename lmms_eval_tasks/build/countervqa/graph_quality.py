@@ -20,13 +20,7 @@ MEASURES = ("precision", "recall", "f1", "accuracy")
 
 @dataclass(frozen=True)
 class GraphQuality:
-    """Agreement with a reference.
-
-    Attributes:
-        takes: Take of the reference to its counts.
-        missing: Takes of the reference of which there is no prediction; they count as predicted without a link.
-        unknown: Predicted takes that the reference does not have; they do not count.
-    """
+    """Agreement with a reference."""
 
     takes: Mapping[str, LinkCounts]
     missing: tuple[str, ...]
@@ -39,12 +33,7 @@ class GraphQuality:
 
 
 def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
-    """Compare two files of links, each of a form that `read_links` takes.
-
-    Raises:
-        InputError: a file cannot be used, they have no take in common, or a prediction names an action that the
-            reference's list of actions does not have; every fault is listed.
-    """
+    """Compare two files of links, each of a form that `read_links` takes."""
     predicted, reference = read_links(predicted_file), read_links(reference_file)
     if not predicted.keys() & reference.keys():
         raise InputError(

@@ -24,14 +24,7 @@ ModelChoice = str | RoleSettings
 
 @dataclass(frozen=True)
 class BuildModels:
-    """Who is asked what.
-
-    Attributes:
-        builder: For links, main goals, absent actions and other words; None where nobody is.
-        verifiers: By role, for answers to the questions from the annotations. A model that is named again is asked
-            again.
-        solvers: By role, for answers to the questions from frames.
-    """
+    """Who is asked what."""
 
     builder: RoleSettings | None
     verifiers: Mapping[str, RoleSettings]
@@ -80,11 +73,7 @@ def _facts(settings: RoleSettings | None) -> dict[str, Any] | None:
 def choose_models(
     model: ModelChoice | None, verify_with: Sequence[ModelChoice], drop_solved_by: Sequence[ModelChoice]
 ) -> BuildModels:
-    """The models that were named on the command line, or in a configuration.
-
-    Raises:
-        InputError: a model cannot be asked as it is named.
-    """
+    """The models that were named on the command line, or in a configuration."""
     builder = _settings(model, "--model") if model is not None else None
     verifiers = [_settings(choice, "--verify-with") for choice in verify_with]
     solvers = [_settings(choice, "--drop-solved-by") for choice in drop_solved_by]

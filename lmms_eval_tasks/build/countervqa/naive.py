@@ -41,11 +41,7 @@ class NaiveQuestions(Form):
 
 
 class WriteNaive(RowStep[MeasuredTake, TakeQuestion]):
-    """Has a model write questions about each take, given its actions and no links.
-
-    Args:
-        number: How many questions to ask for, for each level and take.
-    """
+    """Has a model write questions about each take, given its actions and no links."""
 
     name = "questions"
     takes, gives = MeasuredTake, TakeQuestion

@@ -1,8 +1,4 @@
-"""Which pairs of actions of a graph make a question by each rule, and a sample of them.
-
-Reachability is held as one whole number per action, a bit per other action, so that a graph of 500 actions takes
-milliseconds.
-"""
+"""Which pairs of actions of a graph make a question by each rule, and a sample of them."""
 
 from __future__ import annotations
 
@@ -21,13 +17,7 @@ TRIES = 8
 
 
 class ReachableGraph:
-    """A causal graph with what each action leads to.
-
-    Args:
-        graph: The graph.
-        unlinked: Pairs that were judged and found to be no links; None where every pair was judged. The others count as
-            linked where an answer needs there to be no link, and as not linked where it needs one.
-    """
+    """A causal graph with what each action leads to."""
 
     def __init__(self, graph: CausalGraph, unlinked: Collection[Pair] | None = None) -> None:
         self.graph = graph
@@ -40,15 +30,7 @@ class ReachableGraph:
         self._rows: dict[Rule, list[int]] = {}
 
     def pairs(self, rule: Rule) -> list[int]:
-        """For each action, in order of time, a bit for each action that makes a question by the rule with it.
-
-        ``adjacent_unlinked``: the next action, with no link between the two in either direction and no other way from
-        the first to the second. ``adjacent_linked``: the next action, with a link from the first to the second.
-        ``path``: any later action to which there is a path of two links or more, and no link. ``disconnected``: any
-        later action but the next one, with no path between the two in either direction. A pair that nobody judged
-        may be a link wherever a rule needs there to be none, but for ``path``: its answer is the same with a link
-        beside the path.
-        """
+        """For each action, in order of time, a bit for each action that makes a question by the rule with it."""
         if rule not in self._rows:
             self._rows[rule] = self._find_pairs(rule)
         return self._rows[rule]
@@ -88,13 +70,7 @@ class ReachableGraph:
 
 
 def unjudged_pairs(actions: Sequence[str], links: Iterable[Pair], unlinked: Iterable[Pair]) -> Iterator[Pair]:
-    """Every two actions in order of time of which nobody said whether the first causes the second.
-
-    Args:
-        actions: Ids, in order of time.
-        links: Pairs that are links.
-        unlinked: Pairs that were judged and are none.
-    """
+    """Every two actions in order of time of which nobody said whether the first causes the second."""
     judged = {*links, *unlinked}
     return (pair for pair in combinations(actions, 2) if pair not in judged)
 

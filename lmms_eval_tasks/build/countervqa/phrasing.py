@@ -1,7 +1,4 @@
-"""Questions and reference explanations by template.
-
-All that ask of an action have one wording, so that no level is known by it; those of the main goal are of level 3.
-"""
+"""Questions and reference explanations by template."""
 
 from __future__ import annotations
 
@@ -15,11 +12,7 @@ LONGEST_CHAIN = 4
 
 
 class Phrasing:
-    """The words for the actions of one clip.
-
-    Args:
-        actions: Its actions. The time is named with those whose text another one has too.
-    """
+    """The words for the actions of one clip."""
 
     def __init__(self, actions: Sequence[TimedAction]) -> None:
         times = Counter(action.text for action in actions)

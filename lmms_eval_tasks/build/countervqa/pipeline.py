@@ -41,11 +41,7 @@ GivenLinks = tuple[Mapping[str, TakeLinks], tuple[str, ...]]
 
 
 def forecast_set(options: BuildOptions) -> BuiltSet:
-    """What each role is expected to be asked; nothing is.
-
-    Raises:
-        InputError: a file cannot be used, or somebody who has to be asked is not named.
-    """
+    """What each role is expected to be asked; nothing is."""
     options.check()
     models = choose_models(options.model, options.verify_with, options.drop_solved_by)
     takes, _ = read_takes(options.annotations, options.takes)
@@ -58,19 +54,6 @@ def forecast_set(options: BuildOptions) -> BuiltSet:
 def build_set(
     options: BuildOptions, out: Path, progress: Progress, max_requests: int | None = None, replace: bool = False
 ) -> BuiltSet:
-    """Build a set.
-
-    Args:
-        options: From what, and how.
-        out: The set's folder; a build that was cut short there goes on.
-        progress: Called after each row of a step.
-        max_requests: Requests that may be sent; None for any number.
-        replace: Whether a set with fewer questions may take the place of the one that is there.
-
-    Raises:
-        InputError: a file or a model cannot be used, the budget is reached, a server does not answer, no question is
-            kept, or fewer are than the set has that is there, unless it may be replaced by a smaller one.
-    """
     options.check()
     chosen = choose_models(options.model, options.verify_with, options.drop_solved_by)
     takes, warnings = read_takes(options.annotations, options.takes)
@@ -151,11 +134,7 @@ def _warnings(options: BuildOptions, models: BuildModels, log: StepLog, out: Pat
 
 
 def choose_encoder(name: str) -> SentenceEncoder:
-    """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers.
-
-    Raises:
-        InputError: a server cannot be asked as it is named.
-    """
+    """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers."""
     if name == TFIDF:
         return tfidf_encoder()
     if "=" in name:

@@ -36,18 +36,7 @@ def make_questions(
     own_rules: bool = True,
     seed: int = 0,
 ) -> list[CounterfactualQuestion]:
-    """The questions about one clip, without partners.
-
-    Args:
-        take: The clip's actions.
-        graph: Its causal graph.
-        absent: Actions that it does not show, and its main goal.
-        number: Questions a level at most. With our rules, half of level 1 and 2 are by them where there are so many,
-            and half of level 3 ask of an action in the wording of the other levels; without, all of it asks of the goal
-            where that is known.
-        own_rules: Whether to make questions by our rules, too.
-        seed: Of the draw.
-    """
+    """The questions about one clip, without partners."""
     questions: list[CounterfactualQuestion] = []
     actions = {action.id: action for action in take.actions}
     words = Phrasing(take.actions)
@@ -113,11 +102,7 @@ def _same_outcomes(graph: ReachableGraph, paths: Pairs, seed: int) -> Pairs:
 
 
 def with_partners(questions: Sequence[CounterfactualQuestion]) -> list[CounterfactualQuestion]:
-    """Questions of one clip with their opposite-verdict partners, in the same order.
-
-    Partners are of one level. Those with the same outcome come first, then those that have an action in common, then
-    any two. A question is the partner of at most one other, and that one's partner is the question.
-    """
+    """Questions of one clip with their opposite-verdict partners, in the same order."""
     partner: dict[str, str] = {}
     for level in (1, 2, 3):
         here = [question for question in questions if question.level == level]

@@ -95,17 +95,7 @@ class GraphOfClip:
 
 
 def check_set(folder: Path) -> dict[str, int]:
-    """Check every question of a set against its graph, and partners against each other.
-
-    Args:
-        folder: Has `questions.jsonl` and `graphs.jsonl`.
-
-    Returns:
-        Questions by rule, ``no rule`` among them for those that were not made by one.
-
-    Raises:
-        InputError: a file is not of its form, or a question does not follow from its graph; every fault is listed.
-    """
+    """Check every question of a set against its graph, and partners against each other."""
     issues = GroupedIssues()
     try:
         graphs = {graph.clip: GraphOfClip(graph) for _, graph in read_rows(folder / GRAPHS, ClipGraph, issues)}

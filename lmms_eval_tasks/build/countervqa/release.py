@@ -40,25 +40,7 @@ def write_set(
     log: StepLog,
     replace: bool = False,
 ) -> int:
-    """Write a set, which takes the place of an earlier one whole.
-
-    Args:
-        out: Its folder, made where it is missing.
-        measured: Every take that has a graph.
-        thresholds: Of the filters of graphs.
-        kept: The questions.
-        attrition: What was lost on the way.
-        facts: What it was built from and how, for `build.json`.
-        clips: Folder with the takes' videos, which are linked to; None leaves them to be added.
-        log: What was asked.
-        replace: Whether a set with fewer questions may take the place of the one that is there.
-
-    Returns:
-        How many of the takes have no video there.
-
-    Raises:
-        InputError: no question is kept, or fewer than the set has that is there. That one is left as it was.
-    """
+    """Write a set, which takes the place of an earlier one whole."""
     by_uid = {row.id: row for row in measured}
     missing = 0
     with replacing_set(out, SET) as folder:

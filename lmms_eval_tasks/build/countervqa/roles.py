@@ -3,11 +3,7 @@
 Source: CounterVQA (arXiv 2511.19923), sections 2.3 and A.1: an observer is confident of each pair of actions to some
 degree, and the fifth of a clip's pairs of which it is most confident go on; a verifier makes a counterfactual test, by
 abduction first, and a back-door test; a critic objects; a synthesizer decides, by what both say and how sure each is.
-The wording is ours.
-
-Only pairs about which the synthesizer decided are judged. The others, whether the observer let them not on or a step of
-theirs failed (no reply, a refusal, malformed JSON), are no links, and no answer rests on their being none.
-"""
+The wording is ours."""
 
 from __future__ import annotations
 
@@ -110,11 +106,7 @@ class Observe(RowStep[ObservedPart, SurePairs]):
 
 
 class ChoosePairs(SetStep[SurePairs, ChosenPair]):
-    """Lets the share of each take's pairs go on of which the observer is most sure, of equals the earlier.
-
-    Args:
-        share: Of the pairs that have a confidence.
-    """
+    """Lets the share of each take's pairs go on of which the observer is most sure, of equals the earlier."""
 
     name = "surest pairs"
     takes, gives = SurePairs, ChosenPair
@@ -162,15 +154,7 @@ RunSteps = Callable[[Sequence[AnyStep], Sequence[PipelineRow]], Sequence[StepRun
 
 @dataclass(frozen=True)
 class FoundLinks:
-    """What the roles say of takes.
-
-    Attributes:
-        takes: Those with two actions or more, with what is known of their links.
-        candidates: Pairs that the observer was asked about.
-        tested: Those that went on.
-        judged: Those about which the synthesizer decided.
-        failed: Those of which a step failed.
-    """
+    """What the roles say of takes."""
 
     takes: Sequence[LinkedTake] = ()
     candidates: int = 0
@@ -190,15 +174,7 @@ class FoundLinks:
 
 
 def find_links(takes: Sequence[Take], share: float, run: RunSteps) -> FoundLinks:
-    """Ask a model in the four roles for the links of every take that has two actions or more.
-
-    Only the pairs of `TAKES_AT_ONCE` takes are in memory at a time.
-
-    Args:
-        takes: The takes.
-        share: Of a take's pairs, those that go on from the observer.
-        run: Runs the steps.
-    """
+    """Ask a model in the four roles for the links of every take that has two actions or more."""
     takes = [take for take in takes if len(take.actions) > 1]
     found = FoundLinks()
     for start in range(0, len(takes), TAKES_AT_ONCE):
@@ -218,7 +194,6 @@ def find_links(takes: Sequence[Take], share: float, run: RunSteps) -> FoundLinks
 
 
 def _linked_takes(takes: Sequence[Take], pairs: Iterable[JudgedPair]) -> list[LinkedTake]:
-    """What the judged pairs say of each take, also of one that has none."""
     judged: dict[str, tuple[list[Pair], set[Pair]]] = {take.uid: ([], set()) for take in takes}
     for row in pairs:
         causes, others = judged[row.take.uid]

@@ -29,12 +29,7 @@ class TakeRow(PipelineRow):
 
 
 class ObservedPart(TakeRow):
-    """Some of a take's pairs of actions, which the observer is asked about at once.
-
-    Attributes:
-        first: Number of the first, from 1.
-        pairs: The pairs, in order of time.
-    """
+    """Some of a take's pairs of actions, which the observer is asked about at once."""
 
     first: int
     pairs: tuple[Pair, ...]

@@ -31,15 +31,7 @@ ReadFrames = Callable[[Path, int], tuple[tuple[bytes, ...], list[float]]]
 
 
 class LeaveOutSolved(RowStep[TakeQuestion, TakeQuestion]):
-    """Leaves out what all models answer rightly from frames; each is asked what all before it answered rightly.
-
-    What has no clip that can be read is solved by nobody.
-
-    Args:
-        roles: Those of the models.
-        clips: Folder with the takes' videos.
-        frames: Of a clip, evenly spread.
-    """
+    """Leaves out what all models answer rightly from frames; each is asked what all before it answered rightly."""
 
     name = "simpler models"
     takes = gives = TakeQuestion

@@ -37,16 +37,7 @@ DECIDED_BY = {
 
 @dataclass(frozen=True)
 class QuestionCounts:
-    """Counts of a set.
-
-    Attributes:
-        levels: Questions of each level.
-        goals: Those of level 3 that ask of the main goal.
-        interactions: Questions of each interaction.
-        clips: Clips of each interaction.
-        decided_by: Clips by what decided their interaction, a key of `DECIDED_BY`.
-        seconds: Lengths of the clips of which it is known.
-    """
+    """Counts of a set."""
 
     levels: Mapping[int, int]
     goals: int

@@ -15,11 +15,7 @@ STEPS = "steps.jsonl"
 
 
 class StepLog:
-    """Keeps what models were asked, in an order that does not depend on who answers first.
-
-    Args:
-        folder: The set's folder.
-    """
+    """Keeps what models were asked, in an order that does not depend on who answers first."""
 
     def __init__(self, folder: Path) -> None:
         self._lines = HiddenLines(folder)

@@ -53,15 +53,7 @@ class VerifyingAnswer(Form):
 
 
 class ImagineAbsent(RowStep[MeasuredTake, ImaginedTake]):
-    """Asks for the main goal and absent actions of each take, and checks that it has none in these or in like words.
-
-    A goal that the annotations name is shown to the model and stays. A take has none where the model finds that its
-    actions do not reach it; where the model gives nothing to be used, it has neither.
-
-    Args:
-        number: How many actions to ask for, for each take.
-        encoder: Tells like words.
-    """
+    """Asks for the main goal and absent actions of each take, and checks that it has none in these or in like words."""
 
     name = "absent actions"
     takes, gives = MeasuredTake, ImaginedTake
@@ -142,11 +134,7 @@ class RephraseQuestions(RowStep[TakeQuestion, TakeQuestion]):
 
 
 class VerifyQuestions(RowStep[TakeQuestion, TakeQuestion]):
-    """Leaves out what not all verifying models answer correctly from the annotations alone; each is asked each.
-
-    Args:
-        roles: Those of the models.
-    """
+    """Leaves out what not all verifying models answer correctly from the annotations alone; each is asked each."""
 
     name = "verification"
     takes = gives = TakeQuestion

@@ -30,15 +30,7 @@ ONE_SKILL = "all"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One question about one clip.
-
-    Attributes:
-        item_id: Its id.
-        clip: The clip's name, by which its vector is found.
-        question: The question.
-        answer: The text of its answer.
-        skill: What it tests; pairs are balanced over skills.
-    """
+    """One question about one clip."""
 
     item_id: str
     clip: str
@@ -69,13 +61,8 @@ def join_questions(
     similarities: Callable[[Sequence[str], Sequence[str]], NDArray[np.float64]],
     least: float,
 ) -> tuple[Candidate, ...]:
-    """Give questions of one meaning one wording: of each skill's, in alphabetical order, the first that is near enough.
-
-    Args:
-        candidates: The candidates.
-        similarities: Cosines of texts with other texts, of shape (texts, others).
-        least: The cosine from which two questions are one.
-    """
+    """Give questions of one meaning one wording: of each skill's, in alphabetical order, the first that is near
+    enough."""
     wordings: defaultdict[str, list[str]] = defaultdict(list)
     joined: dict[tuple[str, str], str] = {}
     for skill, question in sorted({(one.skill, one.question) for one in candidates}):
@@ -89,17 +76,7 @@ def join_questions(
 
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
-    """The candidates of a file, in its order.
-
-    Args:
-        source: CSV, JSON lines (.jsonl) or a prepared table (.parquet) with the columns ``item_id``, ``clip``,
-            ``question`` and ``answer``. Where there are ``options`` (a list of texts; in CSV as JSON), the answer is
-            the letter or the text of one of them.
-        skill: Column that names the skill; by default ``skill``, and one skill for all where there is no such column.
-
-    Raises:
-        InputError: the file cannot be read, or has problems; all are listed, with the row.
-    """
+    """The candidates of a file, in its order."""
     issues = GroupedIssues()
     try:
         rows = list(_read_file(source, issues))

@@ -25,11 +25,7 @@ class VisionModel:
     """A model that gives a vector of a picture, by its name on the hub or the folder that it is in."""
 
     def __init__(self, name: str) -> None:
-        """Load it, onto a GPU where there is one.
-
-        Raises:
-            InputError: there is no such model, or it takes no pictures.
-        """
+        """Load it, onto a GPU where there is one."""
         import torch
         from transformers import AutoImageProcessor, AutoModel
 
@@ -42,15 +38,7 @@ class VisionModel:
         self._model = model.to(self._device).eval()
 
     def embed(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """The vector of a clip: the mean of its frames' unit vectors.
-
-        Args:
-            frames: (T, H, W, 3) RGB.
-
-        Returns:
-            Array of shape (dimensions,): the model's image features where it has such, as CLIP does; else its pooled
-            output, or the mean of its last hidden states.
-        """
+        """The vector of a clip: the mean of its frames' unit vectors."""
         import torch
 
         inputs = self._processor(images=list(frames), return_tensors="pt").to(self._device)
@@ -70,11 +58,7 @@ class VisionModel:
 def embed_clips(
     model: VisionModel, clips: Mapping[str, Path], progress: Progress = no_progress
 ) -> dict[str, NDArray[np.float32]]:
-    """The vectors of clips by their names, in the clips' order.
-
-    Raises:
-        InputError: clips are missing or cannot be decoded; all are named.
-    """
+    """The vectors of clips by their names, in the clips' order."""
     problems, vectors = Problems(), dict[str, NDArray[np.float32]]()
     for number, (name, path) in enumerate(clips.items(), start=1):
         try:

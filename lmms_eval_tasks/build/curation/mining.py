@@ -1,10 +1,4 @@
-"""Minimal pairs mined from candidates: one question, answers that exclude each other, clips as alike as possible.
-
-The procedure is MVP's: candidates with the same question are paired where their answers exclude each other, the most
-alike clips first, each clip in one pair at most. How skills are balanced is our reading: they take turns, each taking
-the most alike of its pairs that are left, so that after any number of turns no skill has more than another that still
-has pairs.
-"""
+"""Minimal pairs mined from candidates: one question, answers that exclude each other, clips as alike as possible."""
 
 from __future__ import annotations
 
@@ -63,13 +57,7 @@ class MinedPair:
 
 @dataclass(frozen=True)
 class Mining:
-    """Mined pairs, and why each other candidate is in none.
-
-    Attributes:
-        pairs: In the order in which they were taken.
-        candidates: Skill to how many candidates it has.
-        unpaired: Each candidate that is in no pair, and the reason.
-    """
+    """Mined pairs, and why each other candidate is in none."""
 
     pairs: tuple[MinedPair, ...]
     candidates: Mapping[str, int]
@@ -120,13 +108,7 @@ class _Skill:
 
 
 def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: int | None) -> Iterator[T]:
-    """What skills give in turn, in alphabetical order, each as long as it has some: how pairs are balanced.
-
-    Args:
-        queues: Skill to what it gives, the best first; asked for the next only when its turn comes.
-        per_skill: The most of a skill; None for no limit.
-        total: The most in all; None for no limit.
-    """
+    """What skills give in turn, in alphabetical order, each as long as it has some: how pairs are balanced."""
     taken: Counter[str] = Counter()
     waiting = deque(sorted(queues) if per_skill is None or per_skill > 0 else ())
     while waiting and (total is None or taken.total() < total):
@@ -150,22 +132,6 @@ def mine_pairs(
     per_skill: int | None = None,
     total: int | None = None,
 ) -> Mining:
-    """Mine minimal pairs.
-
-    Questions are the same, and answers are, where they differ in no more than case, white space and a final full stop;
-    candidates of different skills are not paired. Among pairs with the same cosine the one with the lower item ids
-    comes first. The result does not depend on the candidates' order.
-
-    Args:
-        candidates: The candidates, their ids distinct.
-        vectors: Of the clips, in the order of `distinct_clips`, as `read_vectors` gives them.
-        rule: Which answers exclude each other.
-        per_skill: The most pairs of a skill; None for no limit.
-        total: The most pairs in all; None for no limit.
-
-    Raises:
-        InputError: the rule raises.
-    """
     rows = {clip: row for row, clip in enumerate(distinct_clips(candidates))}
     items = sorted(candidates, key=lambda item: (item.skill, plain_text(item.question), item.item_id))
     clips = np.array([rows[item.clip] for item in items], dtype=np.int64)
@@ -213,7 +179,6 @@ def mine_pairs(
 
 
 def _questions(items: Sequence[Candidate]) -> Iterator[slice]:
-    """Where the candidates with each question are, skill by skill."""
     start = 0
     for _, block in groupby(items, key=lambda item: (item.skill, plain_text(item.question))):
         stop = start + sum(1 for _ in block)

@@ -22,25 +22,12 @@ NOTHING = -1
 
 
 class RankedPairs:
-    """Pairs of the items of one question with different answers and clips, the most alike first.
-
-    Of each item its next `KEPT` partners are held, found by matrix products of tiles, and found again among the items
-    that are left once they run out. So memory follows the number of items, and the order is that of a loop over all
-    pairs: by falling cosine, then by the first and by the second item.
-    """
+    """Pairs of the items of one question with different answers and clips, the most alike first."""
 
     def __init__(
         self, vectors: Floats, answers: Ints, clips: Ints, alive: NDArray[np.bool_], allowed: Callable[[int, int], bool]
     ) -> None:
-        """Find each item's first partners.
-
-        Args:
-            vectors: Of the items in the order of their ids, as `exact_units` makes them; shape (items, dimensions).
-            answers: A number for each item's answer; items with the same one are no pair.
-            clips: The same of its clip.
-            alive: Whether an item is still free, which whoever takes pairs keeps up to date.
-            allowed: Whether a pair may be made; called once for a pair that is about to be given.
-        """
+        """Find each item's first partners."""
         self._vectors, self._clips = vectors, clips
         # Numbers of few bytes are compared faster.
         self._answers = answers.astype(np.min_scalar_type(int(answers.max())))
@@ -142,10 +129,7 @@ class RankedPairs:
         np.copyto(cosines, -np.inf, where=same)
 
     def _merge(self, cosines: Floats, rows: Ints, columns: Ints, by_column: bool = False) -> None:
-        """Keep the first partners of each row among those it has and the columns, which all come after those.
-
-        Where the matrix is the other way round, rows are its columns (`by_column`).
-        """
+        """Keep the first partners of each row among those it has and the columns, which all come after those."""
         axis = 0 if by_column else 1
         least = np.expand_dims(self._scores[rows, -1], axis)
         groups = len(columns) // GROUP

@@ -36,11 +36,7 @@ RULES: dict[str, Rule] = {"differ": answers_differ, "not-within": no_answer_with
 
 
 def find_rule(name: str) -> Rule:
-    """A rule of ours, or a function of another package as ``package.module:function``.
-
-    Raises:
-        InputError: there is none of that name.
-    """
+    """A rule of ours, or a function of another package as ``package.module:function``."""
     if name in RULES:
         return RULES[name]
     module, _, function = name.replace(":", ".").rpartition(".")
@@ -57,11 +53,7 @@ def find_rule(name: str) -> Rule:
 
 
 def apply_rule(rule: Rule, question: str, first: str, second: str) -> bool:
-    """Whether two answers exclude each other.
-
-    Raises:
-        InputError: the rule raises.
-    """
+    """Whether two answers exclude each other."""
     one, other = sorted((first, second))
     try:
         return bool(rule(question, one, other))

@@ -1,7 +1,4 @@
-"""Groups of items that models solve without the motion or without the clip, from runs of views.
-
-Sources: MVP paper (single frames), CausalVQA paper (blind); docs/curation.md.
-"""
+"""Groups of items that models solve without the motion or without the clip, from runs of views."""
 
 from __future__ import annotations
 
@@ -28,15 +25,7 @@ Records = dict[str, list[Record]]
 
 @dataclass(frozen=True)
 class FilteredGroup:
-    """What became of a group of items (a pair).
-
-    Attributes:
-        task: The task, without the view.
-        group_id: The group.
-        removed: Whether it goes.
-        why: The reason, for people.
-        members: Of each item, what was counted.
-    """
+    """What became of a group of items (a pair)."""
 
     task: str
     group_id: str
@@ -56,17 +45,7 @@ class FilteredGroup:
 
 
 def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[str, Records]:
-    """The records of a view in runs: model to those of each task.
-
-    Args:
-        runs: The runs; several of one model may hold different tasks, or single frames at different places.
-        view: ``blind``, or ``single_frame`` with whichever frame.
-        least_models: How many models there have to be.
-
-    Raises:
-        InputError: a run has no task of the view, models ran different tasks, items or keys, or there are too few. All
-            problems are listed.
-    """
+    """The records of a view in runs: model to those of each task."""
     problems = Problems()
     models: defaultdict[str, Records] = defaultdict(lambda: defaultdict(list))
     for run in runs:
@@ -92,21 +71,8 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
 def single_frame_filter(
     models: Mapping[str, Records], model_share: float = MODEL_SHARE, frame_share: float = FRAME_SHARE
 ) -> tuple[FilteredGroup, ...]:
-    """MVP's filter: groups whose items are all solvable from single frames, in the order of the first model's records.
-
-    A frame, known by its item and its index in the clip, is solvable where at least a share of the models is right on
-    it. A group goes where at least a share of the frames of each of its items is solvable. A frame that a model saw
-    twice counts once, and is right where both answers are. A frame that a model has no score for does not count, and a
-    group with an item without a frame stays.
-
-    Args:
-        models: Model to its records, as `view_records` gives them.
-        model_share: Share of the models, 0-1.
-        frame_share: Share of the frames, 0-1.
-
-    Raises:
-        InputError: records do not say which frame was shown, or models saw different frames. All problems are listed.
-    """
+    """MVP's filter: groups whose items are all solvable from single frames, in the order of the first model's
+    records."""
     frames = _common_frames(models)
     needed = model_share * len(models) - NEAR
     filtered = []
@@ -128,15 +94,7 @@ def single_frame_filter(
 
 
 def blind_filter(models: Mapping[str, Records], least: int = 1) -> tuple[FilteredGroup, ...]:
-    """CausalVQA's filter: groups of which a model gets every item right without the clip.
-
-    Args:
-        models: Model to its records, as `view_records` gives them.
-        least: How many models have to.
-
-    Raises:
-        InputError: a model answered an item twice.
-    """
+    """CausalVQA's filter: groups of which a model gets every item right without the clip."""
     problems = Problems()
     right: dict[str, dict[tuple[str, str], bool | None]] = {}
     for name, records_of in models.items():
@@ -231,11 +189,7 @@ def _groups(models: Mapping[str, Records]) -> Iterator[tuple[str, str, list[str]
 
 
 def check_share(name: str, share: float) -> float:
-    """A share above 0 and not above 1, as an option gives it.
-
-    Raises:
-        InputError: it is another number.
-    """
+    """A share above 0 and not above 1, as an option gives it."""
     if not 0 < share <= 1:
         raise InputError(f"Expected {name} above 0 and at most 1, but got {share:g}.")
     return share

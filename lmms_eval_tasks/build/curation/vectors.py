@@ -27,22 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def read_vectors(source: Path, ids: Path | None, clips: Sequence[str]) -> Floats:
-    """The vectors of clips, a row for each.
-
-    Args:
-        source: ``.npy`` with an array of shape (clips, dimensions), or ``.parquet`` with the columns ``clip`` and
-            ``embedding`` (a list of numbers).
-        ids: The clips of the rows of an ``.npy`` file: a text file with one a line, or a JSON list (.json).
-        clips: The clips whose vectors are wanted, each once.
-
-    Returns:
-        Array of shape (clips, dimensions), as `exact_units` makes it.
-
-    Raises:
-        InputError: a file cannot be read, or has problems: another number of ids than of vectors, an id twice, vectors
-            of several lengths, a clip without a vector, or a vector that has no direction or is not finite. All are
-            listed.
-    """
+    """The vectors of clips, a row for each."""
     issues = GroupedIssues()
     if source.suffix == ".npy":
         if ids is None:
@@ -74,15 +59,7 @@ def read_vectors(source: Path, ids: Path | None, clips: Sequence[str]) -> Floats
 
 
 def exact_units(vectors: Floats) -> Floats:
-    """Vectors of length `SCALE` with whole numbers as components; the product of two is their cosine times `EXACT`.
-
-    Every partial sum of such a product is a whole number below 2⁵³ (Cauchy-Schwarz), which a float64 holds exactly. So
-    a matrix product and a loop over pairs give the same bits, and equal cosines are equal. Components are rounded by at
-    most 7.5e-9 of the length.
-
-    Args:
-        vectors: Array of shape (number, dimensions); a vector without a direction, or not finite, gives zeros or NaN.
-    """
+    """Vectors of length `SCALE` with whole numbers as components; the product of two is their cosine times `EXACT`."""
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True)
         return np.asarray(np.rint(SCALE * (scaled / np.linalg.norm(scaled, axis=1, keepdims=True))))

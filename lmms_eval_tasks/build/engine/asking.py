@@ -25,18 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class AskedReply:
-    """One thing that a row made a step ask.
-
-    Attributes:
-        role: Who was asked.
-        prompt: Signature of the prompt.
-        model: Who replied, or was asked.
-        key: Under which the replies are kept.
-        unreadable: What was wrong with the replies before the last, or with all.
-        reply: What was read; None where nothing could be.
-        reason: Why there is none.
-        problem: Why a reply that could be read is not used, or not all of it; None where it is.
-    """
+    """One thing that a row made a step ask."""
 
     role: str
     prompt: str
@@ -54,11 +43,7 @@ class AskedReply:
 
 
 class Asking:
-    """Asks about one row.
-
-    Attributes:
-        asked: What was asked until now.
-    """
+    """Asks about one row."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -67,31 +52,13 @@ class Asking:
         """Whether a server gave no reply to something, so that a later build may."""
 
     def ask(self, role: str, prompt_id: str, form: type[F], images: Sequence[bytes] = (), **material: Any) -> F:
-        """Ask for a JSON object.
-
-        Args:
-            role: Who is asked.
-            prompt_id: The prompt; its field ``case`` is filled in with the material as JSON.
-            form: The form of the reply.
-            images: JPEG files to look at, in order.
-            material: What is shown.
-
-        Raises:
-            Removed: there is no reply that can be used, after as many tries as the role allows.
-        """
+        """Ask for a JSON object."""
         return self.ask_text(role, prompt_id, _form_reader(form), images, **material)
 
     def ask_text(
         self, role: str, prompt_id: str, read: Callable[[str], T], images: Sequence[bytes] = (), **material: Any
     ) -> T:
-        """Ask for a text that a function reads.
-
-        Args:
-            read: Returns what a reply says, or raises `UnreadableReply` whose text begins with the kind of fault and a
-                colon. The same function is to be given each time.
-
-        The other arguments and errors are those of `ask`.
-        """
+        """Ask for a text that a function reads."""
         case = make_case(prompt_id, images, **material)
         judge = self._models.judge(role, read)
         verdict = judge.judge(case)

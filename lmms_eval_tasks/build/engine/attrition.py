@@ -14,17 +14,7 @@ from lmms_eval_tasks.utils.data.attrition import AttritionStep
 
 @dataclass(frozen=True)
 class StepCounts:
-    """What a step did.
-
-    Attributes:
-        name: Its name.
-        came: Rows that came in.
-        left: Rows that went on.
-        removed: Reason to the rows that did not.
-        asked_again: Fault of a reply to how often it was asked again for it.
-        server_faults: What servers failed at to how often; not the same in every build of the same bytes.
-        paper: What the paper says.
-    """
+    """What a step did."""
 
     name: str
     came: int
@@ -51,14 +41,7 @@ class StepCounts:
 
 
 def attrition_table(first: str, rows: int, paper: PaperCount, steps: Sequence[StepCounts]) -> BuiltTable:
-    """A line for what a build began with, one for each step, and below it one for each reason.
-
-    Args:
-        first: What the rows at the start are.
-        rows: How many they are.
-        paper: How many the paper had.
-        steps: What the steps did.
-    """
+    """A line for what a build began with, one for each step, and below it one for each reason."""
     lines = [(first, f"{rows:,}", "", paper.kept)]
     for step in steps:
         share = f"{100 * step.left / step.came:.0f}%" if step.came else "N/A"

@@ -13,11 +13,7 @@ class BudgetReached(InputError):
 
 
 class RequestBudget:
-    """Counts the requests that are sent, and refuses those that are too many; threads share it.
-
-    Args:
-        most: Requests that may be sent; None for any number. Replies that are kept take none.
-    """
+    """Counts the requests that are sent, and refuses those that are too many; threads share it."""
 
     def __init__(self, most: int | None = None) -> None:
         self._left = most
@@ -26,11 +22,7 @@ class RequestBudget:
         """Requests that were sent."""
 
     def spend(self) -> None:
-        """Count a request that is about to be sent.
-
-        Raises:
-            ServerError: it may not be.
-        """
+        """Count a request that is about to be sent."""
         with self._lock:
             if self._left is not None:
                 self._left = max(self._left - 1, -1)
@@ -39,11 +31,7 @@ class RequestBudget:
             self.sent += 1
 
     def check(self) -> None:
-        """Stop where a request could not be sent for want of budget.
-
-        Raises:
-            BudgetReached: it could not.
-        """
+        """Stop where a request could not be sent for want of budget."""
         if self._left is not None and self._left < 0:
             raise BudgetReached(
                 f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"

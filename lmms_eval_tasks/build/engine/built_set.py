@@ -14,13 +14,7 @@ REPLACE = "Let a smaller set take the place of the one that is there."
 
 @dataclass(frozen=True)
 class BuiltTable:
-    """A table to print.
-
-    Attributes:
-        title: Above it; empty for none.
-        columns: The heads of its columns.
-        rows: Its cells.
-    """
+    """A table to print."""
 
     title: str
     columns: tuple[str, ...]
@@ -29,15 +23,7 @@ class BuiltTable:
 
 @dataclass(frozen=True)
 class BuiltSet:
-    """A set of questions that was built, in a form that `prepare` takes.
-
-    Attributes:
-        folder: Where it is; None where nothing was written.
-        summary: What it holds, in one line.
-        tables: How it came about.
-        warnings: What to know before using it.
-        attrition: What each step left; None where nothing was written.
-    """
+    """A set of questions that was built, in a form that `prepare` takes."""
 
     folder: Path | None
     summary: str

@@ -19,11 +19,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
-    """What a benchmark's `build` is.
-
-    Args:
-        load: Gives the pipeline; called when a set is built, so that naming the benchmark imports none of it.
-    """
+    """What a benchmark's `build` is."""
 
     def build(
         config: Annotated[Path, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
@@ -35,12 +31,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
         progress: Progress = no_progress,
     ) -> BuiltSet:
-        """Make a set of questions from clips and annotations of your own; every reply of a model is kept.
-
-        Examples:
-            {command} --config build.yaml --out built --dry-run
-            {command} --config build.yaml --out built
-        """
+        """Make a set of questions from clips and annotations of your own; every reply of a model is kept."""
         pipeline = load()
         chosen, values = read_config(config, pipeline.config)
         steps = pipeline.steps(chosen)

@@ -42,25 +42,14 @@ class Price(BaseModel):
 
 
 class RoleSettings(JudgeSettings):
-    """How the model of a role is reached and asked.
-
-    Attributes:
-        price: What it costs; None where no cost is to be estimated.
-        tokens_an_image: What its server counts for an image.
-    """
+    """How the model of a role is reached and asked."""
 
     price: Price | None = None
     tokens_an_image: int = Field(default=800, ge=0)
 
 
 class BuildConfig(BaseModel):
-    """Base of the forms of a benchmark's configuration.
-
-    Attributes:
-        roles: Who is asked as what.
-        seed: Of all draws.
-        replies: Folder that keeps the replies, where several builds share them; None for the build's own.
-    """
+    """Base of the forms of a benchmark's configuration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,19 +58,11 @@ class BuildConfig(BaseModel):
     replies: ConfigPath | None = None
 
     def role(self, name: str) -> RoleSettings:
-        """The settings of a role: its own, or those of `default`.
-
-        Raises:
-            KeyError: the configuration has neither.
-        """
+        """The settings of a role: its own, or those of `default`."""
         return self.roles[name] if name in self.roles else self.roles[DEFAULT_ROLE]
 
     def check_roles(self, needed: Sequence[str], where: str) -> None:
-        """Refuse roles that are missing, and names that no step asks.
-
-        Raises:
-            InputError: it lists them all.
-        """
+        """Refuse roles that are missing, and names that no step asks."""
         problems = Problems()
         missing = [name for name in needed if name not in self.roles and DEFAULT_ROLE not in self.roles]
         if missing:
@@ -100,11 +81,7 @@ Values = TypeVar("Values", bound=BaseModel)
 
 
 def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]:
-    """A configuration, and its values as they stand in the file without keys and passwords.
-
-    Raises:
-        InputError: the file cannot be read, or has values that are unknown or out of range; all are listed.
-    """
+    """A configuration, and its values as they stand in the file without keys and passwords."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueLoader)
     # An impossible number or date raises ValueError, not an error of YAML's.

@@ -1,10 +1,4 @@
-"""Running a pipeline.
-
-A build that was killed is run again from the start: every step is a pure function of its rows, the configuration and
-the replies, and every reply is kept, so that it asks only what was not answered and ends with the same bytes. Nothing
-of its state is written but the replies, and two builds into one folder share them. What it made takes the place of an
-earlier set as one.
-"""
+"""Running a pipeline."""
 
 from __future__ import annotations
 
@@ -51,23 +45,7 @@ def run_pipeline(
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
-    """Build a set.
-
-    Args:
-        pipeline: How.
-        config: What was chosen.
-        values: The same as it stands in its file, for `build.json`.
-        steps: Those that the configuration asks for.
-        rows: The rows at the start.
-        out: Folder to write to; a build that was cut short there goes on.
-        max_requests: Requests that may be sent; None for any number.
-        replace: Whether a set with fewer rows may take the place of the one that is there.
-        progress: Called after each row of a step.
-
-    Raises:
-        InputError: a role is missing, the budget is reached, a server does not answer, no row is left, or fewer than
-            the set has that is there. That one is left as it was.
-    """
+    """Build a set."""
     models = Models(config, config.replies or out / REPLIES, max_requests)
     models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.

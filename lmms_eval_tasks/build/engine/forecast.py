@@ -14,15 +14,7 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class StepForecast:
-    """What one step, or all, is expected to take.
-
-    Attributes:
-        rows: That come in.
-        requests: To models.
-        tokens_in: Of all requests.
-        tokens_out: Of all replies.
-        cost: In the currency of the configuration's prices; None where a role that is asked has none.
-    """
+    """What one step, or all, is expected to take."""
 
     rows: float
     requests: float
@@ -43,13 +35,7 @@ def estimate_steps(rows: int, steps: Sequence[AnyStep], config: BuildConfig) -> 
 
 
 def estimate_requests(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
-    """What is expected of a step.
-
-    Args:
-        rows: That come in.
-        forecast: Of each.
-        asked: The models among which the requests are shared.
-    """
+    """What is expected of a step."""
     requests = rows * forecast.requests
     cost: float | None = 0.0
     tokens_in = tokens_out = 0.0

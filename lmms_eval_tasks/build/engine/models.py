@@ -26,16 +26,7 @@ T = TypeVar("T")
 
 
 class Models:
-    """What asks the models of a build; threads share it.
-
-    Args:
-        config: Who is asked as what.
-        folder: Where the replies are kept.
-        max_requests: Requests that may be sent; None for any number. Replies that are kept take none.
-        apart: Role to the folder below in which its replies are kept apart, because a model that is asked the same in
-            another role is to reply once more.
-        open_sender: What sends requests to a model, by its settings.
-    """
+    """What asks the models of a build; threads share it."""
 
     def __init__(
         self,
@@ -78,11 +69,7 @@ class Models:
         return self._config.role(role).model
 
     def check(self, roles: Sequence[str]) -> None:
-        """Refuse roles that cannot be asked: want of a key, or a provider of another protocol.
-
-        Raises:
-            InputError: it lists them all.
-        """
+        """Refuse roles that cannot be asked: want of a key, or a provider of another protocol."""
         faults: defaultdict[str, list[str]] = defaultdict(list)
         for role in roles:
             try:
@@ -110,11 +97,7 @@ class Models:
         return self._budget.sent
 
     def check_budget(self) -> None:
-        """Stop where a request could not be sent for want of budget.
-
-        Raises:
-            BudgetReached: it could not.
-        """
+        """Stop where a request could not be sent for want of budget."""
         self._budget.check()
 
     def take_server_faults(self) -> Counter[str]:

@@ -13,16 +13,7 @@ NAMED = 3
 
 
 def draw_attrition(first: str, rows: int, steps: Sequence[StepCounts], path: Path) -> None:
-    """Draw a bar for what a build began with and one for each step, with the main reasons of what went.
-
-    The same counts give the same bytes.
-
-    Args:
-        first: What the rows at the start are.
-        rows: How many they are.
-        steps: What the steps did.
-        path: The PNG file.
-    """
+    """Draw a bar for what a build began with and one for each step, with the main reasons of what went."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -29,11 +29,7 @@ F = TypeVar("F", bound=Form)
 
 
 def read_form(text: str, form: type[F]) -> F:
-    """A reply of a form, read as strictly as a judge's.
-
-    Raises:
-        UnreadableReply: its text begins with the kind of fault: refusal, no JSON, malformed JSON or another form.
-    """
+    """A reply of a form, read as strictly as a judge's."""
     try:
         return read_reply(text, form)
     except UnreadableReply as error:

@@ -10,21 +10,13 @@ from lmms_eval_tasks.utils.core.wording import summarize_names
 
 
 class PipelineRow(RowForm):
-    """Base of the rows of a pipeline.
-
-    Attributes:
-        id: Its name, which no other row of the same step has.
-    """
+    """Base of the rows of a pipeline."""
 
     id: str
 
 
 def check_ids(rows: Sequence[PipelineRow], where: str) -> None:
-    """Refuse rows of which two have one name.
-
-    Raises:
-        InputError: it names them.
-    """
+    """Refuse rows of which two have one name."""
     seen: set[str] = set()
     repeated = [row.id for row in rows if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
     if repeated:

@@ -24,14 +24,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 @dataclass(frozen=True)
 class RowOutcome:
-    """What became of a row in a step.
-
-    Attributes:
-        rows: What it became, where the step looks at one row at a time.
-        removed: Why it does not go on; None where it does.
-        asked: What was asked about it.
-        without_reply: Whether a server gave no reply.
-    """
+    """What became of a row in a step."""
 
     rows: Sequence[PipelineRow] = ()
     removed: Removed | None = None
@@ -41,14 +34,7 @@ class RowOutcome:
 
 @dataclass(frozen=True)
 class StepRun:
-    """What a step did.
-
-    Attributes:
-        step: The step.
-        left: The rows that went on.
-        counts: How many rows came and went, and what was asked again.
-        without_reply: Rows about which a server gave no reply.
-    """
+    """What a step did."""
 
     step: AnyStep
     left: Sequence[Any]
@@ -61,13 +47,7 @@ Log = Callable[[AnyStep, PipelineRow, RowOutcome], None]
 
 
 class HiddenLines:
-    """JSON lines that nobody sees until they are written.
-
-    They lie in a file without a name, so that not all replies of a build are in memory, and a kill leaves nothing.
-
-    Args:
-        folder: Where that file lies; made where it is missing.
-    """
+    """JSON lines that nobody sees until they are written."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -96,18 +76,7 @@ def run_steps(
     log: Log,
     progress: Progress = no_progress,
 ) -> list[StepRun]:
-    """Run steps, each on the rows that the one before it left.
-
-    Args:
-        steps: The steps.
-        rows: The rows at the start.
-        models: Who is asked.
-        log: Keeps what became of each row.
-        progress: Called after each row of a step.
-
-    Raises:
-        InputError: the budget is reached, or a server does not answer.
-    """
+    """Run steps, each on the rows that the one before it left."""
     runs: list[StepRun] = []
     for step in steps:
         run = _run_rows if isinstance(step, RowStep) else _run_set
@@ -175,7 +144,6 @@ class _Tally:
         self._asked_again: Counter[str] = Counter()
 
     def add(self, row: PipelineRow, outcome: RowOutcome) -> None:
-        """Add what became of a row."""
         self._log(self._step, row, outcome)
         self._came += 1
         self._without_reply += outcome.without_reply

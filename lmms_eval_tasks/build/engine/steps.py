@@ -17,12 +17,7 @@ Out = TypeVar("Out", bound=PipelineRow)
 
 
 class Removed(Exception):
-    """A row does not go on.
-
-    Attributes:
-        reason: Why, in a phrase that all rows removed for it share: a line of the attrition table.
-        detail: What is to be known of this row, for the audit.
-    """
+    """A row does not go on."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -32,12 +27,7 @@ class Removed(Exception):
 
 @dataclass(frozen=True)
 class PaperCount:
-    """What a paper says that a step leaves.
-
-    Attributes:
-        kept: As it is printed beside ours, such as "61%" or "793"; empty where the paper does not say.
-        source: Where the paper says so.
-    """
+    """What a paper says that a step leaves."""
 
     kept: str = ""
     source: str = ""
@@ -45,15 +35,7 @@ class PaperCount:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a step is expected to take, before anything is asked.
-
-    Attributes:
-        requests: Of a row.
-        characters: Of a request's text.
-        images: Of a request.
-        reply_tokens: Of a reply.
-        rows: That come out for each that goes in.
-    """
+    """What a step is expected to take, before anything is asked."""
 
     requests: float = 0.0
     characters: int = 0
@@ -63,16 +45,7 @@ class Forecast:
 
 
 class Step(ABC, Generic[In, Out]):
-    """A step: rows of one form in, rows of one form out, and a reason for each that does not go on.
-
-    Attributes:
-        name: As the attrition table has it.
-        takes: The form of its rows.
-        gives: The form of those that it makes.
-        roles: The roles that it asks.
-        paper: What the paper says that it leaves.
-        forecast: What it is expected to take.
-    """
+    """A step: rows of one form in, rows of one form out, and a reason for each that does not go on."""
 
     name: ClassVar[str]
     takes: ClassVar[type[PipelineRow]]
@@ -88,11 +61,7 @@ class RowStep(Step[In, Out]):
 
     @abstractmethod
     def run(self, row: In, asking: Asking) -> Sequence[Out]:
-        """What becomes of a row: a pure function of it, the configuration and the replies.
-
-        Raises:
-            Removed: the row does not go on.
-        """
+        """What becomes of a row: a pure function of it, the configuration and the replies."""
 
 
 class SetStep(Step[In, Out]):
@@ -100,12 +69,7 @@ class SetStep(Step[In, Out]):
 
     @abstractmethod
     def run(self, rows: Sequence[In], remove: Callable[[str, Removed], None]) -> Sequence[Out]:
-        """What becomes of the rows.
-
-        Args:
-            rows: All of them.
-            remove: Called with the id of each row that does not go on, and why.
-        """
+        """What becomes of the rows."""
 
 
 AnyStep = RowStep[Any, Any] | SetStep[Any, Any]

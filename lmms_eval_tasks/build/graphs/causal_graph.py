@@ -14,12 +14,7 @@ from lmms_eval_tasks.utils.core.wording import describe
 
 @dataclass(frozen=True)
 class CausalGraph:
-    """An action chain with causal links; made by `causal_graph`, which checks it.
-
-    Attributes:
-        actions: Ids of the actions, in order of time.
-        links: A node per action, in the same order, and an edge from each cause to its effect.
-    """
+    """An action chain with causal links; made by `causal_graph`, which checks it."""
 
     actions: tuple[str, ...]
     links: nx.DiGraph
@@ -31,17 +26,7 @@ class CausalGraph:
 
 
 def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
-    """Make a graph of an action chain and its links. Cycles are allowed, also two actions that cause each other.
-
-    Args:
-        actions: Ids of the actions, in order of time.
-        links: Cause and effect of each link.
-        where: Name of the graph, for messages.
-
-    Raises:
-        InputError: where an id is there twice, or a link names an action that is not there, leads from an action to
-            itself or is there twice; every fault is listed.
-    """
+    """Make a graph of an action chain and its links."""
     links = list(links)
     problems = Problems()
     check_links(actions, links, where, problems)

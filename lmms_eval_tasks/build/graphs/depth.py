@@ -1,9 +1,4 @@
-"""Causal depth: how many links the longest chain of causes has.
-
-The longest simple path of an acyclic graph is found in linear time. In a cyclic graph finding it is NP-hard, so there
-the search is limited and the result says what it stands for: a path of `edges` links was found, and none has more than
-`bound`.
-"""
+"""Causal depth: how many links the longest chain of causes has."""
 
 from __future__ import annotations
 
@@ -18,12 +13,7 @@ STEPS = 300_000
 
 @dataclass(frozen=True)
 class Depth:
-    """Length of the longest simple path, in links.
-
-    Attributes:
-        edges: Of the longest path that was found.
-        bound: No simple path has more.
-    """
+    """Length of the longest simple path, in links."""
 
     edges: int
     bound: int
@@ -38,11 +28,7 @@ class Depth:
 
 
 def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
-    """Links of the longest simple path of a graph; 0 for a graph without links.
-
-    Paths are searched within each strongly connected part, which a path enters and leaves once, and put together along
-    the acyclic graph of the parts. An acyclic graph, and any whose search ends within `steps`, has an exact depth.
-    """
+    """Links of the longest simple path of a graph; 0 for a graph without links."""
     if nx.is_directed_acyclic_graph(links):
         longest = int(nx.dag_longest_path_length(links, weight=None)) if links.number_of_edges() else 0
         return Depth(longest, longest)
@@ -80,12 +66,7 @@ def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
 
 
 class _PartSearch:
-    """Searches one strongly connected part.
-
-    Args:
-        inside: Successors of each node of the part that are in it.
-        tails: Links of the longest path that leaves the part at each node.
-    """
+    """Searches one strongly connected part."""
 
     def __init__(self, inside: dict[int, list[int]], tails: dict[int, int]) -> None:
         self._inside = inside
@@ -98,16 +79,7 @@ class _PartSearch:
         self._all = (1 << len(inside)) - 1
 
     def longest_from(self, start: int, enough: int, steps: int) -> tuple[int, int, bool]:
-        """The longest simple path from a node within the part, and on from there.
-
-        Args:
-            start: The node.
-            enough: A length that no path exceeds.
-            steps: Links to look at, about; a step that is begun is ended.
-
-        Returns:
-            Length of the longest path that was found, links looked at, and whether there is no longer one.
-        """
+        """The longest simple path from a node within the part, and on from there."""
         bit, tails = self._bit, self._tails
         longest, used, turned_back = tails[start], 0, False
         path, free = [start], self._all & ~bit[start]

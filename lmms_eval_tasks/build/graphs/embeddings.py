@@ -1,8 +1,4 @@
-"""Sentence encoders behind any server that speaks OpenAI's protocol of embeddings.
-
-They are asked through the client of judges, so that retries, the bound on requests under way and the cache are the
-same: a text's vector is paid for once.
-"""
+"""Sentence encoders behind any server that speaks OpenAI's protocol of embeddings."""
 
 from __future__ import annotations
 
@@ -37,19 +33,7 @@ class Embedding(BaseModel):
 
 
 def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
-    """A sentence encoder that asks a server.
-
-    Args:
-        settings: The server and the name of its model, as for a judge.
-        cache: Where vectors are kept; that of judges by default.
-
-    Returns:
-        The encoder. Its `encode` raises InputError where the server gives no vector for a text, or vectors of several
-        lengths.
-
-    Raises:
-        InputError: where the server's address or key is missing or cannot be used. Nothing is sent to find out.
-    """
+    """A sentence encoder that asks a server."""
     judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings.limits)
 
     def encode(texts: Sequence[str]) -> np.ndarray:

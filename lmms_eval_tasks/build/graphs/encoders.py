@@ -1,8 +1,4 @@
-"""Sentence encoders: what turns the texts of actions into vectors that can be compared.
-
-Scores that rest on an encoder are only comparable between runs with the same one, so each has a name that goes beside
-them.
-"""
+"""Sentence encoders: what turns the texts of actions into vectors that can be compared."""
 
 from __future__ import annotations
 
@@ -21,12 +17,7 @@ TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """A sentence encoder.
-
-    Attributes:
-        name: What to print beside its scores.
-        encode: Texts to one vector each: the rows of a dense array, or of a sparse one of scipy's.
-    """
+    """A sentence encoder."""
 
     name: str
     encode: Callable[[Sequence[str]], Any]
@@ -36,15 +27,12 @@ TFIDF = "tfidf"
 
 
 def tfidf_encoder() -> SentenceEncoder:
-    """Words weighted by TF-IDF over the texts of the call: the default. It needs no weights and knows no synonyms."""
+    """Words weighted by TF-IDF over the texts of the call: the default."""
     return SentenceEncoder(TFIDF, _tfidf)
 
 
 def sentence_transformer(name: str, device: str | None = None) -> SentenceEncoder:
-    """A model of the sentence-transformers library, by its name on the hub or the folder that it is in.
-
-    It is loaded with the first text, and InputError says then that there is none of that name.
-    """
+    """A model of the sentence-transformers library, by its name on the hub or the folder that it is in."""
     loaded: list[Any] = []
 
     def encode(texts: Sequence[str]) -> np.ndarray:
@@ -74,12 +62,7 @@ def _tfidf(texts: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """Texts with their vectors, each text encoded once.
-
-    Attributes:
-        rows: Text to its row.
-        vectors: Unit vectors, a row per text; zeros where the encoder finds nothing in the text.
-    """
+    """Texts with their vectors, each text encoded once."""
 
     rows: dict[str, int]
     vectors: Any
@@ -90,10 +73,7 @@ class EncodedTexts:
         return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
     def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2.
-
-        A text in which the encoder finds nothing has nothing in common with the others: its score is 1.
-        """
+        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2."""
         if not texts:
             return np.zeros(0)
         vectors = self.vectors[self._places(texts)]
@@ -105,11 +85,7 @@ class EncodedTexts:
 
 
 def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts:
-    """Encode texts, equal ones once.
-
-    Raises:
-        ValueError: the encoder gives another number of vectors than texts.
-    """
+    """Encode texts, equal ones once."""
     rows = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     if not rows:
         return EncodedTexts(rows, np.zeros((0, 1)))

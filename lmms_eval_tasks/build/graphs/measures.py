@@ -19,10 +19,7 @@ FILTERS = ("ANCD", "depth", "CNDA")
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The least values with which a graph is kept; the paper's by default.
-
-    That of CNDA belongs to the paper's encoder; another encoder's scores lie elsewhere.
-    """
+    """The least values with which a graph is kept; the paper's by default."""
 
     ancd: float = 0.2
     depth: int = 3
@@ -31,20 +28,14 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class GraphMeasures:
-    """The measures of one graph.
-
-    Attributes:
-        ancd: Adjacent pairs without a link over all adjacent pairs, from 0 to 1; None without a pair.
-        depth: Links of the longest chain of causes.
-        cnda: Mean outlier score of its actions; None without an action.
-    """
+    """The measures of one graph."""
 
     ancd: float | None
     depth: Depth
     cnda: float | None
 
     def failed(self, thresholds: Thresholds) -> tuple[str, ...]:
-        """Which of `FILTERS` remove the graph. A measure that it does not have is below any threshold."""
+        """Which of `FILTERS` remove the graph."""
         below = (
             self.ancd is None or self.ancd < thresholds.ancd,
             # A path of that length was found, however long the longest is.
@@ -56,13 +47,7 @@ class GraphMeasures:
 
 @dataclass(frozen=True)
 class FilteredGraphs:
-    """What filters keep and remove.
-
-    Attributes:
-        kept: Names of the graphs that pass all of `FILTERS`.
-        removed: Filter to the graphs that it removes of those that the filters before it left.
-        failing: Filter to all graphs that it would remove by itself.
-    """
+    """What filters keep and remove."""
 
     kept: tuple[str, ...]
     removed: Mapping[str, tuple[str, ...]]
@@ -81,16 +66,7 @@ def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
 def mean_outlier_scores(
     texts: Mapping[str, Sequence[str]], tasks: Mapping[str, str], encoded: EncodedTexts
 ) -> dict[str, float | None]:
-    """CNDA of each graph: the outlier scores of its actions among those of the same task (equation 6), averaged.
-
-    Args:
-        texts: Graph to the texts of its actions.
-        tasks: Graph to its task; graphs of one task, or of none (an empty name), share a centroid.
-        encoded: The texts.
-
-    Returns:
-        Graph to its score, from 0 to 2; None for a graph without an action.
-    """
+    """CNDA of each graph: the outlier scores of its actions among those of the same task (equation 6), averaged."""
     members: dict[str, list[str]] = {}
     for graph in texts:
         members.setdefault(tasks[graph], []).append(graph)

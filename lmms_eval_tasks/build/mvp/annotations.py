@@ -34,15 +34,7 @@ class AnnotationLine(RowForm):
 
 
 def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip, ...]:
-    """The annotated clips of files, in their order.
-
-    A line has ``id``, ``clip`` (the video's path below the videos' folder), ``source``, ``category`` (one of the
-    benchmark's), perhaps ``skill``, and what its source says of the clip: ``question`` and ``answer`` (with
-    ``options``, in CSV as JSON, one of them), or a ``label``, or a ``caption``.
-
-    Raises:
-        InputError: a file cannot be read, or lines cannot be used; all problems are listed.
-    """
+    """The annotated clips of files, in their order."""
     problems, places = Problems(), dict[str, str]()
     clips: list[AnnotatedClip] = []
     for file in files:

@@ -13,14 +13,7 @@ Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 class FrameFilter(BaseModel):
-    """How pairs that single frames solve are found; the shares are the paper's, which asked five models.
-
-    Attributes:
-        roles: The models that are asked, by their roles.
-        frames: Frames of a clip that each is asked about, at equal distances.
-        model_share: A frame is solvable where at least this share of the models is right.
-        frame_share: A pair goes where at least this share of the frames of each clip is solvable.
-    """
+    """How pairs that single frames solve are found; the shares are the paper's, which asked five models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,22 +24,7 @@ class FrameFilter(BaseModel):
 
 
 class MvpBuildConfig(BuildConfig):
-    """What is built from, and how.
-
-    Attributes:
-        annotations: Files of annotated clips, .csv or .jsonl.
-        videos: Folder with the clips.
-        embeddings: Vectors of the clips, as `mine embed` writes them.
-        ids: The clips of the rows of an .npy file of vectors.
-        split: The split of the release that is written.
-        rule: Which answers exclude each other, beside what a model says: see `mine pairs`.
-        others: How many other annotations a model chooses contrasts from.
-        contrasts: How many contrasts of an annotation are asked about, at most.
-        tries: How often a question is written, the rules' objections in sight.
-        single_frame: The filter of pairs that single frames solve.
-        per_skill: The most pairs of a skill.
-        total: The most pairs in all; skills take turns.
-    """
+    """What is built from, and how."""
 
     annotations: Annotated[tuple[ConfigPath, ...], Field(min_length=1)]
     videos: ConfigPath

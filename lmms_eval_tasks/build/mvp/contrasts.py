@@ -33,10 +33,7 @@ class ChosenContrasts(Form):
 
 
 class FindNeighbours(SetStep[AnnotatedClip, NeighbouredClip]):
-    """Gives each clip the other annotations of its source, skill and question, those of the most alike clips first.
-
-    Annotations, and questions, that differ in no more than case, white space and a final full stop become one text.
-    """
+    """Gives each clip the other annotations of its source, skill and question, those of the most alike clips first."""
 
     name = "another annotation"
     takes = AnnotatedClip
@@ -133,15 +130,7 @@ def annotation_of(row: AnnotatedClip) -> dict[str, Any]:
 
 
 def nearest_codes(vectors: Floats, codes: Ints, number: int) -> list[list[int]]:
-    """The codes whose vectors are most alike to those of each code, the most alike first, by code where equal.
-
-    How alike two codes are is the greatest product of a vector of one and a vector of the other.
-
-    Args:
-        vectors: Shape (items, dimensions), as `exact_units` makes them.
-        codes: Of the items: whole numbers from 0 on, each of which occurs.
-        number: How many are wanted of each; fewer where there are no more.
-    """
+    """The codes whose vectors are most alike to those of each code, the most alike first, by code where equal."""
     order = np.argsort(codes, kind="stable")
     ordered, vectors = codes[order], vectors[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))

@@ -80,11 +80,7 @@ def frame_numbers(count: int, wanted: int) -> list[int]:
 
 
 def read_letter(text: str) -> str:
-    """The answer in a reply, A or B: whoever is asked has to guess.
-
-    Raises:
-        UnreadableReply: the reply has another form.
-    """
+    """The answer in a reply, A or B: whoever is asked has to guess."""
     reply = content(text)
     if not reply.rstrip(".").upper().endswith("END"):
         raise UnreadableReply("missing END")

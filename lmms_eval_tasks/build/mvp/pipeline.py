@@ -24,11 +24,7 @@ from lmms_eval_tasks.mvp.card import CARD
 
 
 def read_sources(config: MvpBuildConfig) -> tuple[AnnotatedClip, ...]:
-    """The annotated clips, each of which has a vector.
-
-    Raises:
-        InputError: with every problem of the annotations, or of the vectors.
-    """
+    """The annotated clips, each of which has a vector."""
     clips = read_annotations(config.annotations, config.videos)
     read_vectors(config.embeddings, config.ids, list(dict.fromkeys(clip.clip for clip in clips)))
     return clips

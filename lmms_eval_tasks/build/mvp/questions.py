@@ -35,11 +35,7 @@ class CheckedCandidates(Form):
 
 
 class WritePairQuestions(RowStep[OpposedClip, AskedClip]):
-    """Gives each clip a question and two candidates.
-
-    A source's question is taken as it is, with the two answers as candidates. Else a model writes them from the two
-    annotations in alphabetical order, so that both clips of a pair get the same.
-    """
+    """Gives each clip a question and two candidates."""
 
     name = "question and candidates"
     takes = OpposedClip
@@ -112,11 +108,7 @@ class CheckCandidates(RowStep[AskedClip, AskedClip]):
 
 
 def objection_to(question: str, candidates: tuple[str, str]) -> str:
-    """What rules find wrong with a question and its candidates; empty where that is nothing.
-
-    The question gives a candidate away where it has one of them word for word, or all words of one that the other
-    lacks, and not the same of the other one: a question that names both is fair.
-    """
+    """What rules find wrong with a question and its candidates; empty where that is nothing."""
     texts = (question, *candidates)
     if not all(bare_words(text) and text.isprintable() and len(text) <= LONGEST for text in texts):
         return "a text that is empty, too long or not printable"
@@ -129,6 +121,5 @@ def objection_to(question: str, candidates: tuple[str, str]) -> str:
 
 
 def _names(question: str, candidate: str, other: str) -> bool:
-    """Whether the words of a question name a candidate."""
     own = set(bare_words(candidate)) - set(bare_words(other))
     return holds_text(question, candidate) or (bool(own) and own <= set(bare_words(question)))

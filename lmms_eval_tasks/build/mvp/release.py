@@ -16,16 +16,7 @@ from lmms_eval_tasks.utils.data.placing import link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:
-    """Write pairs as `prepare` reads them; those of simulated clips are marked as such.
-
-    Args:
-        pairs: The pairs.
-        folder: An empty folder.
-        config: The build's.
-
-    Returns:
-        What to know before using them.
-    """
+    """Write pairs as `prepare` reads them; those of simulated clips are marked as such."""
     import pyarrow
     import pyarrow.parquet
 

@@ -6,17 +6,7 @@ from lmms_eval_tasks.build.engine.rows import PipelineRow
 
 
 class AnnotatedClip(PipelineRow):
-    """A clip with what its source says of it.
-
-    Attributes:
-        clip: Path of the video below the videos' folder.
-        source: The set that it is from.
-        category: One of the benchmark's four.
-        skill: What a question about it tests; pairs are balanced over skills.
-        question: The source's own question; empty where it has none.
-        options: The source's own options; none where the question is open.
-        answer: The answer to the question; where there is none, the label or the caption of the clip.
-    """
+    """A clip with what its source says of it."""
 
     clip: str
     source: str
@@ -28,11 +18,7 @@ class AnnotatedClip(PipelineRow):
 
 
 class NeighbouredClip(AnnotatedClip):
-    """A clip with what it might be told from.
-
-    Attributes:
-        others: Other answers to its question; where it has none, annotations of the clips that look most like it.
-    """
+    """A clip with what it might be told from."""
 
     others: tuple[str, ...]
 
@@ -50,12 +36,7 @@ class OpposedClip(AnnotatedClip):
 
 
 class AskedClip(PipelineRow):
-    """A clip with a question and its two candidates.
-
-    Attributes:
-        candidates: The two texts, in an order that does not depend on which is right.
-        answer: The one that is right.
-    """
+    """A clip with a question and its two candidates."""
 
     clip: str
     source: str
@@ -75,16 +56,7 @@ class PairedClip(PipelineRow):
 
 
 class MinimalPair(PipelineRow):
-    """One question about two clips that look alike.
-
-    Attributes:
-        category: One of the benchmark's four.
-        skill: What it tests.
-        question: The question.
-        candidates: Its two candidates, in the order in which they are shown.
-        clips: The two clips; each candidate is right about one of them.
-        cosine: How alike they look, -1 to 1.
-    """
+    """One question about two clips that look alike."""
 
     category: str
     skill: str

@@ -29,14 +29,7 @@ Asked = tuple[ClipQuestion, SharedQuestion]
 
 @dataclass(frozen=True)
 class ReadClip:
-    """A clip whose questions are to be answered.
-
-    Attributes:
-        group: The clip and its questions.
-        encoded: The clip.
-        prefix: What was read of it; None where questions are answered alone.
-        together: The questions that are answered from that; the others are answered alone.
-    """
+    """A clip whose questions are to be answered."""
 
     group: ClipGroup
     encoded: EncodedClip
@@ -57,17 +50,7 @@ class ReadClip:
 
 
 class Batching:
-    """What is answered at once.
-
-    Args:
-        most: The most questions; None takes as many as memory allows, up to `MOST`.
-        device: Where their caches lie.
-
-    Attributes:
-        most: The most questions; halved whenever memory runs out.
-        limit: Bytes of their caches. It does not depend on what is in memory at the moment, so that the same questions
-            are answered together in every run.
-    """
+    """What is answered at once."""
 
     def __init__(self, most: int | None, device: torch.device) -> None:
         self.is_auto, self.most = most is None, most or MOST
@@ -104,13 +87,7 @@ class Batching:
 
 
 def read_batch_size(given: int | str) -> int | None:
-    """The most questions that are answered at once; None where memory says so.
-
-    lmms-eval passes the number 1 where the user says nothing, and text where the user does.
-
-    Raises:
-        InputError: it is neither ``auto`` nor a whole number from 1 on.
-    """
+    """The most questions that are answered at once; None where memory says so."""
     if given == AUTO or given == 1:
         return None
     if str(given).isdecimal() and int(given) >= 1:

@@ -26,13 +26,7 @@ hundred times the bound of float32.
 
 @dataclass(frozen=True)
 class ModeComparison:
-    """Answers from a shared prefix beside those of plain generation.
-
-    Attributes:
-        distance: The largest relative distance of logits, up to the first token that differs.
-        same_tokens: Whether all tokens are the same.
-        tolerance: The distance that is rounding.
-    """
+    """Answers from a shared prefix beside those of plain generation."""
 
     distance: float
     same_tokens: bool
@@ -51,11 +45,7 @@ class ModeComparison:
 
 
 def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> ModeComparison | None:
-    """Compare answers to a clip's first questions; None where these cannot share a prefix.
-
-    They are answered at once, from a prefix that is one token shorter than that of the last, so that what fills up a
-    batch is compared as well.
-    """
+    """Compare answers to a clip's first questions; None where these cannot share a prefix."""
     asked = {**generation, "max_new_tokens": min(TOKENS, generation["max_new_tokens"])}
     asked |= {"return_dict_in_generate": True, "output_logits": True}
     # The work of comparing is not that of answering.

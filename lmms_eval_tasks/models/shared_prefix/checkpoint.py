@@ -19,13 +19,7 @@ FLASH = "flash_attention_2"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A loaded checkpoint.
-
-    Attributes:
-        model: The model of transformers.
-        tokenizer: Its tokenizer; another object than the processor's, which a thread uses while answers are decoded.
-        inputs: What makes the model's inputs.
-    """
+    """A loaded checkpoint."""
 
     model: Any
     tokenizer: Any
@@ -40,20 +34,6 @@ def load_checkpoint(
     attn_implementation: str | None,
     frames: FrameSettings,
 ) -> Checkpoint:
-    """Load a checkpoint.
-
-    Args:
-        pretrained: A folder, or a name on the hub.
-        revision: Of the checkpoint on the hub.
-        dtype: Type of the weights; ``auto`` takes bfloat16, or float16 on a GPU that has no bfloat16.
-        device_map: Where they go.
-        attn_implementation: How attention is computed; None takes flash attention on a GPU where it is installed and
-            the model has it, else what transformers takes: sdpa, or eager where the model has no other.
-        frames: How clips are sampled.
-
-    Raises:
-        InputError: it cannot be loaded, or qwen-vl-utils is missing for a Qwen.
-    """
     from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
 
     def load(attention: str | None) -> Any:

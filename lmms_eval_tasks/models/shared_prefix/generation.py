@@ -15,13 +15,7 @@ SAMPLING = ("temperature", "top_p", "top_k")
 
 
 def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bool) -> dict[str, Any]:
-    """Arguments of `generate` for one question, as lmms-eval's adapters of Qwen choose them.
-
-    Args:
-        asked: What the task asks for; a temperature above 0 samples.
-        tokenizer: The model's.
-        use_cache: Whether keys and values are kept.
-    """
+    """Arguments of `generate` for one question, as lmms-eval's adapters of Qwen choose them."""
     chosen = {**DEFAULTS, **asked}
     is_sampled = (chosen["temperature"] or 0) > 0
     return {
@@ -45,13 +39,7 @@ def why_alone(arguments: Mapping[str, Any]) -> str | None:
 
 
 def read_answer(tokens: torch.Tensor, tokenizer: Any, has_thought: bool) -> GenerationResult:
-    """The text of an answer; a batch fills up the shorter ones after their end.
-
-    Args:
-        tokens: Those that were generated.
-        tokenizer: The model's.
-        has_thought: Whether only what stands after ``</think>`` is the answer.
-    """
+    """The text of an answer; a batch fills up the shorter ones after their end."""
     fillers = {tokenizer.eos_token_id, tokenizer.pad_token_id}
     count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
     text = tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]

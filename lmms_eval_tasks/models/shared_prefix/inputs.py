@@ -1,8 +1,5 @@
-"""Chat messages to what a model takes: each family's frames, template and processor, as lmms-eval's adapters use them.
-
-What is shown is decoded and processed once for all questions about it; each question's text then goes through the
-family's own processor, so that placeholders and time stamps are exactly its own.
-"""
+"""Chat messages to what a model takes: each family's frames, template and processor, as lmms-eval's adapters use
+them."""
 
 from __future__ import annotations
 
@@ -31,17 +28,7 @@ GROWTH = 6.0
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """How clips are sampled, by the names of lmms-eval's adapters.
-
-    Attributes:
-        max_num_frames: The most frames of a clip.
-        fps: Frames per second; None takes `max_num_frames`, evenly spread.
-        min_pixels: The least pixels of a frame.
-        max_pixels: The most pixels of a frame.
-        total_pixels: The most pixels of all frames of a clip (Qwen3-VL); None sets no such limit.
-        system_prompt: What the system says, where the family's adapter says it itself (Qwen3-VL).
-        enable_thinking: Passed to the chat template where it is set (Qwen3-VL).
-    """
+    """How clips are sampled, by the names of lmms-eval's adapters."""
 
     max_num_frames: int = 32
     fps: float | None = None
@@ -54,11 +41,7 @@ class FrameSettings:
 
 @dataclass(frozen=True)
 class ShownText:
-    """One question as a model takes it.
-
-    Attributes:
-        text: What a processor returns about the text, of batch size 1.
-    """
+    """One question as a model takes it."""
 
     text: Mapping[str, torch.Tensor]
 
@@ -70,46 +53,28 @@ class ShownText:
 
 @dataclass(frozen=True)
 class ProcessedClip:
-    """A clip and its questions as a model takes them.
-
-    Attributes:
-        media: What a processor returns about what is shown.
-        texts: The questions.
-    """
+    """A clip and its questions as a model takes them."""
 
     media: Mapping[str, Any]
     texts: tuple[ShownText, ...]
 
 
 class OpenClips:
-    """The clips of one group of questions, each opened once.
-
-    Args:
-        room: Their room; None where they are read alone.
-    """
+    """The clips of one group of questions, each opened once."""
 
     def __init__(self, room: ClipRoom | None = None) -> None:
         self._room = room
         self._open: dict[str | Path, OpenClip] = {}
 
     def __getitem__(self, clip: str | Path) -> OpenClip:
-        """An open clip.
-
-        Raises:
-            UnreadableClip: it cannot be opened.
-        """
+        """An open clip."""
         if clip not in self._open:
             self._open[clip] = OpenClip(clip, self._room, GROWTH)
         return self._open[clip]
 
 
 class PlainInputs:
-    """Any family whose processor takes frames and a chat template; for several threads at once.
-
-    Args:
-        processor: The family's processor.
-        settings: How clips are sampled.
-    """
+    """Any family whose processor takes frames and a chat template; for several threads at once."""
 
     def __init__(self, processor: Any, settings: FrameSettings) -> None:
         self.processor, self.settings = processor, settings
@@ -117,15 +82,7 @@ class PlainInputs:
         """A tokenizer is for one thread at a time."""
 
     def process(self, questions: Sequence[ChatMessages], room: ClipRoom | None = None) -> ProcessedClip:
-        """Decode and process what questions about one clip show, once, and each question's text.
-
-        Args:
-            questions: The questions.
-            room: The room of what they show; None where nothing else is read.
-
-        Raises:
-            UnreadableClip: where a clip cannot be decoded.
-        """
+        """Decode and process what questions about one clip show, once, and each question's text."""
         clips, processor = OpenClips(room), self._processor_for_one_clip()
         media: dict[str, Any] = {}
         texts = []
@@ -143,10 +100,7 @@ class PlainInputs:
         return ProcessedClip(media, tuple(texts))
 
     def _processor_for_one_clip(self) -> Any:
-        """The processor, which does the work on pictures and videos once and while other threads use the tokenizer.
-
-        A processor without these methods does it for each question, one thread at a time, which is slow and as right.
-        """
+        """The processor, which does the work on pictures and videos once and while other threads use the tokenizer."""
         processor = copy.copy(self.processor)
         for name in ("_process_videos", "_process_images"):
             if hasattr(processor, name):
@@ -164,11 +118,7 @@ class PlainInputs:
         return text
 
     def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
-        """Decode what is shown; the processor's arguments beside the text.
-
-        Raises:
-            UnreadableClip: where a clip cannot be decoded.
-        """
+        """Decode what is shown; the processor's arguments beside the text."""
         parts = [part for message in hf_messages for part in message["content"]]
         videos = [part["video"] for part in parts if part["type"] == "video"]
         images = [part["image"] for part in parts if part["type"] == "image"]
@@ -193,10 +143,7 @@ class PlainInputs:
 
 
 def _once(method: Any, lock: Lock) -> Any:
-    """A method that is called the first time only, and without the lock that its caller holds.
-
-    Its result is copied, because processors take parts out of it.
-    """
+    """A method that is called the first time only, and without the lock that its caller holds."""
     results: list[Any] = []
 
     def call(*arguments: Any, **named: Any) -> Any:
@@ -280,11 +227,7 @@ class Qwen3Inputs(QwenInputs):
 
 
 def _fetch(hf_messages: list[dict[str, Any]], clips: OpenClips, **chosen: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """Pictures, videos, the videos' metadata, and further arguments of the processor, by qwen-vl-utils.
-
-    Raises:
-        UnreadableClip: where a clip cannot be decoded.
-    """
+    """Pictures, videos, the videos' metadata, and further arguments of the processor, by qwen-vl-utils."""
     from qwen_vl_utils import process_vision_info
 
     read_opened()

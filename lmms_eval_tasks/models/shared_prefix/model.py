@@ -36,35 +36,7 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 class SharedPrefix(OwnModel):
-    """Answers all questions about a clip for the cost of reading it once.
-
-    Args:
-        pretrained: A checkpoint of a video-language model that `AutoModelForImageTextToText` loads.
-        mode: ``fast``, ``safe``, or ``auto``: fast where that gives the answers of plain generation.
-        positions: ``library`` or ``reference``, see `Positions`.
-        dtype: Type of the weights; ``auto`` takes bfloat16, or float16 on a GPU that has no bfloat16.
-        revision: Of the checkpoint on the hub.
-        device_map: How the weights are spread over devices, for one process; by default on one.
-        attn_implementation: How attention is computed; by default the fastest that is available.
-        use_cache: Whether keys and values are kept while an answer is generated; without, every question is alone.
-        max_num_frames: See `FrameSettings`, as are the next six.
-        fps: Frames per second.
-        min_pixels: The least pixels of a frame.
-        max_pixels: The most pixels of a frame.
-        total_pixels: The most pixels of all frames.
-        system_prompt: What the system says.
-        enable_thinking: Passed to the chat template.
-        decode_workers: How many clips are decoded at once; by default as many as this rank has cores.
-        batch_size: The most questions that are answered at once, in fast mode; ``auto``, the default, takes those of a
-            clip, and of others of like length, as far as memory allows. lmms-eval's own default, the number 1, is
-            taken for ``auto``, and a user's ``1`` is not.
-        device: Where the weights go, for one process.
-        max_batch_size: Passed by lmms-eval, without meaning here.
-
-    Attributes:
-        inputs: What makes the model's inputs of messages.
-        unanswered: Task and item to why there is no answer.
-    """
+    """Answers all questions about a clip for the cost of reading it once."""
 
     is_simple = False
     shows_clips = True
@@ -159,11 +131,7 @@ class SharedPrefix(OwnModel):
         return answers
 
     def generate_each(self, requests: Sequence[Instance]) -> Iterator[tuple[int, GenerationResult | None]]:
-        """Answer requests clip by clip: places and answers as they come, None where there is no answer.
-
-        Raises:
-            RunStopped: where clip after clip fails in the same way, for no reason of its own.
-        """
+        """Answer requests clip by clip: places and answers as they come, None where there is no answer."""
         groups = group_by_clip(requests, self.task_dict)
         failures = RepeatedFailures("clips")
         with tqdm(total=len(groups), desc="shared_prefix", unit="clip", disable=self._rank != 0) as bar:
@@ -211,11 +179,7 @@ class SharedPrefix(OwnModel):
     def _try_to_read(
         self, group: ClipGroup, reading: Reading[ProcessedClip], beside: Sequence[ReadClip] = ()
     ) -> ReadClip | list[Answer] | None:
-        """A clip as its questions are answered from; no answers, and why, where that fails.
-
-        Returns:
-            None where memory runs out and others wait, without which there may be enough.
-        """
+        """A clip as its questions are answered from; no answers, and why, where that fails."""
         try:
             clip = reading.result()
             self._choose_mode(group, clip)
@@ -317,7 +281,6 @@ class SharedPrefix(OwnModel):
         return read_answer(tokens, self.tokenizer, bool(self.inputs.settings.enable_thinking))
 
     def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
-        """No answer to a question, and why."""
         if is_out_of_memory(error):
             reason = UnscoredReason.OUT_OF_MEMORY
             free_memory()
@@ -334,11 +297,7 @@ class SharedPrefix(OwnModel):
 
 
 def _choose(kind: type[Kind], name: str, argument: str) -> Kind:
-    """A member by its value.
-
-    Raises:
-        InputError: where there is none of it.
-    """
+    """A member by its value."""
     try:
         return kind(name)
     except ValueError:

@@ -1,9 +1,5 @@
-"""Where a prompt's tokens stand for the model: as the installed library has it, or as the library of the weights' time.
-
-transformers 5 lets the text after a video of Qwen2-VL and Qwen2.5-VL begin at another position than the versions that
-these weights were released with, and places the video's own frames otherwise where their distance in seconds is no
-whole number.
-"""
+"""Where a prompt's tokens stand for the model: as the installed library has it, or as the library of the weights'
+time."""
 
 from __future__ import annotations
 
@@ -32,11 +28,7 @@ class Positions(str, Enum):
 
 
 def check_positions(model_type: str, positions: Positions) -> None:
-    """Refuse positions of reference where none are known.
-
-    Raises:
-        InputError: names the model types for which they are.
-    """
+    """Refuse positions of reference where none are known."""
     if positions is Positions.REFERENCE and model_type not in REFERENCE_TYPES:
         known = ", ".join(sorted(REFERENCE_TYPES))
         raise InputError(
@@ -45,18 +37,7 @@ def check_positions(model_type: str, positions: Positions) -> None:
 
 
 def find_positions(model: Any, inputs: Mapping[str, Any], positions: Positions) -> torch.Tensor:
-    """Positions of all tokens of one prompt, for `generate` and `forward`.
-
-    The model keeps what it last computed about positions for the next call; that is put back here.
-
-    Args:
-        model: A model of transformers.
-        inputs: What a processor returns, on the model's device; pictures themselves are not needed.
-        positions: Whose positions.
-
-    Returns:
-        (1, tokens), or (4, 1, tokens) of text, time, height and width where the model has those.
-    """
+    """Positions of all tokens of one prompt, for `generate` and `forward`."""
     known = {name: value for name, value in inputs.items() if not name.startswith("pixel_values")}
     holder = getattr(model, "model", None)
     before = getattr(holder, "rope_deltas", None)

@@ -1,9 +1,4 @@
-"""Answering the questions of a clip: what is shown is encoded once, and where that is possible also read once.
-
-*safe* gives `generate` the outputs of the vision encoder, so that its logits are those of a question on its own, to the
-bit. *fast* reads the tokens that all questions begin with into a cache once and goes on from a copy of it for each
-question, with explicit positions: the model itself only remembers those of its last call.
-"""
+"""Answering the questions of a clip: what is shown is encoded once, and where that is possible also read once."""
 
 from __future__ import annotations
 
@@ -37,13 +32,7 @@ class SharingMode(str, Enum):
 
 @dataclass(frozen=True)
 class EncodedClip:
-    """A clip after the vision encoder.
-
-    Attributes:
-        known: What a processor says of what is shown beside the pixels, on the model's device.
-        shown: Arguments of the model that stand for the pixels; none where nothing is shown.
-        texts: The questions.
-    """
+    """A clip after the vision encoder."""
 
     known: Mapping[str, Any]
     shown: Mapping[str, Any]
@@ -58,13 +47,7 @@ class EncodedClip:
 
 
 class PrefixSharer:
-    """Generates answers to the questions of clips.
-
-    Args:
-        model: A model of transformers that generates.
-        positions: Whose positions are used.
-        pad: The token that fills shorter prompts of a batch.
-    """
+    """Generates answers to the questions of clips."""
 
     def __init__(self, model: Any, positions: Positions, pad: int) -> None:
         self.model, self.positions, self.pad = model, positions, pad
@@ -91,11 +74,7 @@ class PrefixSharer:
             return EncodedClip(known, {ENCODED: encoded[ENCODED]}, clip.texts)
 
     def generate_alone(self, clip: EncodedClip, text: ShownText, generation: Mapping[str, Any]) -> Any:
-        """Generate for one question as if it were the only one, but for the encoder's work.
-
-        Returns:
-            What `generate` returns: tokens (1, prompt and answer), or its output where `generation` asks for that.
-        """
+        """Generate for one question as if it were the only one, but for the encoder's work."""
         self.work.count(PROMPT, len(text.ids))
         with self.work.measure("generating", self.device):
             inputs = {**clip.known, **to_device(text.text, self.device)}
@@ -104,16 +83,7 @@ class PrefixSharer:
             return self.model.generate(**inputs, **clip.renew_shown(), **generation)
 
     def read_prefix(self, clip: EncodedClip, less: int = 0) -> Prefix | None:
-        """Read the tokens with which all questions of a clip begin.
-
-        Args:
-            clip: The clip.
-            less: How many of the last of these tokens are left out.
-
-        Returns:
-            None where that is not possible: they differ before the last of what is shown, or the model's cache is not
-            one that can be copied.
-        """
+        """Read the tokens with which all questions of a clip begin."""
         length = common_length([text.ids for text in clip.texts]) - less
         first = clip.texts[0]
         cache = DynamicCache(config=self.model.config.get_text_config(decoder=True))
@@ -137,16 +107,7 @@ class PrefixSharer:
         return not tokens or not tokens.isdisjoint(text.ids[length:])
 
     def generate_together(self, rows: Sequence[SharedQuestion], generation: Mapping[str, Any]) -> Any:
-        """Generate for several questions at once, each from a copy of what was read of its clip.
-
-        Args:
-            rows: The questions; those of a clip stand next to each other.
-            generation: Arguments of `generate`.
-
-        Returns:
-            As `generate_alone`, (questions, `width_of(rows)` and answer); a shorter prefix is filled up before it, and
-            a shorter rest of a prompt before that.
-        """
+        """Generate for several questions at once, each from a copy of what was read of its clip."""
         for row in rows:
             self.work.count(PROMPT, len(row.text.ids))
             if len(row.clip.texts) > 1:
@@ -178,32 +139,20 @@ class PrefixSharer:
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """What was read of a clip's questions.
-
-    Attributes:
-        cache: Of the tokens that were read.
-        length: Number of these tokens.
-    """
+    """What was read of a clip's questions."""
 
     cache: DynamicCache
     length: int
 
     @property
     def token_bytes(self) -> float:
-        """Bytes of a token in the cache."""
         whole: int = sum(layer.keys.nbytes + layer.values.nbytes for layer in self.cache.layers)
         return whole / self.length
 
 
 @dataclass(frozen=True)
 class SharedQuestion:
-    """A question that is answered from what was read of its clip.
-
-    Attributes:
-        clip: The clip.
-        prefix: What was read of it.
-        text: The question.
-    """
+    """A question that is answered from what was read of its clip."""
 
     clip: EncodedClip
     prefix: Prefix

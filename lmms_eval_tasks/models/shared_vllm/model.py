@@ -43,17 +43,7 @@ Videos = Mapping[ShownVideo, Reading[SampledVideo]]
 
 
 class SharedVLLM(host.VLLM):  # type: ignore[misc]
-    """lmms-eval's chat model `vllm`, with each clip sent as a video under an id of its own.
-
-    The questions of a clip follow one another, across the tasks of a run, so that vLLM finds in its caches what it has
-    computed of the clip; the id says which clip it is, so that frames need not be hashed for each question. The next
-    clips are decoded while vLLM works. Arguments are those of lmms-eval's model, and `decode_workers`, how many clips
-    are decoded at once (by default as many as this rank has cores); code that lies beside weights is run only where
-    `trust_remote_code` is true, which is not the default here.
-
-    Raises:
-        SystemExit, InputError: as `stop_if_any`, where vLLM is not installed, or too old.
-    """
+    """lmms-eval's chat model `vllm`, with each clip sent as a video under an id of its own."""
 
     is_simple = False
     shows_clips = True

@@ -28,14 +28,7 @@ LEAST_BY_RATE = 4
 
 @dataclass(frozen=True)
 class VideoSampling:
-    """How clips are sampled, by the names of lmms-eval's vLLM model.
-
-    Attributes:
-        nframes: Frames of a clip, evenly spread, where no rate is asked for; all of a shorter clip.
-        fps: Frames per second; None takes `nframes`.
-        max_frame_num: The most frames of a clip, where a rate is asked for.
-        max_pixels: The most pixels of a frame; larger ones are made smaller.
-    """
+    """How clips are sampled, by the names of lmms-eval's vLLM model."""
 
     nframes: int = 32
     fps: float | None = None
@@ -65,14 +58,7 @@ class VideoSampling:
 
 @dataclass(frozen=True)
 class SampledVideo:
-    """A clip as vLLM takes it.
-
-    Attributes:
-        frames: (T, H, W, 3) RGB.
-        metadata: What vLLM's processors ask of a video that was sampled before it came to them: frames are counted in
-            the whole clip, and how many and how long they are, in what is shown of it, as qwen-vl-utils has it.
-        media_id: Equal for the same bytes in the same sampling, and for nothing else.
-    """
+    """A clip as vLLM takes it."""
 
     frames: NDArray[np.uint8]
     metadata: dict[str, Any]
@@ -91,18 +77,7 @@ def read_video(
     end: float | None = None,
     room: ClipRoom | None = None,
 ) -> SampledVideo:
-    """Decode a clip.
-
-    Args:
-        clip: The file, or a clip whose frames are to be read in another order.
-        sampling: Which frames, of what size.
-        start: The first second that is shown; by default the beginning.
-        end: The last; by default the end.
-        room: Its room among those that are decoded; None where it is decoded alone.
-
-    Raises:
-        UnreadableClip: where it cannot be decoded, or states no rate.
-    """
+    """Decode a clip."""
     file, order = source_of(path)
     reader = OpenClip(path, room)
     if reader.fps <= 0:

@@ -17,27 +17,7 @@ Text = Mapping[str, torch.Tensor]
 
 
 class Adapter:
-    """One family: how it encodes captions and frames, how noise enters, and how its network is called.
-
-    Everything here is what most families have in common, and a subclass overrides what differs. Latents have the shape
-    (batch, channels, latent frames, height, width) everywhere but inside the network's own arguments. The modules may
-    be on any device when they are called; inputs are then on the same one.
-
-    Attributes:
-        denoiser_names: Components of the pipeline that denoise: the network, and where there are two, the one for low
-            noise second.
-        text_encoder_names: Components that encode the caption; those that a checkpoint lacks are left out.
-        text_outputs: Names for the first tensors that the pipeline's `encode_prompt` returns.
-        guidance_flags: Arguments of `encode_prompt` that are False where nothing is guided.
-        compression_names: The pipeline's attributes for frames per latent frame, and for pixels per latent in height
-            and width.
-        flow: The process of flow matching; None for DDPM as the checkpoint's scheduler has it.
-        pipe: The model's diffusers pipeline, never called as a whole.
-        family: Its row.
-        fps: Frame rate of the windows, for networks that take it as an input.
-        noising: How noise enters.
-        boundary: Noise level below which the second of two networks denoises; None where there is one network.
-    """
+    """One family: how it encodes captions and frames, how noise enters, and how its network is called."""
 
     denoiser_names: tuple[str, ...] = ("transformer",)
     text_encoder_names: tuple[str, ...] = ("text_encoder",)
@@ -53,11 +33,7 @@ class Adapter:
 
     @classmethod
     def load(cls, settings: DenoisingSettings) -> Adapter:
-        """Load a checkpoint through diffusers' own ``from_pretrained``.
-
-        Raises:
-            OSError, ValueError: as diffusers does, where there is no such checkpoint or it is incomplete.
-        """
+        """Load a checkpoint through diffusers' own ``from_pretrained``."""
         return cls(load_pipeline(settings), settings.family, settings.fps)
 
     @property
@@ -83,7 +59,6 @@ class Adapter:
 
     @property
     def text_encoders(self) -> list[torch.nn.Module]:
-        """The text encoders."""
         return list(self._modules(self.text_encoder_names).values())
 
     def _modules(self, names: tuple[str, ...]) -> dict[str, torch.nn.Module]:
@@ -115,13 +90,7 @@ class Adapter:
         return mean * statistics.get("scaling_factor", 1.0)
 
     def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """What the network predicts from noisy latents, float32 of the same shape.
-
-        Args:
-            noisy: Float32 latents.
-            timesteps: One per clip, 0 to 1000; all of one expert.
-            text: The caption, for a batch of one.
-        """
+        """What the network predicts from noisy latents, float32 of the same shape."""
         network: Any = self.denoisers[self.expert(float(timesteps[0]))]
         batch = {name: expand(tensor, len(noisy)) for name, tensor in text.items()}
         batch = {
@@ -132,25 +101,13 @@ class Adapter:
         return prediction.float()
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, by name.
-
-        Args:
-            noisy: Latents in the network's precision.
-            timesteps: One per clip, 0 to 1000.
-            text: The caption for the whole batch, in the network's precision.
-        """
+        """The network's arguments, by name."""
         inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
         return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
 
 
 def load_pipeline(settings: DenoisingSettings, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
-    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used.
-
-    Args:
-        settings: The run's choices.
-        pipeline: Class of the pipeline; by default the one that the checkpoint's index names.
-        **components: Loaded components to use instead of the checkpoint's.
-    """
+    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used."""
     dtypes = {"default": getattr(torch, settings.dtype), "vae": getattr(torch, settings.vae_dtype)}
     return pipeline.from_pretrained(settings.pretrained, dtype=dtypes, revision=settings.revision, **components)
 

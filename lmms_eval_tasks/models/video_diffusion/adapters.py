@@ -17,10 +17,7 @@ IMAGES_AT_ONCE = 8
 
 
 class Wan(Adapter):
-    """Wan 2.1 and 2.2 (``WanPipeline``): flow matching.
-
-    2.2 A14B has a second network for low noise, 2.2 TI2V takes the time per token.
-    """
+    """Wan 2.1 and 2.2 (``WanPipeline``): flow matching."""
 
     denoiser_names = ("transformer", "transformer_2")
     flow = Flow()
@@ -40,11 +37,7 @@ class Wan(Adapter):
 
 
 class CogVideoX(Adapter):
-    """CogVideoX 2B, 5B and 1.5-5B (``CogVideoXPipeline``): DDPM with v-prediction, ending in pure noise.
-
-    The network takes frames before channels. 1.5 reads latent frames in pairs; an odd number gets its first one again
-    in front, as in its fine-tuning code.
-    """
+    """CogVideoX 2B, 5B and 1.5-5B (``CogVideoXPipeline``): DDPM with v-prediction, ending in pure noise."""
 
     def padded_latents(self, latent_frames: int) -> int:
         """How many copies of the first latent frame go before it."""
@@ -74,11 +67,7 @@ class CogVideoX(Adapter):
 
 
 class Ltx(Adapter):
-    """LTX-Video 2B and 13B: flow matching on packed latents; the network takes the frame rate.
-
-    ``LTXConditionPipeline`` (from 0.9.5) places a latent frame at its first picture, ``LTXPipeline`` (up to 0.9.1) at
-    multiples of the compression.
-    """
+    """LTX-Video 2B and 13B: flow matching on packed latents; the network takes the frame rate."""
 
     text_outputs = ("embeds", "mask")
     compression_names = ("vae_temporal_compression_ratio", "vae_spatial_compression_ratio")
@@ -126,11 +115,7 @@ class Mochi(Adapter):
 
 
 class HunyuanVideo(Adapter):
-    """HunyuanVideo (``HunyuanVideoPipeline``): flow matching.
-
-    The released weights are distilled from guidance and take its strength as an input. The pipeline's `encode_prompt`
-    has no guidance to turn off.
-    """
+    """HunyuanVideo (``HunyuanVideoPipeline``): flow matching."""
 
     text_encoder_names = ("text_encoder", "text_encoder_2")
     text_outputs = ("embeds", "pooled", "mask")
@@ -149,12 +134,7 @@ class HunyuanVideo(Adapter):
 
 
 class HunyuanVideo15(Adapter):
-    """HunyuanVideo 1.5 (``HunyuanVideo15Pipeline``): flow matching.
-
-    The network can go on from a picture: beside the clip's latents it takes those of the picture, a mask of them and
-    the picture's features. All of these are zero where there is only a text, as here. A second encoder reads what the
-    caption quotes.
-    """
+    """HunyuanVideo 1.5 (``HunyuanVideo15Pipeline``): flow matching."""
 
     text_encoder_names = ("text_encoder", "text_encoder_2")
     text_outputs = ("embeds", "mask", "quoted_embeds", "quoted_mask")
@@ -178,10 +158,7 @@ class HunyuanVideo15(Adapter):
 
 
 class AnimateDiff(Adapter):
-    """AnimateDiff on Stable Diffusion 1.5 and XL: DDPM on the latents of single images, joined by a motion module.
-
-    Reads ``AnimateDiffPipeline`` and ``AnimateDiffSDXLPipeline`` folders, and image models that it makes move.
-    """
+    """AnimateDiff on Stable Diffusion 1.5 and XL: DDPM on the latents of single images, joined by a motion module."""
 
     denoiser_names = ("unet",)
     text_encoder_names = ("text_encoder", "text_encoder_2")

@@ -1,7 +1,5 @@
-"""Clip files that are compared to the latents of their windows; each file is decoded once and each window encoded once.
-
-Frames are chosen by position, scaled to cover the model's size, and cut at the edges.
-"""
+"""Clip files that are compared to the latents of their windows; each file is decoded once and each window encoded
+once."""
 
 from __future__ import annotations
 
@@ -32,19 +30,7 @@ UNEQUAL_PART = 0.05
 
 
 class ClipFile:
-    """An open clip.
-
-    Args:
-        path: The file.
-        room: Its room among those that are decoded; None where it is decoded alone.
-
-    Attributes:
-        path: The file.
-        frames: Number of its frames.
-        fps: Its average frame rate.
-        height: Of its frames, in pixels.
-        width: Of its frames, in pixels.
-    """
+    """An open clip."""
 
     def __init__(self, path: Path, room: ClipRoom | None = None) -> None:
         self.path = path
@@ -57,19 +43,7 @@ class ClipFile:
             raise UnreadableClip(f"Expected {path} to have a frame rate above 0, but got {self.fps}.")
 
     def read(self, positions: Sequence[float], height: int, width: int) -> torch.Tensor:
-        """Decode some frames.
-
-        Args:
-            positions: In ascending order; one that ends in .5 is the mean of its two neighbours.
-            height: Wanted height in pixels.
-            width: Wanted width in pixels.
-
-        Returns:
-            uint8 of shape (positions, 3, height, width).
-
-        Raises:
-            UnreadableClip: where a frame cannot be decoded.
-        """
+        """Decode some frames."""
         parts = []
         for first in range(0, len(positions), FRAMES_AT_ONCE):
             some = positions[first : first + FRAMES_AT_ONCE]
@@ -102,14 +76,7 @@ class UnequalClips(ValueError):
 
 @dataclass(frozen=True)
 class DecodedClips:
-    """Clips as they are encoded, all cut alike.
-
-    Attributes:
-        windows: How the frames are cut.
-        pictures: For each clip, uint8 of shape (frames, 3, height, width).
-        files: How many frames each file has.
-        file_fps: Frame rate of the first file.
-    """
+    """Clips as they are encoded, all cut alike."""
 
     windows: Sequence[Window]
     pictures: Sequence[torch.Tensor]
@@ -119,17 +86,7 @@ class DecodedClips:
 
 @dataclass(frozen=True)
 class EncodedClips:
-    """Clips as the network takes them, all cut alike.
-
-    Attributes:
-        windows: How the frames are cut.
-        latents: For each clip one tensor per window, of shape (1, channels, latent frames, height, width).
-        skipped: Per window, the latent frames at its beginning that stay out of the loss.
-        files: How many frames each file has.
-        file_fps: Frame rate of the first file.
-        used: Frames that are used of each, at the model's rate.
-        size: Height and width at which they are shown.
-    """
+    """Clips as the network takes them, all cut alike."""
 
     windows: list[WindowRecord]
     latents: list[list[torch.Tensor]]
@@ -141,11 +98,7 @@ class EncodedClips:
 
 
 def check_reversal(files: Sequence[ClipFile]) -> None:
-    """Refuse two files that are not one clip and its reversal.
-
-    Raises:
-        UnequalClips: their numbers of frames differ too much.
-    """
+    """Refuse two files that are not one clip and its reversal."""
     forward, backward = files
     most = max(forward.frames, backward.frames)
     if abs(forward.frames - backward.frames) > max(UNEQUAL_FRAMES, UNEQUAL_PART * most):
@@ -156,11 +109,7 @@ def check_reversal(files: Sequence[ClipFile]) -> None:
 
 
 def check_same_shape(files: Sequence[ClipFile]) -> None:
-    """Refuse files whose frames, size or rate differ.
-
-    Raises:
-        UnequalClips: they do; the message has the shape of each.
-    """
+    """Refuse files whose frames, size or rate differ."""
     shapes = [f"{file.frames} frames of {file.width}x{file.height} at {file.fps:.6g} a second" for file in files]
     if len(set(shapes)) > 1:
         found = ", ".join(f"{file.path.name} has {shape}" for file, shape in zip(files, shapes, strict=True))
@@ -170,18 +119,7 @@ def check_same_shape(files: Sequence[ClipFile]) -> None:
 def decode_clips(
     files: Sequence[ClipFile], settings: DenoisingSettings, compression: int, room: ClipRoom | None = None
 ) -> DecodedClips:
-    """Decode the frames of files that are used.
-
-    Args:
-        files: The files.
-        settings: The run's choices.
-        compression: Frames per latent frame after the first.
-        room: Their room among those that are decoded; None where they are decoded alone.
-
-    Raises:
-        ShortClip: they have too few frames for the model.
-        UnreadableClip: a frame cannot be decoded.
-    """
+    """Decode the frames of files that are used."""
     height, width = settings.size_for(*max((file.height, file.width) for file in files))
     centred = settings.protocol.anchor == "centre"
     # One rate for all, so that files whose headers differ a little still show the same pictures.
@@ -204,7 +142,6 @@ def decode_clips(
 
 
 def encode_clips(clips: DecodedClips, adapter: Adapter, placement: Placement) -> EncodedClips:
-    """Encode the windows of clips."""
     placement.bring(adapter.pipe.vae)
     windows = clips.windows
     latents = [

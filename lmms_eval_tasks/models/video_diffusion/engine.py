@@ -1,10 +1,4 @@
-"""The protocol on a loaded model: the clips of an item in, their denoising losses out.
-
-Each file is decoded once and each of its windows encoded once. All noisy clips of an item (windows, timesteps, draws)
-then go through the network in batches. A batch is denoised for each of the item's clips, such as the forward one and
-its reversal, with the same noise, the same caption and the same composition, so that equal clips have equal losses to
-the last bit and exchanging two files exchanges their losses.
-"""
+"""The protocol on a loaded model: the clips of an item in, their denoising losses out."""
 
 from __future__ import annotations
 
@@ -72,18 +66,7 @@ class Unit(NamedTuple):
 
 
 class Engine:
-    """Measures clips with one model.
-
-    Args:
-        adapter: The model.
-        settings: The run's choices.
-        placement: Where its parts are.
-        batch: Noisy clips at once; None finds the largest that fits, halving whenever memory runs out.
-        versions: What is written into each answer.
-
-    Attributes:
-        work: What its work consisted of.
-    """
+    """Measures clips with one model."""
 
     def __init__(
         self,
@@ -128,10 +111,7 @@ class Engine:
         return asked.form is AnswerForm.LOSSES and self.settings.prompt == "forward" and not asked.caption
 
     def encode_captions(self, items: Iterable[AskedClips]) -> None:
-        """Encode captions that were not encoded before, then move the text encoders off the device.
-
-        Encoded captions are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
-        """
+        """Encode captions that were not encoded before, then move the text encoders off the device."""
         wanted = {self.shown_caption(asked.caption) for asked in items if not self.lacks_caption(asked)}
         new = wanted - self._texts.keys()
         if not new:
@@ -144,27 +124,14 @@ class Engine:
         self.placement.send_away(*self.adapter.text_encoders)
 
     def read_clips(self, asked: AskedClips, room: ClipRoom | None = None) -> DecodedClips:
-        """The frames of an item's clips; for several threads at once.
-
-        Args:
-            asked: The item.
-            room: The room of its clips among those that are decoded; None where they are decoded alone.
-
-        Raises:
-            UnreadableClip, UnequalClips, ShortClip: what is wrong with them.
-        """
+        """The frames of an item's clips; for several threads at once."""
         files = [ClipFile(clip, room) for clip in asked.clips]
         check = check_same_shape if asked.form is AnswerForm.CLIP_LOSSES else check_reversal
         check(files)
         return decode_clips(files, self.settings, self.adapter.temporal_compression, room)
 
     def measure(self, asked: AskedClips, decoded: Callable[[], DecodedClips] | None = None) -> Answer:
-        """The losses of an item's clips, or why there are none; never raises because of an item.
-
-        Args:
-            asked: The item.
-            decoded: Gives what `read_clips` does, and raises what that raises; by default that is called.
-        """
+        """The losses of an item's clips, or why there are none; never raises because of an item."""
         if self.lacks_caption(asked):
             message = f"Expected a caption for {asked.item_id}, but got none; or run prompt=null."
             return self.refuse(asked, "no_caption", message)

@@ -46,20 +46,7 @@ logger = logging.getLogger(__name__)
 
 class VideoDiffusion(RequestModel):
     """Answers with denoising losses as JSON text: of a clip and its reversal (see `utils.denoising.response`), or of
-    each clip of an item (see `utils.denoising.clip_losses`), as the task takes them.
-
-    Args:
-        family: Name of a row of the table, as ``wan2.1-1.3b``.
-        batch: How many noisy clips at once: a number, or ``auto``.
-        offload: ``false``; ``true`` keeps only the part in use on the device; ``layers`` only the layer.
-        compile: Whether the networks are compiled by torch.
-        decode_workers: How many clips are decoded at once; by default as many as this rank has cores.
-        cache: Folder of the answers, where they are not to lie with those of other models; ``none`` keeps none.
-        batch_size: Passed by lmms-eval, without meaning here.
-        device: Passed by lmms-eval, without meaning here.
-        max_batch_size: Passed by lmms-eval, without meaning here.
-        **choices: What fixes the losses, from ``pretrained`` to ``tiling`` of `DenoisingSettings`, and ``name``.
-    """
+    each clip of an item (see `utils.denoising.clip_losses`), as the task takes them."""
 
     shows_clips = True
     answer_forms = frozenset({AnswerForm.LOSSES, AnswerForm.CLIP_LOSSES})
@@ -96,11 +83,7 @@ class VideoDiffusion(RequestModel):
         return {**super().argument_names(), **dict.fromkeys(CHOICES, False)}
 
     def keep_answers_in(self, folder: Path | None) -> None:
-        """Keep answers in a run's folder, or nowhere, unless the argument `cache` has chosen.
-
-        Args:
-            folder: Where the run keeps the answers of all models.
-        """
+        """Keep answers in a run's folder, or nowhere, unless the argument `cache` has chosen."""
         if self._cache is None:
             root = folder and folder / "video_diffusion"
         else:
@@ -108,11 +91,7 @@ class VideoDiffusion(RequestModel):
         self.store = AnswerStore(root, self.engine.digests)
 
     def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
-        """Load the model on this rank's device.
-
-        Raises:
-            InputError: diffusers is missing, the weights cannot be loaded, or they do not take the chosen frames.
-        """
+        """Load the model on this rank's device."""
         try:
             import diffusers  # noqa: F401
         except ImportError:
@@ -197,11 +176,7 @@ class VideoDiffusion(RequestModel):
         return answer.to_json()
 
     def _stop_where_all_fail(self, asked: AskedClips, answer: Answer) -> None:
-        """End the run where items fail in the same way one after the other, for no reason of their own.
-
-        Raises:
-            RunStopped: with what they share.
-        """
+        """End the run where items fail in the same way one after the other, for no reason of their own."""
         error, settings = answer.error, self.engine.settings
         if error is None or error.kind in OWN_FAILURES:
             self._failures.note(
@@ -223,11 +198,7 @@ class VideoDiffusion(RequestModel):
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:
-    """Load a model's weights into main memory.
-
-    Raises:
-        InputError: they cannot be loaded, or are not a checkpoint of the family.
-    """
+    """Load a model's weights into main memory."""
     from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 
     problem = ""

@@ -1,8 +1,4 @@
-"""How noise enters a clip and what a network is trained to predict from it: DDPM and flow matching.
-
-Timesteps are on a scale of 0 (clean) to 1000 (noise), one per clip of the batch; tensors are float32 of shape
-(batch, channels, latent frames, height, width).
-"""
+"""How noise enters a clip and what a network is trained to predict from it: DDPM and flow matching."""
 
 from __future__ import annotations
 
@@ -21,12 +17,7 @@ def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Ddpm:
-    """``x_t = a x + s e`` with ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``; whole timesteps 0 to 999.
-
-    Attributes:
-        alphas_cumprod: The scheduler's, shape (1000,).
-        predicts: ``epsilon`` (the noise), ``v`` (``a e - s x``) or ``sample`` (the clean clip).
-    """
+    """``x_t = a x + s e`` with ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``; whole timesteps 0 to 999."""
 
     alphas_cumprod: torch.Tensor
     predicts: Literal["epsilon", "v", "sample"] = "epsilon"
@@ -60,11 +51,7 @@ class Ddpm:
 
 @dataclass(frozen=True)
 class Flow:
-    """``x_t = (1 - σ) x + σ e`` with ``σ = t / 1000``, any t in between.
-
-    Attributes:
-        towards: Which way the predicted velocity points: ``noise`` (``e - x``) or ``data`` (``x - e``).
-    """
+    """``x_t = (1 - σ) x + σ e`` with ``σ = t / 1000``, any t in between."""
 
     towards: Literal["noise", "data"] = "noise"
     process: Process = "flow"
@@ -96,14 +83,7 @@ def scheduler_noising(scheduler: Any) -> Ddpm:
 
 
 def draw_noise(seeds: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Gaussian noise for a batch, the noise of each seed by itself, in float32.
-
-    It is made in main memory, so that every device gets the same, and goes to the device at once.
-
-    Args:
-        seeds: One for each clip of the batch.
-        like: A clip of the batch, of shape (1, …) and on its device.
-    """
+    """Gaussian noise for a batch, the noise of each seed by itself, in float32."""
     noise = torch.empty((len(seeds), *like.shape[1:]), dtype=torch.float32, pin_memory=like.device.type == "cuda")
     for row, seed in enumerate(seeds):
         torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed), out=noise[row : row + 1])

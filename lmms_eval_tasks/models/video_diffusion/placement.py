@@ -12,15 +12,7 @@ Offload = Literal["none", "parts", "layers"]
 
 
 class Placement:
-    """Brings the part that is needed to the device.
-
-    ``none`` keeps every part there. ``parts`` keeps only the part in use there and the others in main memory.
-    ``layers`` keeps all parts in main memory and brings each layer as it is reached: for a network that does not fit.
-
-    Args:
-        device: Where computing happens.
-        offload: One of the three.
-    """
+    """Brings the part that is needed to the device."""
 
     def __init__(self, device: torch.device, offload: Offload = "none") -> None:
         self.device, self.offload = device, offload

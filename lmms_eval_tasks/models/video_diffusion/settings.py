@@ -41,25 +41,7 @@ class WanScripts(BaseModel):
 
 
 class Family(BaseModel):
-    """One row of the table.
-
-    Attributes:
-        name: What ``family=`` takes.
-        title: The paper's name of the model.
-        adapter: Which of `adapters.ADAPTERS` reads it.
-        pretrained: Hub id of a checkpoint in diffusers' layout.
-        single_file: Address of the denoiser's and VAE's weights where they are one file of their own.
-        height: Of a frame, in pixels.
-        width: Of a frame, in pixels.
-        frames: Frames per window.
-        fps: Frames per second that the model makes.
-        text_tokens: Length of the caption in tokens; longer ones are cut, as the model's own pipeline does.
-        vae_dtype: Precision of the VAE where it is not the run's.
-        train_shift: Shift of the training timesteps, for ``protocol=wan_scripts``.
-        wan_scripts: What the YoCausal Wan scripts use instead, for ``protocol=wan_scripts``.
-        options: What only this adapter reads.
-        source: Where the row's numbers come from.
-    """
+    """One row of the table."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,11 +70,7 @@ def known_families() -> dict[str, Family]:
 
 
 def read_family(name: str) -> Family:
-    """The row of a family.
-
-    Raises:
-        InputError: there is none of that name; the message lists all families.
-    """
+    """The row of a family."""
     families = known_families()
     if name not in families:
         raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
@@ -101,26 +79,7 @@ def read_family(name: str) -> Family:
 
 @dataclass(frozen=True)
 class DenoisingSettings:
-    """A run's choices; by default the family's, or the first value named here.
-
-    Attributes:
-        family: Row of the table.
-        pretrained: Hub id of the weights, or their folder in diffusers' layout.
-        revision: Branch, tag or commit of a hub id.
-        name: What rankings and the result file call the model: by default the paper's name for the family's weights,
-            for others their own.
-        protocol: ``paper``, ``official_example`` or ``wan_scripts``.
-        target: ``training``: loss against what the network was trained to predict; ``noise``: against the noise.
-        prompt: ``forward``: the forward clip's caption for both directions; ``null``: an empty one.
-        dtype: Precision of denoiser and text encoders: ``bfloat16``, ``float32`` or ``float16``.
-        seed: Seed of all noise, 0 by default.
-        height: Of the frames shown.
-        width: Of the frames shown.
-        frames: Frames per window.
-        fps: Frames per second.
-        tiling: Whether the VAE works tile by tile, which changes latents a little; no by default.
-        buckets: Sizes to choose from by a clip's shape; empty where the size is fixed.
-    """
+    """A run's choices; by default the family's, or the first value named here."""
 
     family: Family
     pretrained: str
@@ -188,15 +147,7 @@ CHOICES = tuple(field.name for field in fields(DenoisingSettings) if field.name 
 
 
 def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
-    """Check a user's choices.
-
-    Args:
-        family: Name of a row of the table.
-        arguments: Values of `CHOICES`; those left out or None are the family's or the default.
-
-    Raises:
-        InputError: names every choice that cannot be used.
-    """
+    """Check a user's choices."""
     row = read_family(family)
     problems = Problems()
     chosen = {name: value for name, value in arguments.items() if value is not None}
@@ -246,10 +197,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
 
 
 def _name_of_weights(family: Family, pretrained: str) -> str:
-    """What weights are called: the paper's name of the family's own, else their hub id or the name of their folder.
-
-    Empty where the folder has a name that any model's could have, such as ``checkpoint-500``.
-    """
+    """What weights are called: the paper's name of the family's own, else their hub id or the name of their folder."""
     if pretrained == family.pretrained:
         return family.title
     folder = Path(pretrained).expanduser()
@@ -260,14 +208,7 @@ def _name_of_weights(family: Family, pretrained: str) -> str:
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:
-    """Check that a loaded model takes the chosen frames and size.
-
-    Returns:
-        The settings, without the buckets that the model does not take.
-
-    Raises:
-        InputError: names what does not fit and the nearest that does.
-    """
+    """Check that a loaded model takes the chosen frames and size."""
     problems = Problems()
     frames, step = settings.frames, temporal_compression
     if frames % step != 1 % step or frames <= step:
@@ -283,11 +224,7 @@ def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_
 
 
 def read_batch(value: object) -> int | None:
-    """How many noisy clips are denoised at once: a number, or None for ``auto``.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """How many noisy clips are denoised at once: a number, or None for ``auto``."""
     if value == "auto":
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:

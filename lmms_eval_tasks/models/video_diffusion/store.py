@@ -23,15 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AskedClips:
-    """The clips of an item, whose losses are to be compared.
-
-    Attributes:
-        item_id: The item.
-        clips: Its clips.
-        caption: The text that they are denoised with.
-        noise: What shares its noise: clips of the same see the same.
-        form: Which answer is wanted.
-    """
+    """The clips of an item, whose losses are to be compared."""
 
     item_id: str
     clips: tuple[Path, ...]
@@ -58,12 +50,7 @@ class AskedClips:
 
 
 class AnswerStore:
-    """Keeps answers below a folder for each form and settings; several processes may share it.
-
-    Args:
-        root: The cache's folder; None keeps nothing.
-        digests: Form of an answer to the digest of its settings, the folder's name.
-    """
+    """Keeps answers below a folder for each form and settings; several processes may share it."""
 
     def __init__(self, root: Path | None, digests: Mapping[AnswerForm, str]) -> None:
         self.root, self._digests = root, digests
@@ -73,10 +60,7 @@ class AnswerStore:
         self._read: set[AnswerForm] = set()
 
     def _key(self, asked: AskedClips) -> str | None:
-        """What an answer is kept by: settings, item, noise, caption and what is in the clips.
-
-        None where nothing is kept, or a clip cannot be read.
-        """
+        """What an answer is kept by: settings, item, noise, caption and what is in the clips."""
         if self.root is None:
             return None
         try:
@@ -98,10 +82,7 @@ class AnswerStore:
         return asked.read(text) if isinstance(text, str) else None
 
     def put(self, asked: AskedClips, answer: Answer) -> None:
-        """Keep an answer.
-
-        Where it cannot be kept (a full disk), the run goes on, with a warning that it would be measured again.
-        """
+        """Keep an answer."""
         key = self._key(asked)
         if key is None:
             return

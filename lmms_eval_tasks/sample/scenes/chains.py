@@ -1,7 +1,4 @@
-"""Slow scenes on a table in which one thing leads to another, with the seconds in which each part of it is seen.
-
-Slow enough that a box per second shows the motion, and timed so that no event lies near the turn of a second.
-"""
+"""Slow scenes on a table in which one thing leads to another, with the seconds in which each part of it is seen."""
 
 from __future__ import annotations
 
@@ -26,10 +23,8 @@ _EARLY, _LATE = 0.2, 0.7
 
 @dataclass(frozen=True)
 class EvidenceSpan:
-    """Something that an answer rests on: an object, the whole seconds in which to look at it (both included), and why.
-
-    The object is named as in the world when a question is drawn, as in the question (`red ball`) when it is answered.
-    """
+    """Something that an answer rests on: an object, the whole seconds in which to look at it (both included), and
+    why."""
 
     name: str
     start: int

@@ -1,7 +1,4 @@
-"""Chains of collisions on a table, beside a collision that has nothing to do with them: scenes with a known graph.
-
-What would have happened without a collision is simulated: what makes it is held fast before it touches.
-"""
+"""Chains of collisions on a table, beside a collision that has nothing to do with them: scenes with a known graph."""
 
 from __future__ import annotations
 
@@ -68,12 +65,7 @@ class Collisions:
 
 @until_accepted
 def draw_collisions(rng: random.Random, with_blocks: bool) -> Collisions:
-    """A chain of three hits and a hit aside, in any order of time that this leaves.
-
-    Args:
-        rng: The randomness.
-        with_blocks: Every hit is between a ball and a block; else all objects are balls.
-    """
+    """A chain of three hits and a hit aside, in any order of time that this leaves."""
     row, other_row = rng.sample((rng.uniform(30, 46), rng.uniform(98, 114)), 2)
     bodies = [
         *_line(rng, CHAIN, row, rng.uniform(19.0, 26.0), with_blocks),

@@ -1,7 +1,4 @@
-"""Minimal pairs: one question, two answers, and for each answer a scene in which it is true.
-
-First hands and robot arms that handle objects, then the laws of motion and the order of events.
-"""
+"""Minimal pairs: one question, two answers, and for each answer a scene in which it is true."""
 
 import random
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Questions drafted over a scene, and their options: how these are drawn, worded and read.
-
-Each kind of option has two wordings, for the two versions of a CausalVQA question.
-"""
+"""Questions drafted over a scene, and their options: how these are drawn, worded and read."""
 
 import random
 import re
@@ -33,11 +30,7 @@ _REWORDED_OBJECT = re.compile(rf"(round|square) ({'|'.join(COLOURS)}) one", re.I
 
 @dataclass(frozen=True)
 class Draft:
-    """A question about a scene with its true answer, before options are drawn.
-
-    `lures` are wrong answers that a careless viewer would give and that every version offers; `others` are further
-    wrong answers, the better ones first. `word(answer, version)` words an answer.
-    """
+    """A question about a scene with its true answer, before options are drawn."""
 
     question: str
     scene: DrawnScene
@@ -61,10 +54,7 @@ def draw_options(rng: random.Random, draft: Draft, version: int, position: int) 
 def other_objects(
     rng: random.Random, scene: DrawnScene, exclude: Sequence[str], options: int = OPTIONS
 ) -> tuple[str, ...]:
-    """Names of the scene's objects in random order, without `exclude`, then of others that are not in the scene.
-
-    They are enough for a question with that many options, and at least two are not in the scene.
-    """
+    """Names of the scene's objects in random order, without `exclude`, then of others that are not in the scene."""
     present = [scene.called(name) for name in scene.skins]
     wrong = [name for name in present if name not in exclude]
     names = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]

@@ -74,10 +74,7 @@ def lay_out(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> 
 
 
 def paint(rng: random.Random, world: FlatWorld, duration: float = DURATION) -> DrawnScene:
-    """The world with looks: only bodies called `object …` share a colour, two at most, a ball and a block.
-
-    Rejected when there are not enough such pairs.
-    """
+    """The world with looks: only bodies called `object …` share a colour, two at most, a ball and a block."""
     skins: dict[str, Skin] = {}
     free = list(COLOURS)
     rng.shuffle(free)
@@ -146,10 +143,7 @@ def turned(velocity: Vec, quarter_turns: int) -> Vec:
 
 
 def pushed_by_hand(world: FlatWorld, mover: str, direction: Vec, speed: float, arm: Vec | None = None) -> FlatWorld:
-    """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back.
-
-    The forearm reaches back along the push, or in the direction of `arm`.
-    """
+    """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back."""
     body = world.body(mover)
     size, start = 5.0, 0.4
     touch = body.size + size

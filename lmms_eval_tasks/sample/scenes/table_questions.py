@@ -122,7 +122,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
 
 @until_accepted
 def descriptive(rng: random.Random, level: str) -> Draft:
-    """What sets an object in motion? From `med` on by way of a link, when `hard` with another ball on the move."""
+    """What sets an object in motion?"""
     start, aim = draw_place(rng), _velocity(rng, 66, 90)
     chain = [MOVER, TARGET] if level == "easy" else [MOVER, LINK, TARGET]
     pieces, place = [Piece(MOVER, "ball", start, aim)], start

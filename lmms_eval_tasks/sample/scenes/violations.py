@@ -1,12 +1,4 @@
-"""Scenes of four clips: two that can happen, and two that cannot, joined from them where nothing tells them apart.
-
-At the moments at which what moves is hidden, both possible scenes look the same to the pixel. Each impossible clip goes
-over from one to the other there, so each of its frames is a frame of a possible clip.
-
-The first second of an impossible clip is that of its pair's possible clip. So is its last where it goes over and back
-(permanence, immutability). Where it goes over once (continuity, solidity), its last second is that of the scene's other
-possible clip: what has jumped or passed through is then in another place.
-"""
+"""Scenes of four clips: two that can happen, and two that cannot, joined from them where nothing tells them apart."""
 
 from __future__ import annotations
 

@@ -75,17 +75,7 @@ def lies_still(track: Track, frames: Sequence[int]) -> bool:
 
 
 def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0) -> TrackMotion:
-    """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
-
-    Args:
-        track: the object.
-        fps: frames per second.
-        frames: frame numbers in the order of trust, at least three; later ones count while they agree to 0.9 px.
-        brake: deceleration along the motion, in px/s².
-
-    Raises:
-        Rejected: the object is hidden in one of the first three frames.
-    """
+    """Motion at the first of `frames` from as many of them as one uninterrupted motion explains."""
     require(len(frames) >= 3)
     times = (np.array(frames) - frames[0]) / fps
     places = np.array([track.centres[frame] for frame in frames])

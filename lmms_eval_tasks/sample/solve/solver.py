@@ -29,24 +29,7 @@ def all_rules() -> Rules:
 
 
 def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = False) -> str:
-    """Answer a question about a clip, in the form that the benchmark of such questions takes.
-
-    Objects are segmented and tracked in the clip's frames; what did not happen is worked out with the sample world's
-    mechanics from what was seen. Neither the clip's name nor any other file is used.
-
-    Args:
-        question: text of the question.
-        options: texts of the options; the first is A.
-        clip: video file.
-        reverse: watch the clip backwards.
-
-    Returns:
-        A letter, or JSON with evidence where a question about a chain of events asks for it; or a sentence that it
-        cannot tell: the clip does not show what the question needs, or the sample asks no such question.
-
-    Raises:
-        UnreadableClip: the clip cannot be read.
-    """
+    """Answer a question about a clip, in the form that the benchmark of such questions takes."""
     if not any(re.search(pattern, question) for pattern in all_rules()):
         return CANNOT_TELL
     about = clip.stat() if clip.is_file() else None

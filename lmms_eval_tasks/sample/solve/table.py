@@ -53,19 +53,7 @@ def touched_by(
     without: Sequence[str] = (),
     quarter_turns: int = 0,
 ) -> str | None:
-    """What an object runs into first, by how it moves when the clip begins; None when it reaches nothing.
-
-    Args:
-        seen: what the clip shows.
-        mover: the object.
-        laws: those of the table.
-        at_end: go by how it moves when the clip ends.
-        without: names of objects to leave out.
-        quarter_turns: how far clockwise to turn its motion.
-
-    Raises:
-        Rejected: the object does not move.
-    """
+    """What an object runs into first, by how it moves when the clip begins; None when it reaches nothing."""
     frames = range(seen.frames)[::-1] if at_end else range(seen.frames)
     motion = follow(mover, seen.fps, frames, laws.table_friction)
     require(math.hypot(*motion.velocity) > _SLOWEST[laws])

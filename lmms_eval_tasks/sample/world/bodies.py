@@ -18,13 +18,7 @@ Waypoint = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class FlatBody:
-    """A disc (`size` = radius) or an upright square (`size` = half its side) that does not turn.
-
-    `path` scripts the motion from its first to its last waypoint; before and after that the body moves freely, or stays
-    there when `kinematic`.
-    A body with an `arm` is painted as a hand whose forearm reaches in that direction out of the picture.
-    The last two fields break the laws of nature: the body vanishes, or passes through the named walls.
-    """
+    """A disc (`size` = radius) or an upright square (`size` = half its side) that does not turn."""
 
     name: str
     shape: Shape
@@ -109,8 +103,7 @@ class FlatWorld:
 
 def gap_between(a: FlatBody, at_a: Vec, b: FlatBody | Wall, at_b: Vec) -> tuple[float, Vec]:
     """Free distance in px between two things placed at the given centres (negative: overlap), and the unit
-    direction from `b` to `a` along which they touch. A wall is always at its own place.
-    """
+    direction from `b` to `a` along which they touch."""
     if isinstance(b, Wall):
         return _gap_to_wall(a, at_a, b)
     dx, dy = at_a[0] - at_b[0], at_a[1] - at_b[1]

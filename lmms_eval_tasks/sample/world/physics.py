@@ -1,8 +1,4 @@
-"""Two-dimensional mechanics of discs and upright squares with a fixed step and a fixed order of operations.
-
-Only additions, multiplications, divisions and square roots are used, so a simulation gives the same bits on every
-machine with IEEE arithmetic.
-"""
+"""Two-dimensional mechanics of discs and upright squares with a fixed step and a fixed order of operations."""
 
 import math
 from collections.abc import Container
@@ -35,10 +31,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What a simulation gave: T frames × N bodies (in the order of `names`), and when things met.
-
-    positions and velocities are (T, N, 2) float64 in px and px/s.
-    """
+    """What a simulation gave: T frames × N bodies (in the order of `names`), and when things met."""
 
     names: tuple[str, ...]
     positions: NDArray[np.float64]
@@ -73,10 +66,7 @@ class Trajectory:
 
 @dataclass(slots=True)
 class _State:
-    """Where a body or a wall is and how fast, as plain floats, which beat numpy at this size.
-
-    `moved` is the number of the last step in which it may have moved.
-    """
+    """Where a body or a wall is and how fast, as plain floats, which beat numpy at this size."""
 
     x: float
     y: float
@@ -100,10 +90,7 @@ class _Pair:
 
 
 def simulate(world: FlatWorld, duration: float, stop_at_contact_of: str | None = None) -> Trajectory:
-    """Run `world` for `duration` seconds and record a state per frame (frame k at k / FPS, frame 0 is the start).
-
-    With `stop_at_contact_of`, the run ends at the first frame after that body has touched another body.
-    """
+    """Run `world` for `duration` seconds and record a state per frame (frame k at k / FPS, frame 0 is the start)."""
     step, laws = 1.0 / (FPS * SUBSTEPS), world.laws
     states = [_State(*body.position, *body.velocity, _inverse_mass(body)) for body in world.bodies]
     pairs = _pairs(world, states)

@@ -19,11 +19,7 @@ NOTHING = -1
 
 
 def render(scene: DrawnScene) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
-    """Simulate a scene and paint it.
-
-    Returns:
-        Frames, (T, H, W, 3) uint8 RGB; and labels, (T, H, W) int8, the index of the body seen at a pixel, -1 for none.
-    """
+    """Simulate a scene and paint it."""
     stage = _stage(scene)
     bodies = scene.world.bodies
     frames, labels = [], []

@@ -44,11 +44,7 @@ class Look:
 
 @dataclass(frozen=True)
 class DrawnScene:
-    """A world with its looks, watched for `duration` seconds.
-
-    Bodies are painted in their order, by the `skins` of their names where they have no arm. `screens` are boards in
-    front of everything, which collide with nothing.
-    """
+    """A world with its looks, watched for `duration` seconds."""
 
     world: FlatWorld
     look: Look

@@ -20,12 +20,7 @@ _OPTIONS = {"preset": "medium", "threads": "1"}
 
 
 def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:
-    """Write (T, H, W, 3) uint8 RGB frames as an mp4 with one H.264 stream; H and W must be even.
-
-    One encoder thread, a fixed group of pictures and no metadata: the same frames and `crf` give the same bytes. A
-    greater `crf`, the encoder's rate factor, keeps less of the pictures. Unless it may `look_ahead`, the encoder codes
-    each picture by those before it alone, so that clips that begin alike are decoded alike as far as they do.
-    """
+    """Write (T, H, W, 3) uint8 RGB frames as an mp4 with one H.264 stream; H and W must be even."""
     x264 = _X264 if look_ahead else f"{_X264}:rc-lookahead=0"
     with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         container.flags |= ContainerFlags.bitexact.value

@@ -28,10 +28,7 @@ _FARTHEST = 34.0
 
 @dataclass(frozen=True)
 class Track:
-    """One object through T frames: its size, and its centres (T, 2) in px, NaN where it is not seen.
-
-    `shape` is what it looks like most of the time; `square` (T,) is true in the frames in which it looks like a block.
-    """
+    """One object through T frames: its size, and its centres (T, 2) in px, NaN where it is not seen."""
 
     colour: str
     shape: Shape
@@ -52,10 +49,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name.
-
-    `tones` (T, H, W) is all that is neither background nor object.
-    """
+    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
 
     structures: Mask
     arms: Mask

@@ -1,7 +1,4 @@
-"""The sample in CaST-Bench's release format: one file of questions, clips beside it.
-
-Beside it lies what a set can be built from: the tracks of the objects in the clips.
-"""
+"""The sample in CaST-Bench's release format: one file of questions, clips beside it."""
 
 import json
 import random
@@ -38,14 +35,7 @@ FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 
 
 def draw_release(seed: int, per_family: int) -> tuple[list[dict[str, Any]], dict[str, DrawnScene]]:
-    """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same.
-
-    Returns:
-        Released rows, and the scene of each clip by the clip's name.
-
-    Raises:
-        ValueError: for more clips than there are things to ask for.
-    """
+    """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same."""
     if per_family > MOST_CLIPS:
         raise ValueError(f"Expected at most {MOST_CLIPS} clips of a family but got {per_family}.")
     asked: list[tuple[str, ChainQuestion]] = []

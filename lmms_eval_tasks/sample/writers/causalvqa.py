@@ -1,7 +1,4 @@
-"""The sample in CausalVQA's release format: one CSV per split, clips beside it, the test truth kept apart.
-
-Beside it lies what a set can be built from: the debug split's questions as an annotator might have put them.
-"""
+"""The sample in CausalVQA's release format: one CSV per split, clips beside it, the test truth kept apart."""
 
 import csv
 import json
@@ -39,11 +36,7 @@ roles:
 def draw_split(
     seed: int, name: str, levels: Sequence[str], per_stratum: int
 ) -> tuple[list[dict[str, str]], dict[str, DrawnScene]]:
-    """Draw `per_stratum` questions for each type and level.
-
-    Returns:
-        Rows with every column, and the scene of each clip by the clip's name.
-    """
+    """Draw `per_stratum` questions for each type and level."""
     drafts = [
         (kind, level, draw(random.Random(f"{seed}/causalvqa/{name}/{kind}/{level}/{number}"), level))
         for kind, draw in TABLE_QUESTIONS.items()
@@ -92,10 +85,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, DrawnScene]) -> None:
-    """Write annotations, a configuration, and the truth by which a stand-in for models can answer.
-
-    Of questions in the same words the first is taken. Clips are not copied.
-    """
+    """Write annotations, a configuration, and the truth by which a stand-in for models can answer."""
     annotations: list[dict[str, Any]] = []
     questions: list[dict[str, Any]] = []
     first: dict[str, Mapping[str, str]] = {}

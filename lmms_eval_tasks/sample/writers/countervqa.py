@@ -1,9 +1,4 @@
-"""The sample as a CounterVQA set: chains of collisions, their graphs, and questions at all three levels.
-
-Two balls stand for two people (H2H), a ball and a block for a person and an object (H2O).
-
-Beside the set lies what one can be built from: the actions of the clips, without their links.
-"""
+"""The sample as a CounterVQA set: chains of collisions, their graphs, and questions at all three levels."""
 
 import json
 import random

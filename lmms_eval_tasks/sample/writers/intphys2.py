@@ -38,11 +38,7 @@ Film = NDArray[np.uint8]
 
 
 def draw_scene(seed: int, split: str, number: int, difficulty: str, camera: str) -> tuple[list[Row], dict[str, Film]]:
-    """Draw a scene of four clips; conditions take turns by its number, from 1.
-
-    Returns:
-        A row with every column for each clip and coding, coding by coding; and the frames by file name.
-    """
+    """Draw a scene of four clips; conditions take turns by its number, from 1."""
     condition = tuple(FAMILIES)[(number - 1) % len(FAMILIES)]
     bystanders = tuple(DIFFICULTIES).index(difficulty)
     films = FAMILIES[condition](random.Random(f"{seed}/intphys2/{split}/{number}"), bystanders).film()

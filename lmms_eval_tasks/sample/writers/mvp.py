@@ -1,7 +1,4 @@
-"""The sample in MVP's release format: a local snapshot of the hub dataset, and a folder of videos per source.
-
-Beside it lies what a set can be built from: the mini split's pairs taken apart into annotated clips.
-"""
+"""The sample in MVP's release format: a local snapshot of the hub dataset, and a folder of videos per source."""
 
 import json
 import random
@@ -84,11 +81,7 @@ class TruePair:
 def draw_subset(
     seed: int, name: str, mini_pairs: int, full_pairs: int
 ) -> tuple[dict[str, list[Row]], dict[str, DrawnScene]]:
-    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split.
-
-    Returns:
-        Rows of each split, and the scene of each clip by its path below the videos' folder.
-    """
+    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split."""
     rng = random.Random(f"{seed}/mvp/{name}")
     numbers = rng.sample(range(1, 10_000), full_pairs)
     swap = [number % 2 == 1 for number in range(full_pairs)]
@@ -140,10 +133,7 @@ def pairs_of(subsets: Mapping[str, Sequence[Row]]) -> list[TruePair]:
 
 
 def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
-    """Write what sources say of each clip, and a vector for it.
-
-    Physics comes with the source's own questions, every other one with options; the rest has labels or captions.
-    """
+    """Write what sources say of each clip, and a vector for it."""
     lines: list[dict[str, Any]] = []
     for number, pair in enumerate(pairs):
         for place, (clip, answer) in enumerate(pair.answers.items()):

@@ -19,14 +19,7 @@ QUESTIONS, CLIPS = "questions.jsonl", "clips"
 
 
 def write_release(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the questions of some scenes, and their clips; the seed chooses the scenes and their order.
-
-    Args:
-        folder: Where they go.
-        seed: Of the choice.
-        sizes: ``scenes``, how many.
-        progress: Called for each clip.
-    """
+    """Write the questions of some scenes, and their clips; the seed chooses the scenes and their order."""
     lines = (DATA / QUESTIONS).read_text(encoding="utf-8").splitlines(keepends=True)
     questions = [(json.loads(line), line) for line in lines]
     scenes = list(dict.fromkeys(question["scene"] for question, _ in questions))

@@ -39,14 +39,7 @@ class ReasoningRow(RowForm):
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set in the form that `prepare` takes.
-
-    Attributes:
-        files: Questions and graphs.
-        clips: Folder of the clips.
-        questions: In the order of their file.
-        graphs: Clip to its graph.
-    """
+    """A set in the form that `prepare` takes."""
 
     files: tuple[Path, Path]
     clips: Path
@@ -59,15 +52,6 @@ class QuestionSet:
 
 
 def read_set(source: Path, videos: Path | None = None) -> QuestionSet:
-    """Read a set.
-
-    Args:
-        source: Its folder, or its file of questions.
-        videos: Folder of the clips; by default that beside the questions.
-
-    Raises:
-        InputError: a file is missing, or the questions or graphs have problems; all are listed.
-    """
     questions_file = source / QUESTIONS if source.is_dir() else source
     files = questions_file, questions_file.parent / GRAPHS
     for file in files:
@@ -79,11 +63,7 @@ def read_set(source: Path, videos: Path | None = None) -> QuestionSet:
 
 
 def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow]:
-    """Reasoning by the id of the question that it answers.
-
-    Raises:
-        InputError: it cannot be read, or speaks of other questions than the set's; all problems at once.
-    """
+    """Reasoning by the id of the question that it answers."""
     issues = GroupedIssues()
     known = {question.id: question for question in questions.questions}
     rows: dict[str, ReasoningRow] = {}
@@ -137,12 +117,7 @@ def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) ->
 
 
 def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[TrainingItem]:
-    """The questions without answers to which one of the rewards applies, with the columns that these read.
-
-    Args:
-        questions: The set.
-        rewards: Names of those that have a weight; one that is not ours may apply to any question.
-    """
+    """The questions without answers to which one of the rewards applies, with the columns that these read."""
     items = []
     for question in questions.questions:
         columns = {

@@ -21,12 +21,7 @@ PLUGIN = Path(__file__).with_name("swift_plugin.py")
 
 @dataclass(frozen=True)
 class Ablation:
-    """A row of the paper's Table 3.
-
-    Attributes:
-        by_graph: Whether the rewards are those over the graph; else it is the verdict alone, right or wrong.
-        before: The stage before, as `trained_on.json` calls it; None where GRPO is alone.
-    """
+    """A row of the paper's Table 3."""
 
     by_graph: bool
     before: str | None
@@ -47,19 +42,7 @@ def write_grpo(
     beta: float | None = None,
     progress: Progress = no_progress,
 ) -> Written:
-    """Write the second stage.
-
-    Args:
-        inputs: What every stage is given; the model is the weights that the first stage exported.
-        ablation: A row of the paper's Table 3, one of `ABLATIONS`.
-        alpha: Weight of the causal reward; by default the paper's.
-        beta: Weight of the visual reward; by default the paper's.
-        progress: Called as clips are compared.
-
-    Raises:
-        InputError: there is no such row, it has no reward for a weight that is given, no reward has a weight, the model
-            was not trained as the row says, no reward applies to any question, or as for `write_sft`.
-    """
+    """Write the second stage."""
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
     chosen = ABLATIONS[ablation]

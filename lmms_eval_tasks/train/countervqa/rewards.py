@@ -1,7 +1,5 @@
-"""Rewards of CounterVQA for trainers, with what loads a file by its path: EasyR1 and verl take functions from this one.
-
-It imports nothing beyond the standard library, networkx and lemminflect.
-"""
+"""Rewards of CounterVQA for trainers, with what loads a file by its path: EasyR1 and verl take functions from this
+one."""
 
 from __future__ import annotations
 
@@ -23,11 +21,8 @@ REWARD_TYPE = "batch"
 
 
 def verdict_reward(response: object, sample: RewardSample) -> float | None:
-    """1 where the verdict of an answer is the key, else 0: the binary reward of the paper's ablation; raises nothing.
-
-    Returns:
-        The reward; None where there is no key.
-    """
+    """1 where the verdict of an answer is the key, else 0: the binary reward of the paper's ablation; raises
+    nothing."""
     return correctness_reward(response, sample, _read)
 
 

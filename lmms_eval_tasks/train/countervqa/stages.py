@@ -22,11 +22,7 @@ REASONING, ANSWERS = "sft on reasoning", "sft on answers"
 
 
 def write_sft(inputs: Inputs, reasoning: Path | None, progress: Progress = no_progress) -> Written:
-    """Write the first stage: supervised, on a teacher's reasoning or, without one, on the answers of the set.
-
-    Raises:
-        InputError: a file cannot be used, a clip is missing or tested on, or the folder holds another training.
-    """
+    """Write the first stage: supervised, on a teacher's reasoning or, without one, on the answers of the set."""
     questions = read_set(inputs.source, inputs.videos)
     if reasoning is None:
         items = answer_items(questions)
@@ -38,11 +34,7 @@ def write_sft(inputs: Inputs, reasoning: Path | None, progress: Progress = no_pr
 
 
 def tested_clips(test: Path) -> list[TestedClip]:
-    """The clips of a set that a model is tested on.
-
-    Raises:
-        InputError: the set cannot be read.
-    """
+    """The clips of a set that a model is tested on."""
     questions = read_set(test)
     return [
         TestedClip(str(test), name, path if (path := questions.clips / name).is_file() else None, asked)

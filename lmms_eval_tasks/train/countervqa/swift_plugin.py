@@ -1,7 +1,4 @@
-"""Adds the rewards to ms-swift, for `swift rlhf --external_plugins`: `--reward_funcs causal visual`.
-
-Here `format` is ours: ms-swift's own asks for no block of claims.
-"""
+"""Adds the rewards to ms-swift, for `swift rlhf --external_plugins`: `--reward_funcs causal visual`."""
 
 from __future__ import annotations
 

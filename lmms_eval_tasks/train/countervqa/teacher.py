@@ -1,7 +1,4 @@
-"""Chains of thought by a teacher: a model that sees the clip and, unless that is ablated, its timed annotations.
-
-The teacher is not given the verdict. What it answers is kept where the verdict is right.
-"""
+"""Chains of thought by a teacher: a model that sees the clip and, unless that is ablated, its timed annotations."""
 
 from __future__ import annotations
 
@@ -45,12 +42,7 @@ class TaughtReply(BaseModel):
 
 @dataclass(frozen=True)
 class Teaching:
-    """What came of asking a teacher.
-
-    Attributes:
-        rows: What was kept, in the order of the questions.
-        outcomes: `kept`, or why not, to the number of questions; a teacher that did not reply is named by its reason.
-    """
+    """What came of asking a teacher."""
 
     rows: Sequence[ReasoningRow]
     outcomes: Mapping[str, int]
@@ -64,15 +56,7 @@ class Teaching:
 def teach(
     questions: QuestionSet, judge: Judge[TaughtReply], frames: int, annotations: bool, progress: Progress = no_progress
 ) -> Teaching:
-    """Ask a teacher every question of a set.
-
-    Args:
-        questions: The set.
-        judge: The teacher; replies that it has given before are not paid again.
-        frames: How many frames it sees of a clip, evenly spread.
-        annotations: Whether it is given the clip's timed actions.
-        progress: Called after each question.
-    """
+    """Ask a teacher every question of a set."""
     asked = questions.questions
     verdicts = judge.judge_all([_asking(questions, one, judge, frames, annotations) for one in asked], progress)
     outcomes: Counter[str] = Counter()

@@ -1,9 +1,4 @@
-"""Finds the action of a clip that a phrase names: by the lemmas of its words, with its verb and its object.
-
-A phrase names an action where all of its words are words of the action, in the action's order, and the action's verb
-and object are among them. So an exchanged object, an exchanged participant, a negation or a "might" names nothing:
-what was not in the clip is not found in it. Another wording is not found either; that is for a judge.
-"""
+"""Finds the action of a clip that a phrase names: by the lemmas of its words, with its verb and its object."""
 
 from __future__ import annotations
 
@@ -41,11 +36,7 @@ Needed = tuple[frozenset[int], frozenset[int]]
 
 
 class ActionFinder:
-    """Finds actions of a clip, the one that never happened among them.
-
-    Args:
-        sample: The question, with the clip's actions.
-    """
+    """Finds actions of a clip, the one that never happened among them."""
 
     def __init__(self, sample: RewardSample) -> None:
         places: dict[tuple[Word, ...], list[int]] = {}
@@ -57,12 +48,7 @@ class ActionFinder:
         self._longest = max((len(words) for words, _, _ in self._actions), default=0)
 
     def find(self, phrase: str) -> frozenset[int]:
-        """The places of the action that a phrase names; several where actions have the same words.
-
-        Returns:
-            The places, `ABSENT` alone for the action that never happened; empty where it names none, or cannot be told
-            which of several.
-        """
+        """The places of the action that a phrase names; several where actions have the same words."""
         words = _words(phrase, self._longest)
         if not words:
             return frozenset()
@@ -112,12 +98,7 @@ def _names(words: Sequence[Word], action: Sequence[Word], needed: Needed) -> boo
 
 
 def _needed(action: Sequence[Word]) -> Needed:
-    """The places of an action's verb and object, and others of which one has to be there.
-
-    The object is the last word before the first preposition behind the verb. An action without one needs another word
-    beside its verb, of who does it or with what, but not the camera wearer alone.
-    Where no word has the form of a verb in the third person, all words before the first preposition are needed.
-    """
+    """The places of an action's verb and object, and others of which one has to be there."""
     verb = next((at for at, word in enumerate(action) if _is_third_person(word)), None)
     if verb is None:
         return frozenset(_phrase(action, 0)), frozenset()

@@ -27,12 +27,7 @@ LEFT = (1.0, 0.5, 0.2)
 
 @dataclass(frozen=True)
 class ClaimedLinks:
-    """What an answer claims of links, by the places of the actions.
-
-    Attributes:
-        stated: Stated links where the graph leads from cause to effect, by one link or several.
-        wrong: Number of claims that are false or name no action of the clip, of all kinds, and of faults.
-    """
+    """What an answer claims of links, by the places of the actions."""
 
     stated: frozenset[Pair]
     wrong: int
@@ -40,14 +35,7 @@ class ClaimedLinks:
 
 @dataclass(frozen=True)
 class GraphAgreement:
-    """How claims agree with what a question needs.
-
-    Attributes:
-        covered: The share that is said of what the question needs, in [0, 1].
-        needed: Number of true claims that it needs.
-        beyond_its_pair: Whether one of these is not of the question's own two actions alone.
-        wrong: As in `ClaimedLinks`.
-    """
+    """How claims agree with what a question needs."""
 
     covered: float
     needed: int
@@ -67,16 +55,7 @@ class GraphAgreement:
 
 
 def causal_reward(response: object, sample: RewardSample) -> float | None:
-    """The causal reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length.
-
-    Args:
-        response: What the model said; without the form it earns 0.
-        sample: The question, with its graph.
-
-    Returns:
-        The F-score of its claims times the share that wrong ones leave, at most its `ceiling`; None where
-        `has_more_to_say` is false.
-    """
+    """The causal reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length."""
     if not has_more_to_say(sample):
         return None
     answer = read_answer(response)
@@ -126,12 +105,7 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
 
 @lru_cache(maxsize=32)
 def agreement(answer: FormedAnswer, sample: RewardSample) -> GraphAgreement:
-    """What an answer claims of what a question needs; other true claims earn and cost nothing.
-
-    Where the graph leads from the action that is left out to the outcome, the question needs the links of a path
-    between them, of several links and the one of which most is said. Where it does not, it needs every link that leads
-    to the outcome; that the two are not linked is what the verdict says, and a guess of it is right half the time.
-    """
+    """What an answer claims of what a question needs; other true claims earn and cost nothing."""
     claims = claimed_links(answer, sample)
     right = claims.stated & sample.links
     if not sample.asks_for_a_chain:

@@ -11,11 +11,7 @@ ALPHA = BETA = 0.5
 
 
 def weighted_mean(rewards: tuple[float | None, ...], weights: tuple[float, ...]) -> float | None:
-    """Mean of those rewards that apply, by their weights, so that rows remain comparable; None where none does.
-
-    Raises:
-        ValueError: the weights are not as many as the rewards, or one is negative.
-    """
+    """Mean of those rewards that apply, by their weights, so that rows remain comparable; None where none does."""
     if len(rewards) != len(weights) or any(weight < 0 for weight in weights):
         raise ValueError(f"Expected {len(rewards)} weights of 0 or more, but got {weights}.")
     given = [(reward, weight) for reward, weight in zip(rewards, weights, strict=True) if reward is not None and weight]
@@ -24,11 +20,7 @@ def weighted_mean(rewards: tuple[float | None, ...], weights: tuple[float, ...])
 
 
 def graph_reward(response: object, sample: RewardSample, alpha: float = ALPHA, beta: float = BETA) -> float | None:
-    """R = alpha * causal + beta * visual over alpha + beta: with the paper's 0.5 and 0.5 its formula as it stands.
-
-    Where only one of the two applies it counts alone; None where neither does. The `ceiling` of the causal reward is
-    that of the sum as well.
-    """
+    """R = alpha * causal + beta * visual over alpha + beta: with the paper's 0.5 and 0.5 its formula as it stands."""
     reward = weighted_mean((causal_reward(response, sample), visual_reward(response, sample)), (alpha, beta))
     answer = read_answer(response)
     return reward if reward is None or answer is None else min(reward, ceiling(answer, sample))

@@ -30,11 +30,7 @@ def expected_verdict(sample: RewardSample) -> str | None:
 
 
 def stated_verdict(text: str, question: str = "") -> str | None:
-    """The verdict with which a text opens; None where it has none, or states another.
-
-    It is read by the reader that grades answers, and more strictly: no yes or no and no sentence of the outcome may be
-    the opposite. "No. It would still have happened" is neither.
-    """
+    """The verdict with which a text opens; None where it has none, or states another."""
     opening = opening_verdict(text)
     is_whole = read_verdict(text, question) == opening and stated_verdicts(text, question) == {opening}
     return opening if is_whole else None

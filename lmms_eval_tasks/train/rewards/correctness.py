@@ -13,16 +13,7 @@ _OPTIONS = range(2, 27)
 def correctness_reward(
     response: object, sample: RewardSample, read: Callable[[str, RewardSample], str | None]
 ) -> float | None:
-    """1 where the answer that is read from a response is the key, else 0; raises nothing that `read` does not.
-
-    Args:
-        response: What the model said; anything but text is wrong.
-        sample: The question.
-        read: Reads the answer from a response, None where there is none.
-
-    Returns:
-        The reward; None where there is no key.
-    """
+    """1 where the answer that is read from a response is the key, else 0; raises nothing that `read` does not."""
     if sample.key is None:
         return None
     answered = read(response, sample) if isinstance(response, str) else None
@@ -30,11 +21,8 @@ def correctness_reward(
 
 
 def choice_reward(response: object, sample: RewardSample) -> float | None:
-    """Correctness of the option letter, which is read by the rules of the multiple-choice benchmarks (`read_choice`).
-
-    Returns:
-        The reward; None where there is no key, or not from 2 to 26 options.
-    """
+    """Correctness of the option letter, which is read by the rules of the multiple-choice benchmarks
+    (`read_choice`)."""
     if len(sample.options) not in _OPTIONS:
         return None
     return correctness_reward(response, sample, lambda text, asked: read_choice(text, asked.options))

@@ -1,18 +1,4 @@
-"""The form of an answer that rewards read: claims in lines, each of which is one claim or a fault, then the answer.
-
-    <think>He takes the eggs out before he cracks them, and …
-    <claims>
-    happened: C cracks the eggs into a bowl
-    happened: C whisks the eggs with a fork
-    link: C cracks the eggs into a bowl -> C whisks the eggs with a fork
-    no link: C washes a plate in the sink -> C folds the omelette
-    conclusion: no
-    </claims></think>
-    <answer>No. Without cracked eggs there is nothing to whisk.</answer>
-
-What stands before the block is prose for the reader, and no reward reads it. The grammar is ours; the paper (arXiv
-2511.19923, section 3) gives none.
-"""
+"""The form of an answer that rewards read: claims in lines, each of which is one claim or a fault, then the answer."""
 
 from __future__ import annotations
 
@@ -42,16 +28,7 @@ class LinkClaim:
 
 @dataclass(frozen=True)
 class FormedAnswer:
-    """An answer in the form.
-
-    Attributes:
-        happened: Actions that are said to take place, in the order of their lines; each once.
-        links: Links that are stated or denied; each once.
-        conclusions: Texts of the lines that conclude, of which there should be one; each once.
-        answer: What `<answer>` holds.
-        prose: What stands before the block.
-        faults: Number of different lines that are no claim.
-    """
+    """An answer in the form."""
 
     happened: tuple[str, ...] = ()
     links: tuple[LinkClaim, ...] = ()
@@ -62,11 +39,7 @@ class FormedAnswer:
 
 
 def read_answer(response: object) -> FormedAnswer | None:
-    """An answer that has the form as a whole; raises nothing, and takes time that is linear in its length.
-
-    Returns:
-        The answer; None where a part is missing, there twice or in another place, or anything stands after the answer.
-    """
+    """An answer that has the form as a whole; raises nothing, and takes time that is linear in its length."""
     return _read(response) if isinstance(response, str) else None
 
 
@@ -97,11 +70,7 @@ def _read(response: str) -> FormedAnswer | None:
 
 
 def write_answer(answer: FormedAnswer) -> str:
-    """An answer in the form, of which `read_answer` makes an equal one; without its faults.
-
-    Raises:
-        ValueError: a text cannot be written so that it is read as it is.
-    """
+    """An answer in the form, of which `read_answer` makes an equal one; without its faults."""
     lines = [f"{HAPPENED}: {text}" for text in answer.happened]
     lines += [f"{LINK if link.holds else NO_LINK}: {link.cause} {ARROW} {link.effect}" for link in answer.links]
     lines += [f"{CONCLUSION}: {text}" for text in answer.conclusions]
@@ -120,10 +89,7 @@ def opening_verdict(text: str) -> str | None:
 
 
 def format_reward(response: object, sample: object = None) -> float:
-    """1 where a response has the form with at least one claim, one conclusion and no fault, else 0.
-
-    The conclusion and the answer each begin with yes or no, whichever it is; the question is not looked at.
-    """
+    """1 where a response has the form with at least one claim, one conclusion and no fault, else 0."""
     answer = read_answer(response)
     if answer is None or answer.faults or len(answer.conclusions) != 1 or not (answer.happened or answer.links):
         return 0.0

@@ -1,8 +1,4 @@
-"""Judged rewards: a language model behind a server of OpenAI's protocol grades reasoning in free text.
-
-The exact rewards read claims in a form; these are for answers without it, and are only as good as their judge. What a
-judge is asked is in `judged_causal.txt` and `judged_visual.txt`.
-"""
+"""Judged rewards: a language model behind a server of OpenAI's protocol grades reasoning in free text."""
 
 from __future__ import annotations
 
@@ -49,24 +45,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RewardJudge:
-    """A judge of answers.
-
-    Attributes:
-        judge: Asks it, again where that may help, and keeps its replies, so that none is paid for twice.
-        frames: How many frames of the clip it is shown; 0 where it takes no pictures.
-    """
+    """A judge of answers."""
 
     judge: Judge[float]
     frames: int = 0
 
     @classmethod
     def from_environment(cls) -> RewardJudge:
-        """The judge that the environment's variables name; it has replied once.
-
-        Raises:
-            RuntimeError: a variable is missing or wrong, or the judge is not reached or refuses; the message says what
-                to look at.
-        """
+        """The judge that the environment's variables name; it has replied once."""
         needed = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL
         if missing := [name for name in needed if not os.environ.get(name)]:
             raise RuntimeError(f"Expected {' and '.join(missing)} to name a judge, but got nothing.")
@@ -92,17 +78,7 @@ class RewardJudge:
         return cls(judge, int(frames))
 
     def reward(self, name: str, response: object, sample: RewardSample) -> float | None:
-        """The judge's grade of an answer over ten, in [0, 1]; raises nothing.
-
-        Args:
-            name: `JUDGED_CAUSAL`, where an answer whose verdict is not the key earns at most `WRONG_END`, or
-                `JUDGED_VISUAL`.
-            response: What the model said; anything but text earns 0.
-            sample: The question.
-
-        Returns:
-            The reward; None where it does not apply, or the judge gives no grade: nothing is made up in its place.
-        """
+        """The judge's grade of an answer over ten, in [0, 1]; raises nothing."""
         expected = expected_verdict(sample)
         if not sample.actions or (name == JUDGED_CAUSAL and expected is None):
             return None
@@ -139,11 +115,7 @@ def _frames(clip: str, number: int) -> tuple[bytes, ...]:
 
 
 def read_grade(text: str) -> float:
-    """The grade of a judge's reply over ten, in [0, 1].
-
-    Raises:
-        UnreadableReply: the reply is anything but one object with that number.
-    """
+    """The grade of a judge's reply over ten, in [0, 1]."""
     whole = _REPLY.fullmatch(text)
     try:
         content = json.loads(whole[1]) if whole else None

@@ -14,20 +14,7 @@ import networkx as nx
 
 @dataclass(frozen=True)
 class RewardSample:
-    """A question about a clip. Actions are known by their place in the order of time, from 0.
-
-    Attributes:
-        actions: Their descriptions.
-        ids: Their ids in the graph, in the same order.
-        links: Cause and effect of each link; those that name no action or lead from an action to itself are left out.
-        intervened: The action that the question leaves out; None where it never happened or is not known.
-        queried: The action that the question asks about; None where it is not known.
-        absent: The action that never happened, in words; None where the question leaves out one that did.
-        key: The right answer.
-        options: The options of a multiple-choice question.
-        question: What was asked.
-        clip: The clip's file, for a judge that sees it; empty where it is not known.
-    """
+    """A question about a clip."""
 
     actions: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
@@ -75,14 +62,7 @@ class RewardSample:
 
 
 def read_sample(columns: Mapping[str, Any]) -> RewardSample:
-    """A sample from the columns of a training row; what cannot be read is left out, and nothing is raised.
-
-    Args:
-        columns: `graph`, an object with `actions` (`id`, `text`, `start` …) and `links` (`cause`, `effect`) or its JSON
-            text; `action` and `outcome`, the id or text of the action that is left out and of the one that is asked
-            about, or the place where actions have no ids; `absent_action`; `answer` (or `verdict`, `solution`);
-            `options`, a list or its JSON text; `question`; `clip`, a file. All may be missing.
-    """
+    """A sample from the columns of a training row; what cannot be read is left out, and nothing is raised."""
     graph = _object(columns.get("graph"))
     actions = [action for action in _list(graph.get("actions")) if isinstance(action, Mapping)]
     # Permuted actions are the same actions: those with times are put into their order.

@@ -15,19 +15,7 @@ from lmms_eval_tasks.train.rewards.sample import RewardSample
 
 
 def visual_reward(response: object, sample: RewardSample) -> float | None:
-    """The visual reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length.
-
-    Of the actions that it says took place, the share that did and that stands in the order of the clip, times the share
-    of the actions that the question needs which is among them. Where more of them are invented than not it is 0. Only
-    the lines of what happened are read.
-
-    Args:
-        response: What the model said; without the form it earns 0.
-        sample: The question, with the clip's actions.
-
-    Returns:
-        The reward; None where the actions of the clip are not known.
-    """
+    """The visual reward of an answer, in [0, 1]; raises nothing, and takes time that is linear in its length."""
     if not sample.actions:
         return None
     answer = read_answer(response)

@@ -35,35 +35,15 @@ WEIGHTS: Mapping[str, float] = {"choice": 1.0}
 def write_choice_sft(
     sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
 ) -> Written:
-    """Write a supervised stage on the letters of the right options.
-
-    Args:
-        sets: How sets of the form are read.
-        inputs: What every stage is given.
-        split: The set's split; None where it has one alone.
-        progress: Called as clips are compared.
-
-    Raises:
-        InputError: the set cannot be used or is the benchmark itself, a clip is missing or tested on, or the folder
-            holds another training.
-    """
+    """Write a supervised stage on the letters of the right options."""
     return _write(sets, inputs, sft_method(KEYS), split, progress)
 
 
 def write_choice_grpo(
     sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
 ) -> Written:
-    """Write a stage of GRPO whose reward is `choice`: 1 where the letter that the evaluation reads is the key, else 0.
-
-    Args:
-        sets: How sets of the form are read.
-        inputs: What every stage is given.
-        split: The set's split; None where it has one alone.
-        progress: Called as clips are compared.
-
-    Raises:
-        InputError: no reward has a weight, or as for `write_choice_sft`.
-    """
+    """Write a stage of GRPO whose reward is `choice`: 1 where the letter that the evaluation reads is the key, else
+    0."""
     method = grpo_method("choice", WEIGHTS, PLUGIN, inputs)
     return _write(sets, inputs, method, split, progress)
 
@@ -83,12 +63,7 @@ def _write(sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, 
 def read_training_set(
     sets: ChoiceSets, source: Path, videos: Path | None = None, split: str | None = None
 ) -> ReleasedChoices:
-    """Read a set with keys that is not the benchmark itself.
-
-    Raises:
-        InputError: it cannot be read, has several splits and none or another is named, has questions without keys, or
-            as many of each kind as the benchmark's release.
-    """
+    """Read a set with keys that is not the benchmark itself."""
     splits = {questions.split: questions for questions in _read(sets, source, videos)}
     if split is None and len(splits) == 1:
         (split,) = splits
@@ -106,11 +81,7 @@ def read_training_set(
 
 
 def tested_choices(sets: ChoiceSets, test: Path) -> list[TestedClip]:
-    """The clips of all splits of a set that a model is tested on; keys are not needed.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """The clips of all splits of a set that a model is tested on; keys are not needed."""
     tested = []
     for questions in _read(sets, test, None):
         asked: dict[str, set[str]] = defaultdict(set)

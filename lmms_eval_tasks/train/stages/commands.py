@@ -59,13 +59,7 @@ Its docstring is the subcommand's help, and its keyword-only parameters are opti
 
 
 def add_commands(app: typer.Typer, sft: WriteStage, grpo: WriteStage) -> None:
-    """Add the subcommands of a training.
-
-    Args:
-        app: To which they are added.
-        sft: Writes the supervised stage.
-        grpo: Writes the stage of GRPO.
-    """
+    """Add the subcommands of a training."""
     _add_stage(app, SFT, sft)
     _add_stage(app, GRPO, grpo)
     app.command()(export)
@@ -117,12 +111,7 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder for the merged weights, a new one.", show_default=False)],
     env: Env = ENV,
 ) -> None:
-    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on.
-
-    Examples:
-        {command} out/sft --out weights/sft
-        {command} out/grpo --out weights/grpo --env .train-venv
-    """
+    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on."""
     from lmms_eval_tasks.train.stages.stage import export_weights
 
     trained = export_weights(training, out, env)
@@ -134,12 +123,7 @@ def export(
 def curves(
     training: Annotated[Path, typer.Argument(help="Folder of a training; it may be running.")],
 ) -> None:
-    """Show the loss and each reward of a training, and draw them as a picture beside its log.
-
-    Examples:
-        {command} out/sft
-        {command} out/grpo
-    """
+    """Show the loss and each reward of a training, and draw them as a picture beside its log."""
     from lmms_eval_tasks.utils.core.problems import InputError
 
     if not _show_curves(training):
@@ -147,7 +131,6 @@ def curves(
 
 
 def _show_curves(training: Path) -> bool:
-    """Show the curves of a training; False where it has logged none."""
     from lmms_eval_tasks.train.stages.curves import PICTURE, draw_curves, read_curves, spark_line
     from lmms_eval_tasks.train.stages.stage import log_path
 

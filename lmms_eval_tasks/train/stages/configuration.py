@@ -1,8 +1,4 @@
-"""The configuration of a training by ms-swift: one YAML file that people read, change and run again.
-
-ms-swift 4.6.0 takes it as `swift sft FILE.yaml`; what stands under `ENV` are environment variables (swift/cli/main.py,
-`parse_yaml_args`).
-"""
+"""The configuration of a training by ms-swift: one YAML file that people read, change and run again."""
 
 from __future__ import annotations
 
@@ -36,21 +32,13 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Frames:
-    """How a clip is shown.
-
-    Attributes:
-        number: Frames at most, evenly spread.
-        side: Pixels of a frame's side, were it square; its proportions are kept.
-    """
+    """How a clip is shown."""
 
     number: int = FRAMES
     side: int = SIDE
 
     def environment(self, model_type: str) -> dict[str, str]:
-        """The environment variables by which ms-swift and qwen-vl-utils 0.0.14 read clips for a type of model.
-
-        The latter bounds a frame by its tokens alone: VIDEO_MAX_PIXELS, which earlier versions took, does nothing.
-        """
+        """The environment variables by which ms-swift and qwen-vl-utils 0.0.14 read clips for a type of model."""
         token = 32 if model_type.startswith("qwen3") else 28
         return {
             "FPS": str(FRAMES_PER_SECOND),
@@ -81,14 +69,7 @@ class Configuration:
 
 
 def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[str, Any]:
-    """Options of every training: LoRA of rank 16 for three epochs; rows that cannot be used end it.
-
-    Args:
-        model: Name or folder of the model.
-        model_type: ms-swift's name of its type, also that of its template.
-        dataset: The rows.
-        out: Where checkpoints and the log go.
-    """
+    """Options of every training: LoRA of rank 16 for three epochs; rows that cannot be used end it."""
     return {
         "model": model,
         "model_type": model_type,
@@ -114,13 +95,7 @@ def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[
 
 
 def read_options(words: Sequence[str]) -> dict[str, Any]:
-    """Further options of ms-swift from the words of a command line: `--deepspeed zero2 --modules_to_save a b`.
-
-    Several values are a list, and an option without one is true. Values are read as YAML reads them.
-
-    Raises:
-        InputError: a word belongs to no option, an option is given twice, or is one that the command sets itself.
-    """
+    """Further options of ms-swift from the words of a command line: `--deepspeed zero2 --modules_to_save a b`."""
     options: dict[str, Any] = {}
     values: list[Any] = []
     for word in words:

@@ -20,11 +20,7 @@ Curve = Mapping[int, float]
 
 
 def read_curves(log: Path) -> dict[str, Curve]:
-    """Loss, reward, and the mean of each reward apart, from a `logging.jsonl`; empty where nothing is logged yet.
-
-    Where a training went on from a checkpoint, steps stand in the log twice, and the later value is taken. Lines that
-    are not whole, as a training that was killed may leave, and values that are no numbers are left out.
-    """
+    """Loss, reward, and the mean of each reward apart, from a `logging.jsonl`; empty where nothing is logged yet."""
     curves: dict[str, dict[int, float]] = {}
     if not log.is_file():
         return {}
@@ -43,10 +39,7 @@ def read_curves(log: Path) -> dict[str, Curve]:
 
 
 def _curve_name(field: str) -> str | None:
-    """What a field of the log is called as a curve; None for those that are none.
-
-    A reward is logged as `rewards/CausalReward/mean`, by the name of its class.
-    """
+    """What a field of the log is called as a curve; None for those that are none."""
     if field in ("loss", "reward"):
         return field
     parts = field.split("/")

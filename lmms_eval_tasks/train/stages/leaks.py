@@ -1,9 +1,4 @@
-"""Clips that a model is tested on, which must not be among those that it is trained on.
-
-A clip is known by its bytes; by its name where the benchmark's names are ids of the collection that its clips come
-from; and by its name together with a question about it. One that was cut or coded anew under another name is not
-recognised.
-"""
+"""Clips that a model is tested on, which must not be among those that it is trained on."""
 
 from __future__ import annotations
 
@@ -25,15 +20,7 @@ TrainedClips = Mapping[Path, Collection[str]]
 
 @dataclass(frozen=True)
 class TestedClip:
-    """A clip that a model is tested on.
-
-    Attributes:
-        source: Where it belongs ("CausalVQA, split test").
-        name: Its name there.
-        path: Its file; None where it is not here to be compared.
-        questions: What is asked about it.
-        is_id: Whether its name is its id in the collection that it comes from.
-    """
+    """A clip that a model is tested on."""
 
     __test__ = False  # for pytest, which takes a class of this name for a test
 
@@ -46,13 +33,7 @@ class TestedClip:
 
 @dataclass(frozen=True)
 class ClipComparison:
-    """Training clips that were compared with tests and are none of their clips.
-
-    Attributes:
-        compared: Test to the number of its clips whose bytes were compared.
-        missing: Test to the number of its clips that are not here, of which only the names were compared.
-        same_names: Test to training clips that are called as one of its clips and are another file.
-    """
+    """Training clips that were compared with tests and are none of their clips."""
 
     compared: Mapping[str, int]
     missing: Mapping[str, int]
@@ -60,11 +41,7 @@ class ClipComparison:
 
 
 def prepared_clips() -> list[TestedClip]:
-    """The clips of every split of every benchmark that is prepared.
-
-    Raises:
-        InputError: what is prepared cannot be read.
-    """
+    """The clips of every split of every benchmark that is prepared."""
     tested = []
     for name, benchmark in registry().benchmarks.items():
         if not (benchmark_dir(name) / "manifest.json").is_file():
@@ -92,13 +69,7 @@ def prepared_clips() -> list[TestedClip]:
 def shared_clips(
     training: Iterable[Path], tested: Iterable[TestedClip], progress: Progress = no_progress
 ) -> dict[Path, TestedClip]:
-    """Training clips with the bytes of a clip that is tested on, each to one such clip.
-
-    Files are read only where one of the other side has their size.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Training clips with the bytes of a clip that is tested on, each to one such clip."""
     by_size: dict[int, list[Path]] = defaultdict(list)
     for path in set(training):
         by_size[path.stat().st_size].append(path)
@@ -114,10 +85,7 @@ def shared_clips(
 
 
 def namesakes(training: Iterable[Path], tested: Iterable[TestedClip]) -> list[tuple[Path, TestedClip]]:
-    """Training clips and tested ones of the same name, without the folders that the test's name does not have.
-
-    Upper and lower case and the suffix do not matter: a clip that was coded anew often has another.
-    """
+    """Training clips and tested ones of the same name, without the folders that the test's name does not have."""
     by_stem: dict[str, list[Path]] = defaultdict(list)
     for own in sorted(set(training)):
         by_stem[_parts(own)[-1]].append(own)
@@ -137,12 +105,7 @@ def _parts(path: PurePath) -> tuple[str, ...]:
 def compare_clips(
     training: TrainedClips, tested: Sequence[TestedClip], progress: Progress = no_progress
 ) -> ClipComparison:
-    """Compare training clips with those that are tested on, and refuse to train on what is tested.
-
-    Raises:
-        InputError: training clips are tested on; it names the first of them.
-        OSError: a file cannot be read.
-    """
+    """Compare training clips with those that are tested on, and refuse to train on what is tested."""
     shared = shared_clips((path for path in training if path.is_file()), tested, progress)
     _refuse(training, [(own, clip, "") for own, clip in shared.items()])
     ids, items, same_names = [], [], defaultdict(list)

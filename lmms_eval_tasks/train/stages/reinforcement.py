@@ -31,12 +31,7 @@ REWARD_OPTIONS = ("reward_funcs", "reward_weights", "external_plugins")
 
 @dataclass(frozen=True)
 class OwnRewards:
-    """Rewards that a user adds to those of a command.
-
-    Attributes:
-        weights: Name to weight; one of weight 0 is logged and teaches nothing.
-        plugins: Python files that make them known to ms-swift, which has some of its own as well.
-    """
+    """Rewards that a user adds to those of a command."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     plugins: Sequence[Path] = ()
@@ -48,11 +43,7 @@ class OwnRewards:
 
 
 def read_own_rewards(texts: Iterable[str], plugins: Iterable[Path]) -> OwnRewards:
-    """Rewards from a command line: each `NAME` or `NAME=WEIGHT`, with a weight of 1 where none is given.
-
-    Raises:
-        InputError: a text has no name or no number as its weight, a name is given twice, or a plugin is not there.
-    """
+    """Rewards from a command line: each `NAME` or `NAME=WEIGHT`, with a weight of 1 where none is given."""
     weights: dict[str, float] = {}
     for text in texts:
         name, equals, number = text.partition("=")
@@ -76,18 +67,7 @@ def read_own_rewards(texts: Iterable[str], plugins: Iterable[Path]) -> OwnReward
 def grpo_settings(
     weights: Mapping[str, float], plugin: Path, own: OwnRewards, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """ms-swift's options for a stage of GRPO.
-
-    Args:
-        weights: Our rewards, name to weight.
-        plugin: The file that makes ours known to ms-swift.
-        own: The user's.
-        options: The user's options of ms-swift, which replace others, but not the rewards.
-
-    Raises:
-        InputError: a reward of the user has the name of one of ours, no reward has a weight, or the rewards are among
-            the options.
-    """
+    """ms-swift's options for a stage of GRPO."""
     if taken := [name for name in own.weights if name in weights]:
         raise InputError(f"Expected --reward to name rewards beside {', '.join(weights)}, but got {taken[0]}.")
     if given := [name for name in REWARD_OPTIONS if name in options]:

@@ -20,16 +20,7 @@ OWN_COLUMNS = ("messages", "videos")
 
 @dataclass(frozen=True)
 class TrainingItem:
-    """A question to train on.
-
-    Attributes:
-        item_id: Its id.
-        clip: The clip's file.
-        prompt: What the model is asked, as in the evaluation.
-        response: What it is to answer; None where rewards alone teach it.
-        columns: What rewards need to know, by the names of their columns.
-        question: What is asked, without the prompt around it.
-    """
+    """A question to train on."""
 
     item_id: str
     clip: Path

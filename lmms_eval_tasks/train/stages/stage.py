@@ -1,8 +1,4 @@
-"""A stage of a training: its folder with rows, configuration and provenance, and its run, which can be stopped.
-
-The folder holds `NAME.jsonl`, what ms-swift reads; `NAME.yaml`, its configuration; `trained_on.json`; and
-`checkpoints/`, where ms-swift writes checkpoints and its log.
-"""
+"""A stage of a training: its folder with rows, configuration and provenance, and its run, which can be stopped."""
 
 from __future__ import annotations
 
@@ -34,20 +30,7 @@ PATHS = ("model", "dataset", "output_dir", "external_plugins")
 
 @dataclass(frozen=True)
 class Training:
-    """A stage to run.
-
-    Attributes:
-        name: Of its files: `sft` or `grpo`.
-        method: What it is, for `trained_on.json`.
-        subcommand: Of ms-swift.
-        items: What it trains on.
-        data: The files that these were made from.
-        model: Name or folder of the model that it begins with.
-        model_type: ms-swift's name of the model's type.
-        frames: How clips are shown.
-        options: Of ms-swift beside those of every training, which they replace.
-        compared_with: Test sets whose clips were looked for among those of the items.
-    """
+    """A stage to run."""
 
     name: str
     method: str
@@ -77,14 +60,7 @@ def log_path(folder: Path) -> Path:
 
 
 def write_training(folder: Path, training: Training) -> Path:
-    """Write rows, configuration and provenance into a folder; the same training again changes nothing.
-
-    Returns:
-        The configuration's file.
-
-    Raises:
-        InputError: an item cannot be trained on, or the folder holds checkpoints of another training.
-    """
+    """Write rows, configuration and provenance into a folder; the same training again changes nothing."""
     issues = GroupedIssues()
     check_items(training.items, issues)
     issues.raise_if_any("The training set cannot be used", "nothing was written")
@@ -138,11 +114,7 @@ def _provenance(training: Training, configuration: Configuration, rows: Path) ->
 
 
 def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of files by their names, with as many folders before the name as tell them apart.
-
-    Raises:
-        OSError: one cannot be read.
-    """
+    """SHA-256 of files by their names, with as many folders before the name as tell them apart."""
     digests = {}
     different = list(dict.fromkeys(path.absolute() for path in files))
     for path in different:
@@ -155,14 +127,7 @@ def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
 
 
 def run_training(folder: Path, name: str, subcommand: str, environment: Path) -> bool:
-    """Run a stage that was written, from its last checkpoint where there is one.
-
-    Returns:
-        Whether there was anything to do: False where all steps were made before.
-
-    Raises:
-        InputError: ms-swift is not there, or failed.
-    """
+    """Run a stage that was written, from its last checkpoint where there is one."""
     checkpoint = last_checkpoint(folder / CHECKPOINTS)
     if checkpoint is not None and is_finished(checkpoint):
         return False
@@ -186,11 +151,7 @@ def is_finished(checkpoint: Path) -> bool:
 
 
 def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
-    """Write the weights of a stage's last checkpoint, merged with the model's, with what they were trained on.
-
-    Raises:
-        InputError: the folder holds no checkpoint of ours, the target is not empty, or ms-swift failed.
-    """
+    """Write the weights of a stage's last checkpoint, merged with the model's, with what they were trained on."""
     trained = read_trained_on(folder)
     checkpoint = last_checkpoint(folder / CHECKPOINTS)
     if trained is None or checkpoint is None:

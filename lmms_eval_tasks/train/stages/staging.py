@@ -27,19 +27,7 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What every stage is given.
-
-    Attributes:
-        source: The set to train on.
-        out: Folder of the stage.
-        model: Name or folder of the model to begin with.
-        model_type: ms-swift's name of its type.
-        videos: Folder of the clips; None for where the set has them.
-        tests: Sets whose clips must not be among those of the training, beside all that is prepared.
-        frames: How clips are shown.
-        options: Further options of ms-swift.
-        rewards: The user's own, beside those of GRPO.
-    """
+    """What every stage is given."""
 
     source: Path
     out: Path
@@ -54,14 +42,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Method:
-    """How a stage trains.
-
-    Attributes:
-        name: Of its files.
-        title: What `trained_on.json` calls it.
-        subcommand: Of ms-swift.
-        settings: Its own options of ms-swift; those of the user replace them.
-    """
+    """How a stage trains."""
 
     name: str
     title: str
@@ -75,32 +56,14 @@ def sft_method(title: str) -> Method:
 
 
 def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, inputs: Inputs) -> Method:
-    """A stage of GRPO.
-
-    Args:
-        title: What its rewards are called, for `trained_on.json`.
-        weights: Our rewards, name to weight.
-        plugin: The file that makes them known to ms-swift.
-        inputs: What every stage is given.
-
-    Raises:
-        InputError: no reward has a weight, or those of the user are not beside ours.
-    """
+    """A stage of GRPO."""
     settings = grpo_settings(weights, plugin, inputs.rewards, inputs.options)
     return Method(GRPO, f"grpo ({title}){inputs.rewards.summary}", SUBCOMMAND, settings)
 
 
 @dataclass(frozen=True)
 class Written:
-    """A stage that is ready to run.
-
-    Attributes:
-        method: How it trains.
-        configuration: Its file.
-        parts: Part of the set to how many of its questions are trained on, and how many it has.
-        clips: How many clips they are about.
-        comparison: With which tests its clips were compared.
-    """
+    """A stage that is ready to run."""
 
     method: Method
     configuration: Path
@@ -118,20 +81,7 @@ def write_stage(
     read_test: ReadTest,
     progress: Progress = no_progress,
 ) -> Written:
-    """Write a stage once its clips are known to be no test's.
-
-    Args:
-        inputs: What every stage is given.
-        items: What is trained on.
-        parts: As in `Written`.
-        method: How it trains.
-        data: The files that the items were made from; plugins of the user's rewards come behind them.
-        read_test: Reads the sets of `inputs.tests`.
-        progress: Called as clips are compared.
-
-    Raises:
-        InputError: an item cannot be trained on, a clip is tested on, or the folder holds another training.
-    """
+    """Write a stage once its clips are known to be no test's."""
     asked: dict[Path, set[str]] = defaultdict(set)
     for item in items:
         asked[item.clip].add(item.question)
@@ -156,20 +106,12 @@ def write_stage(
 def compare_with_tests(
     training: TrainedClips, tests: Sequence[Path], read_test: ReadTest, progress: Progress = no_progress
 ) -> ClipComparison:
-    """Compare training clips with those of all that is prepared and of further sets.
-
-    Raises:
-        InputError: a set cannot be read, or a clip is tested on.
-    """
+    """Compare training clips with those of all that is prepared and of further sets."""
     tested = [*prepared_clips(), *(clip for test in tests for clip in read_test(test))]
     return compare_clips(training, tested, progress)
 
 
 def require_clips(clips: Iterable[Path]) -> None:
-    """Refuse clips that are not there.
-
-    Raises:
-        InputError: some are not.
-    """
+    """Refuse clips that are not there."""
     if absent := sorted({str(clip) for clip in clips if not clip.is_file()}):
         raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {summarize_names(absent, 3)}.")

@@ -17,11 +17,7 @@ REMEDY = "Remedy: make train-env TRAIN_VENV=DIR, and give --env DIR."
 
 
 def swift_command(environment: Path) -> Path:
-    """The command `swift` of a virtual environment.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The command `swift` of a virtual environment."""
     path = environment.expanduser().absolute() / "bin" / "swift"
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise InputError(f"Expected --env to name an environment with ms-swift, but there is no {path}.\n{REMEDY}")
@@ -47,16 +43,7 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def run_swift(environment: Path, words: Sequence[str], folder: Path) -> None:
-    """Run `swift` and wait for its end; what it prints is seen as it comes.
-
-    Args:
-        environment: The virtual environment.
-        words: Its arguments.
-        folder: Where it runs.
-
-    Raises:
-        InputError: there is no such command, or it failed.
-    """
+    """Run `swift` and wait for its end; what it prints is seen as it comes."""
     command = [str(swift_command(environment)), *words]
     # swift finds torchrun and its own parts by the environment's Python; ours must not lead it elsewhere.
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}

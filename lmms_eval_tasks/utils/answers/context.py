@@ -31,12 +31,7 @@ def padded_words(tokens: Sequence[Token]) -> list[str]:
 
 
 class Mention:
-    """One letter, or a group such as "A or B", and its surroundings. Every look around is bounded in tokens.
-
-    Attributes: `at` and `last` are the first and last token of the group, `letters` its upper-case letters, `stop` the
-    token where the cue was found; `option` says that a word like "option" stands directly before, `copula` that a verb
-    or colon connects letter and cue; `after` is what becomes of the letters behind them (`predicate.read_after`).
-    """
+    """One letter, or a group such as "A or B", and its surroundings."""
 
     after: After = "open"
     option = copula = False
@@ -168,15 +163,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Rule(Generic[Verdict]):
-    """A row of a table of rules.
-
-    Attributes:
-        example: A text that the rule decides for the letter B.
-        words: What the word is among; None for any word.
-        then: The verdict, or a function of the mention and the word's position. Its None passes on to the next rule.
-        before: What the word before is among.
-        following: What the next word is among.
-    """
+    """A row of a table of rules."""
 
     example: str
     words: Words | None

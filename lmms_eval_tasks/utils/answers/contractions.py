@@ -18,11 +18,7 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def spell_out(text: str) -> str:
-    """A text without contractions: "couldn't" becomes "could not". Time is linear in its length.
-
-    Args:
-        text: In lower case and with straight apostrophes; other contractions stay as they are.
-    """
+    """A text without contractions: "couldn't" becomes "could not"."""
     for pattern, replacement in _SPELLED_OUT:
         text = pattern.sub(replacement, text)
     return text

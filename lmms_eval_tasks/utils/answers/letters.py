@@ -32,15 +32,7 @@ _LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejecte
 
 
 class Statement(NamedTuple):
-    """What one place of a text says about one or more letters.
-
-    `stance` is "chosen", "leaning" (a mere mention, a guess among others), "preferred" (another letter is called less
-    likely than this one), "discussed" (what the option says, or a sentence cut off) or "rejected"; several letters
-    chosen together make a hedge. `at` and `end` count tokens.
-    `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
-    words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
-    the end of that line says ("… – yes"), or else the words right behind the label.
-    """
+    """What one place of a text says about one or more letters."""
 
     letters: tuple[str, ...]
     stance: Stance
@@ -54,10 +46,7 @@ class Statement(NamedTuple):
 
 
 def statements(tokens: Sequence[Token]) -> list[Statement]:
-    """Return what the tokens say about single letters, in order; each letter costs a bounded look around.
-
-    Of more letters than anybody answers with, the first and the last ones are looked at.
-    """
+    """Return what the tokens say about single letters, in order; each letter costs a bounded look around."""
     stated: list[Statement] = []
     end = 0
     words_of_text = padded_words(tokens)

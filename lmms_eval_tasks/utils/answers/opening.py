@@ -129,14 +129,7 @@ def content(text: str) -> str:
 
 
 def answer_part(text: str) -> tuple[str, str]:
-    """What of a response may hold its answer, as it was written, and a line of its reasoning.
-
-    Reasoning in tags (``<think>…</think>`` and its relatives) or channels is no answer, closed or not; nor is what
-    stands behind the token that ends the model's turn, where a model goes on with turns that it invents.
-
-    That line is empty when something follows the reasoning. Otherwise it is the last one, cut off or not, where a model
-    that forgot the closing tag may have put a complete answer.
-    """
+    """What of a response may hold its answer, as it was written, and a line of its reasoning."""
     visible, closing = _split_reasoning(_first_turn(_final_channel(_plain_tokens(text))))
     return _NEXT_QUESTION.sub(r"\1", visible), closing
 
@@ -207,21 +200,14 @@ def _last_line(text: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Squeeze white space and keep both ends of a very long text, so that reading takes bounded time.
-
-    Nobody answers in the middle of twenty thousand characters; an answer that is cut out becomes unparsed, not wrong.
-    """
+    """Squeeze white space and keep both ends of a very long text, so that reading takes bounded time."""
     squeezed = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text.replace("\r", "\n"))).strip()
     is_short = len(squeezed) <= HEAD_CHARS + TAIL_CHARS
     return squeezed if is_short else f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
 
 
 def fold(text: str) -> str:
-    """Replace characters by their plain forms: full-width, styled and circled letters, typographic quotes, accents.
-
-    Works character by character, because normalising a string takes quadratic time on long runs of combining marks.
-    A single accented letter that stands alone is a word of its language (à, é), never an option letter: it becomes "~".
-    """
+    """Replace characters by their plain forms: full-width, styled and circled letters, typographic quotes, accents."""
     text = _LOOK_ALIKE_ALONE.sub(lambda match: _LOOK_ALIKES[match.group()], _ACCENTED_ALONE.sub("~", text))
     if not text.isascii():
         text = _LOOK_ALIKE_WORD.sub(_plain_yes_no, text)
@@ -251,12 +237,7 @@ def _plain(char: str) -> str:
 
 @lru_cache(maxsize=RECENT_TEXTS)
 def plain_text(text: str) -> str:
-    """A text in plain letters, without markup, in which a reader can look for words.
-
-    Full-width, styled and circled letters become plain ones, quotes straight, and accents go. Markdown, HTML and LaTeX
-    are removed. An answer that these mark (``<answer>B</answer>``, ``\\boxed{B}``) stands after "final answer:", and a
-    letter apart from its label ("OptionB" is "Option B"). Capitals stay.
-    """
+    """A text in plain letters, without markup, in which a reader can look for words."""
     text = fold(text)
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
@@ -271,10 +252,7 @@ _ORDINAL_OPTION = re.compile(
 
 
 def letter_ordinals(plain: str, options: int) -> str:
-    """Name options counted in words by their letters: "the second option" is option B.
-
-    Figures and "option two" stay as they are: what is asked for is a letter, and a number may mean something else.
-    """
+    """Name options counted in words by their letters: "the second option" is option B."""
 
     def letter(match: re.Match[str]) -> str:
         word = match[1].casefold()
@@ -317,10 +295,7 @@ _LIST_LABEL = re.compile(r"(?:\A|\n|[;.] )[ \t]*\W{0,3}([A-Z])[.):] ")
 
 
 def committed(text: str) -> str:
-    """Of a text that was cut off, the sentences that commit it to an answer: the first, and those with a label.
-
-    What is reconsidered in a sentence behind them is no longer one. Time is linear in the text's length.
-    """
+    """Of a text that was cut off, the sentences that commit it to an answer: the first, and those with a label."""
     kept: list[str] = []
     labels = {label[1] for label in _LIST_LABEL.finditer(text)}
     for place, sentence in enumerate(_SENTENCE.findall(text.lstrip())):
@@ -413,16 +388,7 @@ def json_answers(text: str) -> tuple[list[str], str]:
 
 
 def mark_flags(text: str, flags: re.Pattern[str], say: Callable[[str, str], str]) -> str:
-    """A text whose objects have their flags, such as `"would_still_happen": false`, as answers.
-
-    Their keys keep their own words, which say whether one is final, and have a number, so that no other field replaces
-    them.
-
-    Args:
-        text: The text.
-        flags: Matches a field, its first group the key, its second the value.
-        say: What a key and its value say.
-    """
+    """A text whose objects have their flags, such as `"would_still_happen": false`, as answers."""
     numbers = count()
     return flags.sub(lambda flag: f'"answer {next(numbers)} {flag[1]}": "{say(flag[1], flag[2].lower())}"', text)
 
@@ -439,15 +405,7 @@ def without_objects(text: str) -> str:
 
 @dataclass(frozen=True)
 class OpenedResponse:
-    """What of a response may hold its answer.
-
-    Attributes:
-        text: All but marked reasoning; of a very long text both ends.
-        values: The values of the last JSON object in it with a key such as "answer".
-        rest: The text without such objects.
-        closing: The last line of marked reasoning that nothing follows; empty where something does.
-        cut_off: Whether the response was cut off, so that of its prose only what is `committed` is kept.
-    """
+    """What of a response may hold its answer."""
 
     text: str
     values: list[str]
@@ -463,20 +421,7 @@ class OpenedResponse:
 
 @lru_cache(maxsize=RECENT_TEXTS)
 def open_response(response: str, rewrite: Callable[[str], str] = str, cut_off: bool = False) -> OpenedResponse:
-    """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose.
-
-    Time is linear in the response's length; of a very long one both ends are read.
-
-    Args:
-        response: What the model returned.
-        rewrite: Applied to the text before JSON objects are looked for.
-        cut_off: Whether the response used all its tokens: of its prose only what is `committed` may be its answer.
-
-    Returns:
-        An object with ``text`` (all but marked reasoning), ``values`` (the values of the last JSON object in it with a
-            key such as "answer"), ``rest`` (the text without such objects), ``prose`` (without any object) and
-            ``closing`` (the last line of reasoning that nothing follows; else empty).
-    """
+    """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose."""
     visible, closing = answer_part(response)
     text = rewrite(shorten(visible))
     values, rest = json_answers(text)

@@ -156,11 +156,7 @@ _KEEPS = re.compile(
 
 
 class _Statement(NamedTuple):
-    """What a sentence says.
-
-    Attributes: `letter` is None for a doubt; `bare` says that the sentence says nothing else, `concludes` that it
-    concludes or takes back; `labelled` that a label stands before it; `place` is its number.
-    """
+    """What a sentence says."""
 
     letter: str | None
     bare: bool
@@ -170,26 +166,7 @@ class _Statement(NamedTuple):
 
 
 def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
-    """What a careful reader would take a response to say of its clip.
-
-    1. Marked reasoning (`<think>…</think>`) is not the answer.
-    2. The last sentence that says nothing but an answer decides ("Answer: no", "**Yes**", "0"), unless a later one
-       concludes otherwise.
-    3. Else the first sentence, where it begins with yes or no, unless a later one concludes otherwise.
-    4. Else the last sentence that says that something is possible or not. What is only asked, offered or supposed says
-       nothing, and a doubt takes back what was said before it.
-
-    In a sentence a statement stands above its yes or no ("No, nothing here is impossible"), and a negation turns it:
-    "not physically possible" is impossible. The time taken is linear in the length of the response.
-
-    Args:
-        response: What the model returned; anything but text says nothing.
-        cut_off: Whether the response used all its tokens: then only an answer that it begins with, or that stands
-            behind a label, in a box or in JSON is read, and none that it merely weighs.
-
-    Returns:
-        The letter of the option; None where it cannot be told.
-    """
+    """What a careful reader would take a response to say of its clip."""
     if not isinstance(response, str):
         return None
     opened = open_response(response, _with_answers, cut_off)

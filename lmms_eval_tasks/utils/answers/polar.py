@@ -30,11 +30,7 @@ _SENTENCE_END = re.compile(r"[.!?\n]")
 
 
 def polar_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the option whose yes or no `text` answers with, or None.
-
-    Only one option may start with "yes" and only one with "no". The word stands alone, behind a label, on the last
-    line, or leads a sentence ("No, the ball …") that neither takes it back nor speaks in words of the other option.
-    """
+    """Return the letter of the option whose yes or no `text` answers with, or None."""
     option_words = [_WORD.findall(fold(option[:_SENTENCE_CHARS]).casefold()) for option in options]
     places = {pole: [i for i, option in enumerate(option_words) if option[:1] == [pole]] for pole in _POLES}
     if any(len(at) != 1 for at in places.values()):

@@ -123,7 +123,6 @@ def _pronoun(mention: Mention, at: int) -> After:
 
 
 def _negates_another(mention: Mention, start: int) -> bool:
-    """Whether what is negated is another letter: "A. It is not B", "B. It can't be option A"."""
     negated = False
     for at in range(start, start + _REACH):
         word = mention.word(at)

@@ -31,15 +31,7 @@ _PART_SHARE = 0.5
 
 
 def quoted_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the one option that `text` quotes, or None.
-
-    Compared without case, punctuation, accents, articles and small spelling mistakes. In order of preference: equal to
-    an option; an option inside the text, which neither doubts it nor uses words that tell another option apart; an
-    option cut off at the end (three words or more remain); an option with words left out (at least three words and 60%
-    of it remain, or half of it as one piece of four words or more; no negation is lost). A word that is not the
-    option's never counts as near: exchanging one word is how options differ. Whatever fits two options is None. A
-    contrast at the end (", not to the left") that speaks in words of the options is left out where it hides the option.
-    """
+    """Return the letter of the one option that `text` quotes, or None."""
     option_words = [_words(option) for option in options]
     return _quoted(text, option_words) or _quoted(_without_contrast(text, option_words), option_words)
 

@@ -37,43 +37,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
 def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:
-    """Return the letter of the option that a careful reader would say the response chooses, or None.
-
-    None ("unparsed") covers refusals, hedges between options, template echoes, letters that the question does not have,
-    digits, and whatever else leaves a doubt: a wrong guess is worse than an unparsed answer. How the reader decides:
-
-    1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
-       labelled answer and nothing else counts. An answer key of a JSON object decides; if its value cannot be read, the
-       reasons in that object do not replace it, only the text outside does.
-    2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
-       of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
-       such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
-       An answer of several letters is narrowed by a later one among them ("Answer: A/B", then "Answer: B").
-       Rejected letters never decide, conditional or tentative ones only where a single letter is so named. A discussed
-       list of which one line ends in approval and all others in rejection chooses that line's letter. An option counted
-       in words ("the second option") is named by its place, one numbered ("option 2", "option two") is not. What an
-       option says ("A states that …") and a sentence that the end of the text cuts off choose nothing.
-    3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
-       quotes in full or nearly, if no other option is equally near; two options quoted behind their own letters are a
-       repeated list. Then a lone or leading yes or no, if one option starts with "yes" and one with "no".
-    4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
-       asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
-
-    With two options the rejection of one does not choose the other, but "B is less likely than A" does. The time taken
-    is linear in the length of `text`.
-
-    Args:
-        text: The response; any string, surrogates and control characters included.
-        options: The 2 to 26 option texts in order (A, B, C…).
-        cut_off: Whether the response used all its tokens: then only a letter that it begins with, or that stands behind
-            a label, in a box or in JSON is its answer, and none that it merely weighs.
-
-    Returns:
-        An upper-case letter within the options, or None.
-
-    Raises:
-        ValueError: Fewer than 2 or more than 26 options.
-    """
+    """Return the letter of the option that a careful reader would say the response chooses, or None."""
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
     opened = open_response(text, cut_off=cut_off)
@@ -218,7 +182,7 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
 
 
 def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
-    """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B. C."."""
+    """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B."""
     before, behind = plain[: tokens[decided.at].start][-_BESIDE:], plain[tokens[decided.end - 1].end :][:_BESIDE]
     beside = (_LETTER_BEFORE.search(before) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
     return any(letter is not None and letter[1] not in decided.letters for letter in beside)

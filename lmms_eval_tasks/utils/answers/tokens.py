@@ -34,12 +34,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split a plain text into words, marks and line ends; "3-D", "A-E", "I'd" and "e.g." stay whole.
-
-    Returns:
-        Tokens, each with ``raw`` (as written), ``word`` (in lower case, for look-ups), ``start`` and ``end`` (its place
-            in the text, in characters).
-    """
+    """Split a plain text into words, marks and line ends; "3-D", "A-E", "I'd" and "e.g." stay whole."""
     tokens = []
     for match in _TOKEN.finditer(text):
         raw = match.group()

@@ -1,8 +1,4 @@
-"""The words around an option letter that say what the letter does there, in the languages models answer in.
-
-`words.json` lists them by language and says what each role means. Here each role is one set of all languages' words,
-under its name in capitals (`words.COPULA`), folded (`opening.fold`) and case-folded as the reader meets them.
-"""
+"""The words around an option letter that say what the letter does there, in the languages models answer in."""
 
 from __future__ import annotations
 
@@ -19,21 +15,7 @@ Patterns = dict[str, tuple[re.Pattern[str], ...]]
 
 
 def load_words(path: Path) -> tuple[Words, Patterns]:
-    """Return the words of each role, all languages together, and the patterns of a file that has some.
-
-    Args:
-        path: A JSON object in UTF-8. Its ``roles`` say what each role means. Its ``languages`` have, by language and
-            role, lists of words. Its ``combined`` have further roles as formulas ("never + once - maybe"), read from
-            left to right. Its ``patterns``, which may be left out, have lists of regular expressions by their meaning.
-
-    Returns:
-        Role to its words, and meaning to its patterns, all folded as `plain_text` does and in lower case.
-
-    Raises:
-        KeyError: a role has no meaning, or a part of the file is missing.
-        OSError: the file cannot be read.
-        ValueError: it is no JSON in UTF-8.
-    """
+    """Return the words of each role, all languages together, and the patterns of a file that has some."""
     data = json.loads(path.read_text(encoding="utf-8"))
     lines: dict[str, list[str]] = {role: [] for role in data["roles"]}
     for roles in data["languages"].values():

@@ -13,14 +13,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class LeaderboardPlace:
-    """What a leaderboard takes of a benchmark: the answers to a split.
-
-    Attributes:
-        key: The leaderboard's name of it.
-        benchmark: The benchmark.
-        split: The split.
-        needed: Whether the leaderboard ranks the benchmark by it.
-    """
+    """What a leaderboard takes of a benchmark: the answers to a split."""
 
     key: str
     benchmark: Benchmark
@@ -41,12 +34,7 @@ def places_by_leaderboard(benchmarks: Iterable[Benchmark]) -> dict[str, tuple[Le
 
 
 def check_leaderboards(benchmark: Benchmark, others: Iterable[Benchmark]) -> None:
-    """Refuse a benchmark whose leaderboards cannot take it beside the benchmarks before it.
-
-    Raises:
-        ValueError: with all reasons: it has no form of submission, a split is none of its own, a key or a leaderboard's
-            name cannot be used, or is taken.
-    """
+    """Refuse a benchmark whose leaderboards cannot take it beside the benchmarks before it."""
     others = list(others)
     before, names, own = places_by_leaderboard(others), {one.name for one in others}, benchmark.card.leaderboards
     faults = ["a leaderboard takes it, but it has no form of submission"] if own and not benchmark.submission else []

@@ -22,13 +22,7 @@ class Decision(str, Enum):
 
 @dataclass(frozen=True)
 class Flag:
-    """Something that a reviewer may find.
-
-    Attributes:
-        decision: What it leads to, where it stands alone.
-        text: In a sentence.
-        kind: Whether the right type of the question is asked for with it.
-    """
+    """Something that a reviewer may find."""
 
     decision: Decision
     text: str
@@ -51,11 +45,7 @@ REPAIRING = frozenset(FLAGS) - REMOVING
 
 
 def decide(reviews: Sequence[Collection[str]]) -> Decision:
-    """What the reviews of one version of a question lead to.
-
-    Args:
-        reviews: The flags that each reviewer raised.
-    """
+    """What the reviews of one version of a question lead to."""
     if any(REMOVING.intersection(flags) for flags in reviews):
         return Decision.remove
     repairing = sum(bool(REPAIRING.intersection(flags)) for flags in reviews)

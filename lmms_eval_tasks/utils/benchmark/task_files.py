@@ -25,16 +25,7 @@ _Loader.add_constructor("!function", lambda _, node: str(node.value))
 
 
 def read_task_file(path: Path) -> dict[str, Any]:
-    """The configuration in a task's or template's file, what it includes merged in as lmms-eval does.
-
-    Functions are their dotted names.
-
-    Raises:
-        OSError: where the file, or one that it includes, cannot be read.
-        yaml.YAMLError: where one is no YAML.
-        ValueError: where one holds no mapping, is not UTF-8, or has more than `LARGEST_CONFIG` bytes.
-        RecursionError: where values are nested too deeply, or files include each other.
-    """
+    """The configuration in a task's or template's file, what it includes merged in as lmms-eval does."""
     with open_regular(path) as file:
         content = file.read(LARGEST_CONFIG + 1)
     if len(content) > LARGEST_CONFIG:
@@ -79,11 +70,7 @@ def installed_file(path: Path) -> Mapping[str, Any]:
 
 
 def file_of(folder: Path, name: str) -> str:
-    """The name of the file in a folder that configures a task or group.
-
-    Raises:
-        KeyError: where there is none.
-    """
+    """The name of the file in a folder that configures a task or group."""
     for path in sorted(folder.glob("*.yaml")):
         config = installed_file(path)
         if name == (config.get("group") or config["task"]):

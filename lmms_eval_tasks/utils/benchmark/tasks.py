@@ -30,17 +30,7 @@ Groups = dict[str, tuple[tuple[str, ...], str]]
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a benchmark.
-
-    Attributes:
-        name: As lmms-eval knows it.
-        benchmark: The benchmark.
-        pointer: What of the benchmark it asks: ``benchmark``, ``split``, and where it is not all of that ``subset``,
-            ``kind`` and ``view``.
-        version: N-X; N moves when its scores stop being comparable.
-        metrics: Names of the scores that it prints.
-        config: Of a user's variant, which no file of the benchmark configures: its configuration.
-    """
+    """One task of a benchmark."""
 
     name: str
     benchmark: Benchmark
@@ -133,12 +123,7 @@ class _Pointer(RowForm):
 
 
 def read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], Groups]:
-    """Tasks and groups of a benchmark.
-
-    Raises:
-        InputError: with every fault of every file: a field that lacks, a pointer that is none, a split, kind or score
-            that the benchmark has not.
-    """
+    """Tasks and groups of a benchmark."""
     problems = Problems()
     tasks: dict[str, Task] = {}
     groups: Groups = {}

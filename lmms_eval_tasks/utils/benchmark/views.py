@@ -1,7 +1,5 @@
-"""Views: what a model is shown of an item, so that a score stands beside that without the clip, or without its motion.
-
-The view of a task is the ending of its name: ``mvp_mini_blind`` is the view ``blind`` of ``mvp_mini``.
-"""
+"""Views: what a model is shown of an item, so that a score stands beside that without the clip, or without its
+motion."""
 
 from __future__ import annotations
 
@@ -42,17 +40,7 @@ class Shown(str, Enum):
 
 @dataclass(frozen=True)
 class View:
-    """What a model is shown of an item.
-
-    Attributes:
-        name: The ending of the task's name; empty for the item as its benchmark has it.
-        shown: What of the clip.
-        position: Which frame, where one is shown: ``first``, ``centre``, ``last`` or ``random`` and a seed; empty where
-            the benchmark decides.
-        options_alone: Whether the options are given without the question.
-        captioned: Whether a caption stands in place of the clip.
-        describes: Whether the clip is to be described, and no question is asked.
-    """
+    """What a model is shown of an item."""
 
     name: str = ""
     shown: Shown = Shown.CLIP

@@ -1,7 +1,4 @@
-"""What packages announce by entry points: benchmarks, and what makes sets of their form or trains on them.
-
-A package that cannot be used is left out and reported, and the others work.
-"""
+"""What packages announce by entry points: benchmarks, and what makes sets of their form or trains on them."""
 
 from __future__ import annotations
 
@@ -18,12 +15,7 @@ OURS = "lmms-eval-tasks"
 
 
 class Announced(NamedTuple):
-    """What was loaded of a group of entry points.
-
-    Attributes:
-        found: Name to what it stands for, ours first, in alphabetical order.
-        faults: A sentence for each that cannot be used.
-    """
+    """What was loaded of a group of entry points."""
 
     found: Mapping[str, Any]
     faults: tuple[str, ...]
@@ -35,12 +27,6 @@ def announced(group: str) -> list[EntryPoint]:
 
 
 def load_announced(group: str, what: str) -> Announced:
-    """Load what packages announce.
-
-    Args:
-        group: Of entry points.
-        what: What they announce, in a word, for faults.
-    """
     return load_entries(announced(group), what)
 
 

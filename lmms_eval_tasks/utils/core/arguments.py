@@ -6,13 +6,7 @@ from collections.abc import Mapping
 
 
 def parse_arguments(arguments: str | Mapping[str, object] | None) -> dict[str, str]:
-    """Values by name, both without the white space around them; a name without ``=`` has an empty value.
-
-    Every value stays a text, so that a run card shows what was typed. The last of two values of a name counts.
-
-    Args:
-        arguments: The text, or the arguments as a program passes them.
-    """
+    """Values by name, both without the white space around them; a name without ``=`` has an empty value."""
     if isinstance(arguments, Mapping):
         return {str(name): str(value) for name, value in arguments.items()}
     parts = (part.partition("=") for part in (arguments or "").split(",") if part.strip())

@@ -14,12 +14,7 @@ UNEXPECTED = re.compile(r"(?:\w+\.)*(\w+)\.__init__\(\) got an unexpected keywor
 
 
 def blame(error: BaseException, folder: Path | None) -> str:
-    """What went wrong and where in a folder's code: ``mine/hooks.py, line 12: KeyError: 'totl'``, on one line.
-
-    Args:
-        error: As it was raised.
-        folder: Of the code; no place is named where it is None, or the error has no line in it.
-    """
+    """What went wrong and where in a folder's code: ``mine/hooks.py, line 12: KeyError: 'totl'``, on one line."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [
         (frame, line)

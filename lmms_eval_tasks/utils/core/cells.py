@@ -30,21 +30,7 @@ EXPLAINED = {
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table.
-
-    Attributes:
-        value: In its unit; None where there is none, which is shown as ``N/A``.
-        low: Lower end of its 95% interval.
-        high: Upper end.
-        n: How many groups of items (pairs, clips) it stands on.
-        unit: ``%``, ``points`` or another; empty for a plain number.
-        digits: How many decimals are shown.
-        signed: Whether a plus sign is shown.
-        least: What is less is shown as less than this; as for p-values.
-        of: Shown before it: the name of what it belongs to.
-        after: Shown behind it.
-        mark: Where it lies.
-    """
+    """A number of a table."""
 
     value: float | None
     low: float | None = None

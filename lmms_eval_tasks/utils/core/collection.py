@@ -9,10 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """As long as it lasts, nothing is looked through for cycles of objects.
-
-    Each quarter more of living objects makes Python look at all of them: half a second where torch is imported.
-    """
+    """As long as it lasts, nothing is looked through for cycles of objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -7,14 +7,7 @@ from collections.abc import Collection, Hashable, Sequence
 
 
 def join(things: Sequence[Collection[Hashable]]) -> list[list[int]]:
-    """Places that have to stay together: those that have a thing in common, also through others.
-
-    Args:
-        things: What each place has; a place that has nothing is alone.
-
-    Returns:
-        The places of each unit, in order; units in the order of their first places.
-    """
+    """Places that have to stay together: those that have a thing in common, also through others."""
     import networkx
 
     together = networkx.Graph()
@@ -29,16 +22,7 @@ def join(things: Sequence[Collection[Hashable]]) -> list[list[int]]:
 
 
 def deal(costs: Sequence[float], sizes: Sequence[int], hands: int) -> list[int]:
-    """The hand of each unit, from 0: the most expensive unit first, and each to the hand with the least to do.
-
-    So no hand has more to do than the mean and the most expensive unit. Where hands have as much to do, the one with
-    fewer things comes first.
-
-    Args:
-        costs: What each unit costs; of equal ones the first comes first.
-        sizes: How many things each unit has.
-        hands: How many there are, at least 1.
-    """
+    """The hand of each unit, from 0: the most expensive unit first, and each to the hand with the least to do."""
     dealt = [0] * len(costs)
     loads = [(0.0, 0, hand) for hand in range(hands)]
     for unit in sorted(range(len(costs)), key=lambda unit: -costs[unit]):

@@ -41,10 +41,7 @@ class FullDisk(OSError):
 
 
 def name_full_disk(error: BaseException, *folders: Path) -> BaseException:
-    """An error, as `FullDisk` where it says that a disk is full: that of its file, or else the fullest.
-
-    Looked at are these folders, the working directory, the data home, and where temporary files are.
-    """
+    """An error, as `FullDisk` where it says that a disk is full: that of its file, or else the fullest."""
     if not isinstance(error, OSError) or isinstance(error, FullDisk) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return error
     named = isinstance(error.filename, (str, bytes))
@@ -84,11 +81,7 @@ def why_unwritable(folder: Path) -> str | None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file: a pipe is waited for, and a device may have no end.
-    """
+    """Open a file for reading."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "It is no regular file", str(path))
     return path.open("rb")
@@ -118,13 +111,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write a file to, which replaces `path` when the block ends without an error.
-
-    It lies in the same folder, which is made where it is missing, under a name that no other process or thread uses. It
-    is on the disk before it is moved, so that `path` is the old file or the new one even after a loss of power, and a
-    block that fails leaves nothing behind. What a process leaves that is killed meanwhile is deleted when another
-    writes to the folder for the first time.
-    """
+    """A path to write a file to, which replaces `path` when the block ends without an error."""
     with new_part(path.parent) as beside:
         yield beside
         put_part(beside, path)
@@ -132,11 +119,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_part(folder: Path) -> Iterator[Path]:
-    """A path in a folder, made where it is missing, for a file whose name is known only when it is whole.
-
-    It is empty, locked as long as its process writes to it, and deleted at the end unless `put_part` moved it. Where
-    nothing can be locked, it is a path alone.
-    """
+    """A path in a folder, made where it is missing, for a file whose name is known only when it is whole."""
     with naming_full_disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if folder not in _CLEARED:

@@ -29,15 +29,7 @@ class Format(str, Enum):
 
 @dataclass
 class Document:
-    """What a command has to say.
-
-    Attributes:
-        command: The command.
-        version: Of this package.
-        tables: Its tables.
-        warnings: What has to be known before any number is read.
-        notes: What else is to be known.
-    """
+    """What a command has to say."""
 
     command: str
     version: str
@@ -47,12 +39,7 @@ class Document:
 
 
 def write_document(document: Document, form: Format) -> str:
-    """A document in a format; warnings stand with the numbers in all of them.
-
-    JSON has everything. CSV has a line for each value: its table, row and column, then the value with its interval, and
-    the table's signature and warnings. Markdown and LaTeX have a table each, with the signature and warnings below it
-    or in the caption.
-    """
+    """A document in a format; warnings stand with the numbers in all of them."""
     text = _WRITERS[form](document)
     return text if form is Format.JSON else printable_lines(text)
 
@@ -218,7 +205,6 @@ def _sentences(*texts: str) -> list[str]:
 
 
 def _marks(table: FittingTable) -> list[Mark]:
-    """The marks that a table has, in their order."""
     used = {cell.mark for row in table.rows for cell in row if isinstance(cell, Number) and cell.mark}
     return [mark for mark in Mark if mark in used]
 

@@ -25,14 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeptValues:
-    """Values by their keys, in the files of one folder, which processes may share on any file system.
-
-    Each appends to a file of its own, a line for each value, so that no lock is needed and only the last line of a
-    file can be torn. A line has its key, so that a file says the same wherever it lies.
-
-    Args:
-        folder: Where the files lie; it need not exist, and is made for the first value.
-    """
+    """Values by their keys, in the files of one folder, which processes may share on any file system."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,11 +33,7 @@ class KeptValues:
         self._synced = monotonic()
 
     def read(self, keys: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
-        """The values of some keys, or of all; of several values of a key any.
-
-        A line that was cut off by the end of its process is skipped. What else cannot be read is skipped with a
-        warning.
-        """
+        """The values of some keys, or of all; of several values of a key any."""
         found = {}
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
             for line in _lines(path):
@@ -53,11 +42,7 @@ class KeptValues:
         return found
 
     def keep(self, key: str, value: Mapping[str, Any]) -> None:
-        """Keep a value, of JSON values by name. It is with the operating system then, and soon on the disk.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Keep a value, of JSON values by name."""
         with naming_full_disk(self.folder):
             self._keep(json.dumps({KEY: key, **value}).encode() + b"\n")
 
@@ -80,11 +65,7 @@ class KeptValues:
             self._synced = monotonic()
 
     def close(self) -> None:
-        """Put what was kept on the disk. What is kept after that goes to another file.
-
-        Raises:
-            OSError: that fails.
-        """
+        """Put what was kept on the disk."""
         if self._file is not None:
             with naming_full_disk(self.folder), self._file as file:
                 self._file = None

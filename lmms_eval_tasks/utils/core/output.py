@@ -16,15 +16,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """What a command says; without a format it is printed at once.
-
-    In a format, standard output gets one document, and nothing before the command has ended well. Notes are printed on
-    standard error then, and JSON has them as well.
-
-    Args:
-        command: The command.
-        form: The format.
-    """
+    """What a command says; without a format it is printed at once."""
 
     def __init__(self, command: str, form: Format | None = None) -> None:
         self._console = make_console(stderr=form is not None)
@@ -38,19 +30,12 @@ class Output:
             self._console.print(*([""] if gap else []), table)
 
     def note(self, text: str, style: str | None = None, indent: int = 0, whole: bool = False) -> None:
-        """Say what is to be known beside the numbers.
-
-        Args:
-            text: The note.
-            style: As rich has it.
-            indent: So many spaces before each of its lines.
-            whole: Whether it is never folded, as for a path.
-        """
+        """Say what is to be known beside the numbers."""
         self._document.notes.append(text.strip())
         self._print(text, style, indent, whole)
 
     def warn(self, text: str, style: str = "bold red", indent: int = 0, whole: bool = False) -> None:
-        """Say what has to be known before the numbers are read; it stays with them in every format. See `note`."""
+        """Say what has to be known before the numbers are read; it stays with them in every format."""
         self._document.warnings.append(text.strip())
         self._print(text, style, indent, whole)
 

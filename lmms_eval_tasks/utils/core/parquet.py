@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_parquet(path: Path) -> pyarrow.Table:
-    """The table of one Parquet file.
-
-    Arrow opens the file itself. One that Python has opened is let go of by a thread of Arrow's some time after the
-    table was read, which needs the interpreter: where that ends meanwhile, the process is aborted with status 134
-    (apache/arrow issues 34314 and 50482).
-
-    Raises:
-        OSError: it cannot be read, or is no regular file.
-        pyarrow.lib.ArrowException: it is no such table.
-    """
+    """The table of one Parquet file."""
     import pyarrow.parquet
 
     open_regular(path).close()

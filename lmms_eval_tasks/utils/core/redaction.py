@@ -34,11 +34,7 @@ _SECRET_VARIABLE = re.compile(
 
 
 def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """A text without keys and passwords.
-
-    Hidden are the values of names that end in api_key, token, secret, password or the like, keys of well-known shapes,
-    user and password of an address, and what `hide_known_secrets` hides.
-    """
+    """A text without keys and passwords."""
     text = hide_known_secrets(text, environment)
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
@@ -55,11 +51,7 @@ def hide_in_words(words: Sequence[str], environment: Mapping[str, str]) -> list[
 
 
 def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """A text without the values of the environment's variables whose names end in KEY, TOKEN, PASSWORD or the like.
-
-    A variable may hold several keys, separated by commas, semicolons or spaces. A value is also hidden where it is
-    written as part of an address or of JSON.
-    """
+    """A text without the values of the environment's variables whose names end in KEY, TOKEN, PASSWORD or the like."""
     return hide_forms(text, secret_forms(environment))
 
 

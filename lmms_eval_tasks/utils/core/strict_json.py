@@ -16,22 +16,12 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: the text is not JSON, or holds NaN, Infinity, a number too long for a float, one field twice or
-            values nested too deeply; its message says what is wrong, and names no place outside the text.
-    """
+    """The value of a JSON text."""
     return _read(text, parse_constant=refuse_constant, object_pairs_hook=_unique)
 
 
 def read_written_json(text: str) -> Any:
-    """The value of a JSON text that Python wrote, which may hold NaN and Infinity.
-
-    Raises:
-        ValueError: the text is not JSON, or holds a number too long for a float or values nested deeper than `DEEPEST`;
-            its message is one of `read_json`.
-    """
+    """The value of a JSON text that Python wrote, which may hold NaN and Infinity."""
     value = _read(text)
     if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
         raise ValueError("values nested too deeply")

@@ -22,21 +22,7 @@ Texts = Sequence[tuple[str, ...]]
 
 
 class FittingTable:
-    """A table of names and values, which a terminal of any width can show and `formats` writes for other programs.
-
-    Names come first in each row. Where its columns do not fit side by side, they are printed as several tables below
-    each other, each with the names. Only a text that is wider than its share of the terminal is folded.
-
-    Attributes:
-        title: What stands above it; may be empty.
-        names: How many of its columns hold names.
-        headings: Of its columns.
-        rows: Its cells, by row.
-        caption: What stands below it.
-        signature: What its numbers were computed from and how; a terminal does not show it.
-        warnings: What has to be known before its numbers are read; they stand above these.
-        padding: Spaces beside each cell.
-    """
+    """A table of names and values, which a terminal of any width can show and `formats` writes for other programs."""
 
     def __init__(
         self,
@@ -47,16 +33,7 @@ class FittingTable:
         padding: int = 0,
         blank_repeats: bool = False,
     ) -> None:
-        """Make an empty table.
-
-        Args:
-            title: What stands above it.
-            headings: Of its columns; they need not differ.
-            names: How many of its columns hold names.
-            numbers: Whether the others hold numbers, which stand to the right.
-            padding: Spaces beside each cell.
-            blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
-        """
+        """Make an empty table."""
         self.title, self.caption, self.signature, self.padding = title or "", "", "", padding
         self.headings, self.names = tuple(map(printable_lines, headings)), names
         self.rows: list[tuple[Cell, ...]] = []

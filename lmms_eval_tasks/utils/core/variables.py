@@ -40,12 +40,7 @@ _SIMILAR = PREFIX[: len("LMMS_EVAL_TASK")]
 
 
 def describe_unknown_variables(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A sentence for each variable that looks like one of ours and is none, with the nearest that is.
-
-    Args:
-        names: Names of the variables that are set.
-        known: Names of ours.
-    """
+    """A sentence for each variable that looks like one of ours and is none, with the nearest that is."""
     ours = {name.removeprefix(PREFIX): name for name in known}
     messages = []
     for name in sorted(names):

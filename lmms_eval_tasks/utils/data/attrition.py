@@ -18,14 +18,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class AttritionStep(BaseModel):
-    """A step of a build.
-
-    Attributes:
-        step: What it is called, or what it leaves.
-        came: Rows that came in.
-        left: Rows that went on; more where a row becomes several.
-        removed: Why the others went to how many of them did.
-    """
+    """A step of a build."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,13 +29,7 @@ class AttritionStep(BaseModel):
 
 
 class SetAttrition(BaseModel):
-    """The steps of a build.
-
-    Attributes:
-        start: What the rows at the start are.
-        rows: How many they are.
-        steps: What each step left, in their order.
-    """
+    """The steps of a build."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,24 +39,13 @@ class SetAttrition(BaseModel):
 
 
 def write_attrition(attrition: SetAttrition, folder: Path) -> None:
-    """Write it into the folder of a built set.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write it into the folder of a built set."""
     text = json.dumps(attrition.model_dump(mode="json"), ensure_ascii=False, indent=1)
     write_file(folder / ATTRITION, text + "\n")
 
 
 def read_attrition(source: str | Path) -> SetAttrition | None:
-    """The attrition of the set that is prepared from a source; None where no file has it.
-
-    Args:
-        source: The set's folder, or a file in it.
-
-    Raises:
-        InputError: its file cannot be read, or is not of this form.
-    """
+    """The attrition of the set that is prepared from a source; None where no file has it."""
     path = Path(source).expanduser()
     file = (path if path.is_dir() else path.parent) / ATTRITION
     if not file.is_file():

@@ -81,32 +81,7 @@ class Build:
         videos: Path | None = None,
         measure: Measure | None = None,
     ) -> None:
-        """Place a split's clips and write its table.
-
-        Args:
-            split: name of the split.
-            rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
-                the extra columns; members of a group adjacent.
-            extra: the benchmark's own columns and their types.
-            clips: every clip that the rows name, its name beginning with the split's and a slash: the file, which is
-                linked, or how it is made; None, or a file that is not there, where the release does not hold it.
-            origin: where all this came from.
-            progress: called for each clip placed and opened.
-            whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
-            decoded: clips that are known to be readable so far as that, and are not looked at again.
-            files: clip to the file of its source's own download that holds it; the manifest names it where the clip is
-                missing.
-            videos: the folder that the user named for the clips; where it holds none of those that should lie in it,
-                it is the wrong one.
-            measure: what is measured of each clip that is there, by extra columns of the rows whose `clip` it is;
-                several threads call it, and what was measured is kept where the build is interrupted.
-
-        Raises:
-            InputError: the disk cannot hold the clips, the folder named for them holds none, another set would be
-                replaced without leave, the set's attrition cannot be read, or what clips are to be made of is
-                damaged (all of it is listed).
-            ValueError: a clip's name does not begin with the split's.
-        """
+        """Place a split's clips and write its table."""
         import pyarrow as pa
 
         card = self.card
@@ -165,10 +140,8 @@ class Build:
     def _seconds(
         self, split: str, rows: Sequence[Mapping[str, Any]], absent: Container[str], progress: Progress
     ) -> list[float | None]:
-        """How long the clips of each row are together, to the millisecond; None where one is missing or does not say.
-
-        It reads their headers.
-        """
+        """How long the clips of each row are together, to the millisecond; None where one is missing or does not
+        say."""
         videos, columns = self.folder / "videos", self.card.clip_columns
         clips = [[row[name] for name in columns] for row in rows]
         present = {videos / clip for of_row in clips for clip in of_row if clip not in absent}
@@ -288,11 +261,7 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
 
 @contextmanager
 def building(card: Card) -> Iterator[Build]:
-    """Build a benchmark's folder, as `installed.sets.building` explains.
-
-    Raises:
-        InputError: nothing can be written to the data home, or a split cannot be added.
-    """
+    """Build a benchmark's folder, as `installed.sets.building` explains."""
     current = benchmark_dir(card.name)
     folder = writable_home() / f".{card.name}.building"
     with locked(current):

@@ -22,25 +22,13 @@ logger = logging.getLogger(__name__)
 
 
 class ClipFacts:
-    """What is known of clips, a small file each.
-
-    Args:
-        folder: Where the files lie; it need not exist.
-    """
+    """What is known of clips, a small file each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, clip: Path, decoded: str) -> int | None:
-        """How many frames a clip has; None where that is not known.
-
-        Args:
-            clip: The file; only its bytes matter, not where it lies.
-            decoded: What of it was decoded, such as all frames or a single one.
-
-        Raises:
-            UnreadableClip: it is known that this cannot be decoded, or there is no such file.
-        """
+        """How many frames a clip has; None where that is not known."""
         try:
             fact = json.loads(self._path(clip, decoded).read_text(encoding="utf-8"))
             frames, problem, decoder = fact.get("frames"), fact.get("problem"), fact.get("decoder")
@@ -52,13 +40,8 @@ class ClipFacts:
         return frames if isinstance(frames, int) and frames > 0 else None
 
     def find_out(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
-        """Decode a clip, and keep how many frames it has or why it cannot be done; arguments and errors as for `find`.
-
-        Args:
-            clip: The file.
-            decoded: What of it is decoded.
-            decode: Decodes that, and returns how many frames the clip has.
-        """
+        """Decode a clip, and keep how many frames it has or why it cannot be done; arguments and errors as for
+        `find`."""
         path = self._path(clip, decoded)
         try:
             frames = decode()
@@ -82,11 +65,7 @@ class ClipFacts:
 
 
 def digest_clip(clip: Path) -> str:
-    """SHA-256 of a clip's bytes, in hexadecimal.
-
-    Raises:
-        UnreadableClip: there is no file that can be read.
-    """
+    """SHA-256 of a clip's bytes, in hexadecimal."""
     try:
         return content_digest(clip)
     except OSError as error:

@@ -13,11 +13,8 @@ SIDE = 448
 
 
 def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
-    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their times.
-
-    Raises:
-        UnreadableClip: it cannot be decoded.
-    """
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their
+    times."""
     import numpy as np
 
     reader = PyavFrames(clip, threads=1)

@@ -1,8 +1,4 @@
-"""A process that makes clips, run as a module by `clip_makers` with a store's folder and limit.
-
-It reads what to make from its input and answers each with a byte. It ends with its input, so also when the process that
-started it was killed, once what it is making is whole.
-"""
+"""A process that makes clips, run as a module by `clip_makers` with a store's folder and limit."""
 
 from __future__ import annotations
 
@@ -20,13 +16,7 @@ DONE = b"."
 
 
 def main(folder: str, limit: str, number: str) -> None:
-    """Make what comes.
-
-    Args:
-        folder: The store's.
-        limit: The store's, in bytes.
-        number: Which of the processes this is, from 0; the first alone says what there is to say.
-    """
+    """Make what comes."""
     # Ctrl-C goes to all processes of a terminal; the one that started this one ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -1,8 +1,4 @@
-"""Clips are made in processes, several at once, while the process that asked for them does something else.
-
-They are programs of their own and not forks, which would share locks and a GPU with a process that has threads. The
-standard library's pools would run the script of the user once more in each of them.
-"""
+"""Clips are made in processes, several at once, while the process that asked for them does something else."""
 
 from __future__ import annotations
 
@@ -27,12 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClipMakers:
-    """Processes that make clips; each is started when it first has something to make.
-
-    Args:
-        store: Where clips are kept.
-        workers: How many.
-    """
+    """Processes that make clips; each is started when it first has something to make."""
 
     def __init__(self, store: ClipStore, workers: int) -> None:
         self._store = store
@@ -44,12 +35,7 @@ class ClipMakers:
         self._is_closed = False
 
     def submit(self, making: Making) -> Future[None]:
-        """Have something made, after what was submitted before.
-
-        Returns:
-            Is done once it lies in the store, or could not be made, which is then a fact in the store; it raises
-            nothing.
-        """
+        """Have something made, after what was submitted before."""
         return self._threads.submit(self._make, making)
 
     def close(self) -> None:

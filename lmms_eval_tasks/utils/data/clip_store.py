@@ -1,8 +1,4 @@
-"""Clips that are made from others, written once and found by the content of their source and by what was made of it.
-
-Runs and ranks may share a store: a file in it is whole, one process writes it while others wait, and it is not changed
-again. It is deleted where the store would grow beyond its limit and nobody has asked for it for an hour.
-"""
+"""Clips that are made from others, written once and found by the content of their source and by what was made of it."""
 
 from __future__ import annotations
 
@@ -36,13 +32,7 @@ class NotMade(Exception):
 
 
 class ClipStore:
-    """A folder of made clips, and of what is known of the clips that they are made of.
-
-    Args:
-        folder: The folder; it need not exist.
-        limit: Bytes that it may hold. Files that were asked for within the last hour stay beyond it, with a warning.
-        makes: Whether it makes what it lacks.
-    """
+    """A folder of made clips, and of what is known of the clips that they are made of."""
 
     def __init__(self, folder: Path, limit: int, makes: bool = True) -> None:
         self.folder, self.limit = folder.absolute(), limit
@@ -51,17 +41,7 @@ class ClipStore:
         self._has_warned = False
 
     def count_frames(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
-        """How many frames a clip has; it is decoded once, by one process, where that is not known.
-
-        Args:
-            clip: The clip; only its bytes matter, not where it lies.
-            decoded: What of it is decoded, such as all frames or a single one.
-            decode: Decodes that, and returns how many frames the clip has.
-
-        Raises:
-            UnreadableClip: it cannot be decoded.
-            OSError: the store cannot be written.
-        """
+        """How many frames a clip has; it is decoded once, by one process, where that is not known."""
         known = self._facts.find(clip, decoded)
         if known is not None:
             return known
@@ -72,23 +52,7 @@ class ClipStore:
     def find_or_make(
         self, clip: Path, view: Mapping[str, Any], suffix: str, decoded: str, make: Callable[[Path], int]
     ) -> tuple[Path, int]:
-        """The file of a view of a clip, made where the store lacks it.
-
-        Args:
-            clip: The source.
-            view: What tells the view from any other, as JSON values.
-            suffix: Of the file, such as ``.mp4``.
-            decoded: What of the source is decoded for it, as in `count_frames`.
-            make: Writes the file to a path and returns how many frames the source has.
-
-        Returns:
-            The file, and how many frames the source has.
-
-        Raises:
-            UnreadableClip: the source cannot be read, or it is known that it cannot be decoded, or `make` finds out.
-            NotMade: the store makes nothing, and lacks the file.
-            OSError: the store cannot be written.
-        """
+        """The file of a view of a clip, made where the store lacks it."""
         key = _key(clip, view)
         path = self.folder / key[:2] / f"{key}{suffix}"
         if (stored := self._find(clip, path, decoded)) is not None:
@@ -134,11 +98,7 @@ class ClipStore:
         return count
 
     def _make_room(self, size: int) -> None:
-        """Count a new file, and delete the files that were not asked for longest where it would not fit.
-
-        All files are looked at only where a tenth of the limit can be deleted, so that a new file costs the same
-        however many there are.
-        """
+        """Count a new file, and delete the files that were not asked for longest where it would not fit."""
         with FileLock(self.folder / _LOCK):
             total, wait_until = self._read_total()
             waits = time.time() < wait_until <= time.time() + PROTECTED
@@ -157,10 +117,8 @@ class ClipStore:
             )
 
     def _read_total(self) -> tuple[int | None, float]:
-        """Bytes of all files as they were last counted, None where that cannot be read; and until when none is deleted.
-
-        Times are in seconds as `time.time` has them.
-        """
+        """Bytes of all files as they were last counted, None where that cannot be read; and until when none is
+        deleted."""
         try:
             counted = json.loads((self.folder / _TOTAL).read_text(encoding="utf-8"))
             return int(counted["bytes"]), float(counted["wait_until"])
@@ -168,11 +126,7 @@ class ClipStore:
             return None, 0.0
 
     def _delete_unused(self, size: int) -> tuple[int, float]:
-        """Delete files until `size` bytes fit.
-
-        Returns:
-            Bytes of those that stay, and the time at which enough can be deleted; 0 where enough was.
-        """
+        """Delete files until `size` bytes fit."""
         stored = sorted(self._stored())
         total, now = sum(bytes_ for _, bytes_, _ in stored), time.time()
         if total + size <= self.limit:

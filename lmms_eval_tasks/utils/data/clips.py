@@ -38,11 +38,8 @@ def videos_below(folder: Path) -> list[Path]:
 
 
 def is_readable(path: Path, whole: bool = False) -> bool:
-    """Whether a file opens as a video and does not lack its end, with `whole` also whether all frames can be decoded.
-
-    Opening reads headers only, which is what makes it cheap enough for every clip of a release. A file whose end is
-    missing is decoded, for it may have all its frames.
-    """
+    """Whether a file opens as a video and does not lack its end, with `whole` also whether all frames can be
+    decoded."""
     try:
         with FrameStream(path) as stream:
             for _ in stream.frames(as_stored=True) if whole or is_cut_short(path) else ():
@@ -61,10 +58,7 @@ def unreadable(
 
 
 def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progress, what: str) -> Iterator[tuple[K, T]]:
-    """Each thing and what `work` returns for it, in the given order; several are worked on in parallel threads.
-
-    What `work` raises is raised here, and what has not begun by then is left undone.
-    """
+    """Each thing and what `work` returns for it, in the given order; several are worked on in parallel threads."""
     with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
         for done, result in enumerate(zip(things, pool.map(work, things), strict=True), 1):
             yield result

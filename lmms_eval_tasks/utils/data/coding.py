@@ -1,7 +1,4 @@
-"""Decoded frames to a clip, perhaps in another order: each is coded once, and only its code is put in order.
-
-No more than a few decoded frames are in memory at a time, however long the clip is. Codes lie in a temporary file.
-"""
+"""Decoded frames to a clip, perhaps in another order: each is coded once, and only its code is put in order."""
 
 from __future__ import annotations
 

@@ -23,13 +23,7 @@ GAP, LINE = 6, 14
 
 @dataclass(frozen=True, eq=False)
 class SheetClip:
-    """What a sheet shows of a clip.
-
-    Attributes:
-        title: What stands above its frames.
-        frames: uint8 (T, H, W, 3) RGB, T from 1 on.
-        labels: What stands below each frame.
-    """
+    """What a sheet shows of a clip."""
 
     title: str
     frames: np.ndarray[Any, Any]
@@ -37,15 +31,7 @@ class SheetClip:
 
 
 def write_contact_sheet(path: Path, clips: Sequence[SheetClip]) -> None:
-    """Write a contact sheet as PNG; the same clips give the same bytes.
-
-    Args:
-        path: The file, which is replaced.
-        clips: One below the other, one at least.
-
-    Raises:
-        OSError: where it cannot be written.
-    """
+    """Write a contact sheet as PNG; the same clips give the same bytes."""
     from PIL import Image, ImageDraw
 
     sheets = [_lay_out(clip) for clip in clips]

@@ -14,10 +14,8 @@ _MOST_PARTS = 100_000
 
 
 def first_second(container: Any) -> float:
-    """When an open container (``av.container.InputContainer``) begins, by its own clock; 0 where that is before zero.
-
-    Transport streams begin at 1.4 s, and what was cut from a longer file where it was there.
-    """
+    """When an open container (``av.container.InputContainer``) begins, by its own clock; 0 where that is before
+    zero."""
     return max(0, container.start_time or 0) / MICROSECONDS
 
 
@@ -88,12 +86,7 @@ def _read_element(file: BinaryIO) -> int:
 
 
 def _read_number(file: BinaryIO) -> int | None:
-    """A number of one to eight bytes, of which the first one's leading zeros say how many follow; None if unknown.
-
-    Raises:
-        EOFError: the file ends within it.
-        ValueError: there is none.
-    """
+    """A number of one to eight bytes, of which the first one's leading zeros say how many follow; None if unknown."""
     first = _read(file, 1)
     if not first[0]:
         raise ValueError

@@ -12,11 +12,7 @@ _DIGESTS: dict[tuple[str, int, int], str] = {}
 
 
 def content_digest(path: Path, progress: Progress = no_progress) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal; read anew where its size or its time of change is another.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """SHA-256 of a file's bytes, in hexadecimal; read anew where its size or its time of change is another."""
     facts = path.stat()
     key = str(path), facts.st_size, facts.st_mtime_ns
     if key not in _DIGESTS:

@@ -17,19 +17,7 @@ class FrameOrder(str, Enum):
     SHUFFLED = "shuffled"
 
     def numbers(self, clip: Path, count: int, seed: int = 0) -> tuple[int, ...]:
-        """Numbers of a clip's frames, from 0 on, in this order.
-
-        Any order but the clip's own is as likely as any other where they are shuffled, and depends on seed and content
-        alone; of a clip of one frame there is only its own.
-
-        Args:
-            clip: The file.
-            count: How many frames it has.
-            seed: Another one gives another order, where they are shuffled.
-
-        Raises:
-            UnreadableClip: there is no such file.
-        """
+        """Numbers of a clip's frames, from 0 on, in this order."""
         own = list(range(count))
         if self is FrameOrder.REVERSED:
             return tuple(reversed(own))
@@ -40,24 +28,12 @@ class FrameOrder(str, Enum):
 
 
 def seeded(clip: Path, seed: int) -> random.Random:
-    """A generator of random numbers that depends on a seed and what a clip holds alone.
-
-    Raises:
-        UnreadableClip: there is no such file.
-    """
+    """A generator of random numbers that depends on a seed and what a clip holds alone."""
     return random.Random(hashlib.sha256(f"{seed}\0{digest_clip(clip)}".encode()).hexdigest())
 
 
 class ReorderedClip(str):
-    """A clip whose frames a model is to read in another order.
-
-    It is a text, as lmms-eval takes videos, that names clip and order, and is the path of no file: what does not know
-    of orders cannot take it for the clip as it is.
-
-    Attributes:
-        path: The clip.
-        order: The order.
-    """
+    """A clip whose frames a model is to read in another order."""
 
     path: Path
     order: FrameOrder

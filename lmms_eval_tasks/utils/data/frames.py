@@ -1,9 +1,4 @@
-"""Frames of a clip by their number or time, by PyAV: upright, in the colours that the clip says it was coded with.
-
-They are decord's to the last bit wherever that one reads a clip rightly. It gives frames several places off where some
-were cut off without coding the rest anew, in open groups of pictures (as x265 makes them) and in transport streams,
-cannot open AV1, has no wheel for ARM, and is maintained no more.
-"""
+"""Frames of a clip by their number or time, by PyAV: upright, in the colours that the clip says it was coded with."""
 
 from __future__ import annotations
 

@@ -30,11 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def home() -> Path:
-    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface.
-
-    Raises:
-        InputError: its path is not UTF-8, which parquet files and decoders need.
-    """
+    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface."""
     chosen = os.environ.get(HOME)
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
     path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
@@ -44,11 +40,7 @@ def home() -> Path:
 
 
 def writable_home() -> Path:
-    """The data home, made where it is missing; a file was written to it, for a lock that cannot be is waited for.
-
-    Raises:
-        InputError: its path is a file, or nothing can be written there.
-    """
+    """The data home, made where it is missing; a file was written to it, for a lock that cannot be is waited for."""
     folder = home()
     if reason := why_unwritable(folder):
         raise InputError(
@@ -82,10 +74,7 @@ def clip_path(benchmark: str, clip: str) -> Path:
 
 
 def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
-    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip.
-
-    Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
-    """
+    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip."""
     return clip_path(benchmark, row[column]) if row["clip_present"] else placeholder_path(benchmark)
 
 
@@ -95,11 +84,7 @@ def placeholder_path(benchmark: str) -> Path:
 
 
 def read_manifest(card: Card) -> Manifest:
-    """The manifest of a prepared benchmark.
-
-    Raises:
-        InputError: nothing is prepared, or the manifest was not written by this version's format.
-    """
+    """The manifest of a prepared benchmark."""
     return read_steadily(benchmark_dir(card.name), lambda: _read_manifest(card))
 
 
@@ -124,17 +109,7 @@ def prepare_remedy(card: Card) -> str:
 def load_table(
     card: Card, split: str, require_clips: bool = True, absent: Mapping[str, str] | None = None
 ) -> datasets.Dataset:
-    """The prepared table of a split, as `installed.sets.load_table` explains.
-
-    Args:
-        card: The benchmark's card.
-        split: Name of the split.
-        require_clips: Whether clips are needed.
-        absent: What `absent_clips` found, so that no clip is looked for; None where it was not called.
-
-    Raises:
-        InputError: the table or its clips cannot be used, or $LMMS_EVAL_TASKS_MISSING holds anything but `skip`.
-    """
+    """The prepared table of a split, as `installed.sets.load_table` explains."""
     skip = skip_missing()
     return read_steadily(benchmark_dir(card.name), lambda: _load_table(card, split, require_clips, skip, absent))
 
@@ -162,11 +137,7 @@ def _load_table(
 
 
 def read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    """The prepared table of a split as it was written, and its manifest.
-
-    Raises:
-        InputError: the split is not prepared, or the table is not the one that was prepared.
-    """
+    """The prepared table of a split as it was written, and its manifest."""
     return read_steadily(benchmark_dir(card.name), lambda: _read_table(card, split))
 
 
@@ -185,11 +156,7 @@ def _read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
 
 
 def skip_missing() -> bool:
-    """Whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips.
-
-    Raises:
-        InputError: the variable holds something other than `skip`.
-    """
+    """Whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips."""
     chosen = os.environ.get(MISSING, "")
     if chosen not in ("", "skip"):
         raise InputError(f"Expected {MISSING} to be unset or skip, but got {chosen!r}.")
@@ -204,11 +171,7 @@ def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
 
 
 def absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
-    """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since.
-
-    Returns:
-        Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
-    """
+    """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since."""
     return read_steadily(benchmark_dir(card.name), lambda: _absent_clips(card, split, table))
 
 

@@ -23,32 +23,19 @@ MARKS = (SAMPLE_MARK, BUILT_MARK)
 
 
 def mark_as_built(folder: Path) -> None:
-    """Mark the folder of a set that was built, so that it is never taken for a release.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Mark the folder of a set that was built, so that it is never taken for a release."""
     write_file(folder / BUILT_MARK, '{"built": true}\n')
 
 
 def carry_sample_mark(clips: Path, folder: Path) -> None:
-    """Mark the folder of a set as sample data if the clips that it was made from are.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Mark the folder of a set as sample data if the clips that it was made from are."""
     above = (place / SAMPLE_MARK for place in (clips.absolute(), *clips.absolute().parents))
     if mark := next((path for path in above if path.is_file()), None):
         write_file(folder / SAMPLE_MARK, mark.read_bytes())
 
 
 def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
-    """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders.
-
-    Args:
-        source: Its folder or file; anything else, such as the name of a dataset on the hub, has no mark.
-        clips: Its clips that are linked, looked for where they really lie.
-    """
+    """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders."""
     path = Path(source).expanduser()
     found = set(_marks_inside(path)) if path.is_file() and zipfile.is_zipfile(path) else set()
     folders = {path.absolute() if path.is_dir() else path.absolute().parent} if path.exists() else set()
@@ -76,18 +63,7 @@ def identify(
     own: bool,
     revision: str | None = None,
 ) -> DataSet:
-    """What a split is.
-
-    Args:
-        card: The benchmark's.
-        split: The split.
-        table: Its prepared table.
-        source: Where it was read from.
-        digests: Files of the source to their SHA-256.
-        marks: From `find_marks`.
-        own: Whether the benchmark knows that it is no release.
-        revision: Its revision on the hub, where it was downloaded from there.
-    """
+    """What a split is."""
     facts = card.splits.get(split, SplitFacts())
     released = is_released(card, facts, source, digests, revision)
     kind = _kind(card, split, facts, table, released, _is_archived(card, source), set(digests.values()))

@@ -1,8 +1,4 @@
-"""What a view shows of a clip in place of it: one frame, or all frames in another order.
-
-A made clip has the size, the frame rate and the length of its source and no sound. Each frame is shown as long as in
-the source. The same source gives the same bytes. A frame is named by its number in the source, from 0 on.
-"""
+"""What a view shows of a clip in place of it: one frame, or all frames in another order."""
 
 from __future__ import annotations
 
@@ -32,25 +28,14 @@ _RANDOM = re.compile(r"random(\d+)")
 
 @dataclass(frozen=True)
 class MadeClip:
-    """A file that was made of a clip.
-
-    Attributes:
-        path: A PNG for one frame, an MP4 for a clip.
-        frames: Numbers of the source's frames that it shows, in the order in which it shows them.
-    """
+    """A file that was made of a clip."""
 
     path: Path
     frames: tuple[int, ...]
 
 
 class Making(NamedTuple):
-    """How something is made of a clip; it can go to another process, and is equal where the same is made.
-
-    Attributes:
-        make: Makes it, given the clip, the arguments and a store, such as `show_frame`.
-        clip: The file.
-        arguments: What else `make` is given before the store.
-    """
+    """How something is made of a clip; it can go to another process, and is equal where the same is made."""
 
     make: Callable[..., MadeClip]
     clip: Path
@@ -62,16 +47,7 @@ class Making(NamedTuple):
 
 
 def count_frames(clip: Path, store: ClipStore) -> int:
-    """How many frames a clip has that can be decoded to its end; nothing is made of it.
-
-    Args:
-        clip: The file.
-        store: Where it is known, or kept from now on.
-
-    Raises:
-        UnreadableClip: it cannot be decoded to its end.
-        OSError: the store cannot be written.
-    """
+    """How many frames a clip has that can be decoded to its end; nothing is made of it."""
 
     def decode() -> int:
         with FrameStream(clip, DECODERS) as source:
@@ -81,10 +57,7 @@ def count_frames(clip: Path, store: ClipStore) -> int:
 
 
 def find_frame(clip: Path, position: str, store: ClipStore) -> int:
-    """The number of the frame at a position that can be decoded; nothing is made of it.
-
-    Arguments and errors are those of `show_frame`.
-    """
+    """The number of the frame at a position that can be decoded; nothing is made of it."""
     _check_position(position)
 
     def decode() -> int:
@@ -96,19 +69,7 @@ def find_frame(clip: Path, position: str, store: ClipStore) -> int:
 
 
 def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
-    """One frame of a clip as a picture, without loss.
-
-    Args:
-        clip: The file.
-        position: ``first``, ``last``, ``centre`` (frame n // 2 of n), or ``random`` and a seed, as in ``random3``: any
-            frame is as likely as any other, and the choice depends on seed and content alone.
-        store: Where it is kept.
-
-    Raises:
-        ValueError: there is no such position.
-        UnreadableClip: the clip, or the frame, cannot be decoded.
-        OSError: the store cannot be written.
-    """
+    """One frame of a clip as a picture, without loss."""
     _check_position(position)
 
     def make(path: Path) -> int:
@@ -138,12 +99,7 @@ def _place(clip: Path, position: str, count: int) -> int:
 
 
 def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
-    """A clip from its last frame to its first.
-
-    Raises:
-        UnreadableClip: it cannot be decoded to its end.
-        OSError: the store cannot be written.
-    """
+    """A clip from its last frame to its first."""
 
     def make(path: Path) -> int:
         with FrameStream(clip, DECODERS) as source, FrameCoder(path, source) as coder:
@@ -163,17 +119,7 @@ def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
 
 
 def show_shuffled(clip: Path, store: ClipStore, seed: int = 0) -> MadeClip:
-    """A clip with all its frames in the order `FrameOrder.SHUFFLED`.
-
-    Args:
-        clip: The file.
-        store: Where it is kept.
-        seed: Another one gives another order.
-
-    Raises:
-        UnreadableClip: it cannot be decoded to its end.
-        OSError: the store cannot be written.
-    """
+    """A clip with all its frames in the order `FrameOrder.SHUFFLED`."""
 
     def make(path: Path) -> int:
         with FrameStream(clip, DECODERS) as source, FrameCoder(path, source, every_key=True) as coder:

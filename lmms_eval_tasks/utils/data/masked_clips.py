@@ -30,21 +30,7 @@ is shown from the second time on is not masked."""
 
 
 def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeClip:
-    """A clip with boxes blacked out, and all else as it is.
-
-    A frame is masked where the time from which it is shown lies in a box's. The colours of each pixel are coded
-    (4:4:4), so that a box whose edge is odd does not take the colours of the pixels beside it.
-
-    Args:
-        clip: The file.
-        boxes: What is to be black; in any order.
-        store: Where the masked clip is kept.
-
-    Raises:
-        ValueError: a number is NaN, a corner or a time is infinite.
-        UnreadableClip: the clip cannot be decoded to its end.
-        OSError: the store cannot be written.
-    """
+    """A clip with boxes blacked out, and all else as it is."""
     ordered = sorted(set(boxes))
     view = {"masked": [[start, end, *box] for start, end, box in ordered]}
     if not all(map(math.isfinite, chain(*view["masked"]))):
@@ -71,13 +57,7 @@ def boxes_at(second: float, boxes: Iterable[TimedBox]) -> list[Box]:
 
 
 def black_out(planes: NDArray[np.uint8], boxes: Iterable[Box], full_range: bool) -> None:
-    """Blacken every pixel that a box touches, in place.
-
-    Args:
-        planes: Brightness and the two colours of a frame, (3, H, W).
-        boxes: The boxes.
-        full_range: Whether black has the brightness 0, not 16.
-    """
+    """Blacken every pixel that a box touches, in place."""
     for box in boxes:
         rows, columns = touched_pixels(box)
         planes[0, rows, columns] = 0 if full_range else 16

@@ -17,16 +17,7 @@ Measure = Callable[[Path], Mapping[str, Any]]
 def measure_clips(
     videos: Path, names: Collection[str], measure: Measure, kept: Path, progress: Progress, what: str
 ) -> dict[str, Mapping[str, Any]]:
-    """The numbers of clips.
-
-    Args:
-        videos: The folder below which they lie.
-        names: Their names.
-        measure: Measures one.
-        kept: File of what was measured before, which gets a line for each clip more.
-        progress: Called after each clip.
-        what: What progress calls it.
-    """
+    """The numbers of clips."""
     before = _read(kept)
     marks = {name: _mark(videos / name) for name in names}
     found = {name: before[mark] for name, mark in marks.items() if mark in before}

@@ -1,7 +1,4 @@
-"""How much moves in a clip, and whether as much moves at its end as at its beginning.
-
-What a step of motion is, is chosen: any measure between two grey pictures about 1/8 s apart, 160 pixels wide.
-"""
+"""How much moves in a clip, and whether as much moves at its end as at its beginning."""
 
 from __future__ import annotations
 

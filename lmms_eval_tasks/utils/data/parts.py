@@ -28,18 +28,7 @@ def frames_between(reader: PyavFrames, start: float, end: float) -> range:
 
 
 def part_pictures(path: Path, start: float, end: float, count: int, after: bool = False) -> tuple[bytes, ...]:
-    """Frames of a part of a video as JPEG files, evenly spread from its first to its last; the same bytes each time.
-
-    Args:
-        path: The video.
-        start: Second at which the part begins.
-        end: Second at which it ends; the video's end where that is earlier.
-        count: How many frames; fewer where the part has fewer.
-        after: Without the frame that is still on show from before `start`, so that there may be none.
-
-    Raises:
-        UnreadableClip: it is no video, or one of the frames cannot be decoded.
-    """
+    """Frames of a part of a video as JPEG files, evenly spread from its first to its last; the same bytes each time."""
     reader = PyavFrames(path, threads=1)
     numbers = frames_between(reader, start, end)
     if after:
@@ -51,23 +40,7 @@ def part_pictures(path: Path, start: float, end: float, count: int, after: bool 
 
 
 def cut_part(path: Path, start: float, end: float, target: Path) -> int:
-    """Write a part of a video as a clip of its own, every frame shown as long as there; the same bytes each time.
-
-    Sound is left out.
-
-    Args:
-        path: The video.
-        start: Second at which the part begins.
-        end: Second at which it ends.
-        target: The mp4 to write.
-
-    Returns:
-        How many frames it has.
-
-    Raises:
-        UnreadableClip: the part cannot be decoded.
-        OSError: the file cannot be written.
-    """
+    """Write a part of a video as a clip of its own, every frame shown as long as there; the same bytes each time."""
     reader = PyavFrames(path, threads=DECODERS)
     numbers = frames_between(reader, start, end)
     with FrameStream(path) as source:

@@ -1,7 +1,4 @@
-"""What a decoded frame shows: upright, as planes of brightness and colours, or as RGB.
-
-A frame is PyAV's ``av.VideoFrame``.
-"""
+"""What a decoded frame shows: upright, as planes of brightness and colours, or as RGB."""
 
 from __future__ import annotations
 
@@ -18,15 +15,7 @@ def turns_of(frame: Any) -> int:
 
 
 def rgb_of(frame: Any, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
-    """A frame upright as (H, W, 3) RGB, equal to decord's to the last bit.
-
-    The colours are those that the clip says it was coded with (BT.601, BT.709, BT.2020; full or limited range). PyAV by
-    itself, before version 16, takes all for BT.601.
-
-    Args:
-        frame: The frame.
-        size: Width and height before it is turned; its own by default.
-    """
+    """A frame upright as (H, W, 3) RGB, equal to decord's to the last bit."""
     # swscale asks for a range of RGB, too, and ignores it. PyAV hands it the matrix only where the two ranges differ.
     source, target = ("JPEG", "MPEG") if has_full_range(frame) else ("MPEG", "JPEG")
     width, height = size or (frame.width, frame.height)

@@ -12,12 +12,7 @@ from lmms_eval_tasks.utils.data.release import Clip
 
 
 def place_clip(clip: Clip | Path, target: Path, earlier: Iterable[Path]) -> None:
-    """Make `target` a clip: linked where it is a file, else kept or taken from an earlier build, else made.
-
-    Raises:
-        UnreadableClip: the release holds the clip, but not whole.
-        DamagedSource: what the clip is to be made of is damaged.
-    """
+    """Make `target` a clip: linked where it is a file, else kept or taken from an earlier build, else made."""
     if isinstance(clip, Path):
         link(clip.absolute(), target)
     elif not clip.is_made(target):

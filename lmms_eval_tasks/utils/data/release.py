@@ -41,12 +41,7 @@ class Clip(Protocol):
         """Whether there is a file at a path, and it is this clip."""
 
     def make(self, path: Path) -> None:
-        """Write the clip to a path.
-
-        Raises:
-            UnreadableClip: the release holds the clip, but not whole.
-            DamagedSource: what the clip is to be made of is damaged.
-        """
+        """Write the clip to a path."""
 
 
 class UnreadableClip(Exception):
@@ -274,11 +269,7 @@ def download_dataset(
 
 
 def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The content of a member in blocks, no more of it than it declares and its checksum checked.
-
-    Raises:
-        UnreadableMember: it is damaged, or packed by a method that this Python lacks.
-    """
+    """The content of a member in blocks, no more of it than it declares and its checksum checked."""
     bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     try:
         with archive.open(info) as member:

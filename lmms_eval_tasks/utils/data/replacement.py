@@ -99,11 +99,7 @@ def _same_place(one: str, other: str) -> bool:
 
 
 def _lost_items(card: Card, split: str, table: pyarrow.Table, same_place: bool) -> tuple[list[str], int]:
-    """The prepared items that a new table lacks or asks otherwise, and how many are prepared.
-
-    A question from the same place as before may show another clip: there, clips were cut anew or mended. Nothing is
-    lost where the prepared table is damaged, which preparing again is to mend.
-    """
+    """The prepared items that a new table lacks or asks otherwise, and how many are prepared."""
     try:
         held, _ = read_table(card, split)
     except InputError:

@@ -1,8 +1,4 @@
-"""A set of several files and folders that takes the place of an earlier one whole, or not at all.
-
-The new set is written beside the old one. Once it is whole it is called `NEXT`, and from then on it is the one that
-counts: its parts are moved into their places one by one, and where a build was killed meanwhile the next one goes on.
-"""
+"""A set of several files and folders that takes the place of an earlier one whole, or not at all."""
 
 from __future__ import annotations
 
@@ -28,16 +24,8 @@ ENTRIES = ".entries"
 
 @contextmanager
 def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write a set into, whose parts replace those of the earlier set when the block ends without an error.
-
-    Where the block raises an InputError, what it wrote is kept in `FAILED`. The earlier set is left as it was then, as
-    after any other error. One process writes at a time; another waits for it.
-
-    Args:
-        out: The set's folder, made where it is missing. What it holds under other names is left alone.
-        names: The files and folders that a set may have; an earlier set's that the new one lacks are deleted. The last
-            is moved last.
-    """
+    """A folder to write a set into, whose parts replace those of the earlier set when the block ends without an
+    error."""
     out.mkdir(parents=True, exist_ok=True)
     with held(FileLock(out / ".set.lock"), out):
         clear_parts(out)
@@ -62,17 +50,7 @@ def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
-    """Refuse a set with fewer rows than the one that is there.
-
-    Args:
-        out: The set's folder.
-        before: Rows of the set there; None where it does not say.
-        now: Rows of the new one.
-        hint: Where to see why, as a sentence.
-
-    Raises:
-        InputError: it has fewer, or nobody knows.
-    """
+    """Refuse a set with fewer rows than the one that is there."""
     if before is None or now < before:
         known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
         raise InputError(

@@ -17,19 +17,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 @dataclass(frozen=True)
 class StratumStatistics:
-    """The clips and questions of a stratum, or of all.
-
-    Attributes:
-        stratum: Values of the card's strata columns; empty for all items together.
-        items: How many items there are.
-        clips: Different clips whose length is known.
-        unknown: Different clips that are missing, or that state no length.
-        mean_seconds: Mean length of the clips; None without one.
-        longest_seconds: The longest clip's; None without one.
-        question_words: Mean number of words of an item's question.
-        option_words: Mean number of words of an option; None without one.
-        vocabulary: How many different words the questions and options have, whatever their case.
-    """
+    """The clips and questions of a stratum, or of all."""
 
     stratum: tuple[str, ...]
     items: int
@@ -43,13 +31,7 @@ class StratumStatistics:
 
 
 def split_statistics(card: Card, split: str, progress: Progress) -> list[StratumStatistics]:
-    """The statistics of each stratum in alphabetical order, and of all items last.
-
-    A clip's length is what its header says. Each clip counts once in a stratum, however many items ask about it.
-
-    Raises:
-        InputError: the split is not prepared or its table is not the one that was prepared.
-    """
+    """The statistics of each stratum in alphabetical order, and of all items last."""
     table, _ = read_table(card, split)
     clips = clips_of_rows(card, table)
     paths = {clip: clip_path(card.name, clip) for of_row in clips for clip in of_row}

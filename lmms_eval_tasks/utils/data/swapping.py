@@ -1,8 +1,4 @@
-"""How a benchmark's folder changes places with a new one, and how it is read while that may happen.
-
-A swap is two renames. Between them there is no folder, and where a build was killed there it stays so until somebody
-puts the old one back: the next build does, and so does whoever reads.
-"""
+"""How a benchmark's folder changes places with a new one, and how it is read while that may happen."""
 
 from __future__ import annotations
 
@@ -76,12 +72,7 @@ def _recover(current: Path) -> None:
 
 
 def read_steadily(current: Path, read: Callable[[], T]) -> T:
-    """What a function reads from a folder that does not change places meanwhile; it is called again where it did.
-
-    Args:
-        current: The folder, which need not exist.
-        read: Reads it; what it raises is raised where the folder is the same before and after.
-    """
+    """What a function reads from a folder that does not change places meanwhile; it is called again where it did."""
     while True:
         is_settled = _settle(current)
         before = _identity(current)
@@ -96,11 +87,7 @@ def read_steadily(current: Path, read: Callable[[], T]) -> T:
 
 
 def _settle(current: Path) -> bool:
-    """Wait for a swap that is under way; where its build is dead, undo it.
-
-    Returns:
-        False where nothing can be written there, so that a swap that was cut short stays so.
-    """
+    """Wait for a swap that is under way; where its build is dead, undo it."""
     while _is_between_renames(current):
         try:
             with _lock(current).acquire(timeout=0):

@@ -1,19 +1,4 @@
-"""What a model answers that gives a loss for each clip that it is shown, as JSON text.
-
-At its least it is ``{"losses": [0.31, 0.29]}``: one number for each clip, in the order in which they were shown. Any
-loss will do that is lower for what the model finds more likely: that of denoising, of predicting what comes next, or of
-language. The JSON may have these keys:
-
-- ``losses``: numbers; null with an error. A number that is not finite is ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``,
-  or bare as Python writes it.
-- ``error``: in place of losses ``{"kind", "message"}``; then the item is unscored. Kinds: ``no_clip``,
-  ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``out_of_memory``, ``failed``.
-- ``timesteps``, ``curves``: where losses come from several timesteps, these in ascending order, and for each clip a
-  loss at each of them.
-- ``settings``: what fixes the numbers, and as ``model`` what the model is called.
-- ``settings_digest``: a text that is another one where the numbers may be; best `settings_digest` of what fixes them.
-- ``details``: anything else that is worth keeping.
-"""
+"""What a model answers that gives a loss for each clip that it is shown, as JSON text."""
 
 from __future__ import annotations
 
@@ -47,22 +32,7 @@ Loss = Annotated[float, BeforeValidator(_number)]
 
 
 class ClipLosses(LossAnswer):
-    """A model's answer about the clips that it was shown: a loss for each, or an error in their place.
-
-    Attributes:
-        losses: One for each clip, in the order in which they were shown; lower is more likely. None with an error.
-        error: Why there are none, as ``kind`` and ``message``; None where there are. Kinds are ``no_clip``,
-            ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``out_of_memory`` and ``failed``.
-        timesteps: At which the model measured, ascending; empty where it has none.
-        curves: For each clip a loss at each of the timesteps.
-        settings: What fixes the numbers, and as ``model`` what the model is called.
-        settings_digest: A text that is another one where the numbers may be.
-        details: Anything else that is worth keeping.
-
-    Raises:
-        ValueError: where it has both losses and an error or neither, or not a curve for each clip and in it a loss for
-            each timestep.
-    """
+    """A model's answer about the clips that it was shown: a loss for each, or an error in their place."""
 
     losses: Annotated[list[Loss], Field(min_length=1)] | None = None
     error: ItemError | None = None

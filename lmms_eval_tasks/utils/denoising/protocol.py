@@ -1,16 +1,4 @@
-"""The YoCausal protocol as numbers: which frames, windows, timesteps, noise seeds, and how losses become one.
-
-Nothing here touches a model or a tensor. Positions count the frames of one clip file after it was brought to the
-model's frame rate; both directions use the same plan, each on its own file, so that exchanging the two files exchanges
-their losses and nothing else.
-
-Where the authors' own sources disagree, a named `Protocol` says which is followed; YoCausal's page compares the three.
-
-Sources: YoCausal paper, section on the protocol (digest); youzhe0305/YoCausal at 2cee25b, the example evaluator
-(evaluation/example_animatediff_evaluator.py) and the Wan scripts
-(DiffSynth-Studio/examples/wanvideo/compare_forward_backward_loss_v3_*.py). Not reproduced: the scripts' device-side
-random streams (ours are drawn per clip, window, timestep and draw) and their rounding of timesteps to bfloat16.
-"""
+"""The YoCausal protocol as numbers: which frames, windows, timesteps, noise seeds, and how losses become one."""
 
 from __future__ import annotations
 
@@ -34,19 +22,7 @@ class ShortClip(ValueError):
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a named protocol fixes.
-
-    Attributes:
-        name: Its name, for settings and signatures.
-        steps: Number of timesteps K.
-        draws: Noise draws per window and timestep.
-        spacing: ``interior`` cuts the noise range in K+1 equal parts; ``snapped`` follows the training timesteps.
-        shared_noise: Whether all timesteps of a window see the same noise.
-        windows: ``filled``, ``context`` or ``tail``; see `plan_windows`.
-        anchor: ``centre`` takes frames mirrored around the clip's middle, ``start`` from its first frame.
-        combine: ``latents``, ``sum`` or ``windows``; see `combine_losses`.
-        boundary: Part of the noise range below which a second expert takes over; None for the checkpoint's own.
-    """
+    """What a named protocol fixes."""
 
     name: str
     steps: int = 10
@@ -79,14 +55,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of frames that the model sees at once.
-
-    Attributes:
-        start: Position of its first frame, borrowed or its own.
-        stop: Position after its last frame.
-        borrowed: How many frames at its beginning are context from earlier.
-        skipped: How many latent frames at its beginning stay out of the loss.
-    """
+    """A stretch of frames that the model sees at once."""
 
     start: int
     stop: int
@@ -95,30 +64,7 @@ class Window:
 
 
 def plan_windows(frames: int, window: int, compression: int, layout: str = "filled") -> list[Window]:
-    """Cut a clip into windows.
-
-    The VAEs meant here give the first frame a latent frame of its own and then one to every `compression` frames. A
-    latent frame that saw a borrowed frame is out of the loss, so a window borrows 1 more than a multiple of
-    `compression` frames: then every frame of its own keeps its latent. For this up to ``compression - 1`` frames of a
-    clip are left unused.
-
-    Args:
-        frames: Frames of the clip at the model's rate.
-        window: Frames that the model takes at once.
-        compression: Frames per latent frame; 1 for a VAE of single images.
-        layout: ``filled``: full windows side by side, and a last one filled up with the frames before it.
-            ``context``: every later window sees 4 frames before it (the next number that fits the VAE) besides its own,
-            and the last stays short. ``tail``: as the Wan scripts, which cut the clip to a fitting length, fill up the
-            last window and skip one latent frame for every `compression` borrowed frames.
-
-    Returns:
-        The windows in order, each of a number of frames that the VAE takes. The last one's `stop` is the number of
-        frames used. A clip shorter than a window gets one short window.
-
-    Raises:
-        ShortClip: fewer frames than two latent frames need.
-        ValueError: the VAE does not take `window` frames.
-    """
+    """Cut a clip into windows."""
     if window % compression != 1 % compression or window <= compression:
         raise ValueError(
             f"Expected a window of 1 more than a multiple of {compression} frames, at least {compression + 1}, "
@@ -153,15 +99,7 @@ def available_frames(frames: int, step: float) -> int:
 
 
 def centred_positions(frames: int, step: float, used: int) -> list[float]:
-    """Which of a file's frames are used, mirrored around the file's middle.
-
-    Taking position p of a file and position ``frames - 1 - p`` of its reversal is taking the same picture, so both
-    directions see the same pictures whatever the two rates are. Only where the file has an even number of frames and an
-    odd number is used does the middle fall between two frames; it is then the mean of the two.
-
-    Returns:
-        Positions in order, whole numbers except perhaps the middle one, which may end in .5.
-    """
+    """Which of a file's frames are used, mirrored around the file's middle."""
     middle = (frames - 1) / 2
     after = [math.floor(middle + (index - (used - 1) / 2) * step + 0.5) for index in range((used + 1) // 2, used)]
     before = [frames - 1 - position for position in reversed(after)]
@@ -169,10 +107,8 @@ def centred_positions(frames: int, step: float, used: int) -> list[float]:
 
 
 def leading_positions(frames: int, step: float) -> list[float]:
-    """Which of a file's frames are used by a converter that starts at the first one, as FFmpeg's ``fps`` filter does.
-
-    Each frame moves to the nearest tick of the new rate; a tick shows the last frame that came by then.
-    """
+    """Which of a file's frames are used by a converter that starts at the first one, as FFmpeg's ``fps`` filter
+    does."""
     ticks = np.floor(np.arange(frames) / step + 0.5)
     shown_ticks = np.arange(math.floor(frames / step + 0.5))
     return [float(position) for position in np.searchsorted(ticks, shown_ticks, side="right") - 1]
@@ -204,15 +140,8 @@ def choose_timesteps(
 
 
 def noise_seed(run_seed: int, item_id: str, window: int, timestep: int, draw: int) -> int:
-    """Seed of one noise draw, from what it is for alone: the same on any rank, in any order and batch; 0 to 2**63 - 1.
-
-    Args:
-        run_seed: The run's seed.
-        item_id: The pair's id.
-        window: Index of the window.
-        timestep: Index of the timestep; 0 throughout where all timesteps share their noise.
-        draw: Index of the draw.
-    """
+    """Seed of one noise draw, from what it is for alone: the same on any rank, in any order and batch; 0 to 2**63 -
+    1."""
     key = f"{run_seed}\0{item_id}\0{window}\0{timestep}\0{draw}".encode()
     return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1
 
@@ -243,11 +172,7 @@ def combine_by_timestep(losses: Sequence[Sequence[float]], latents: Sequence[int
 
 
 def nearest_bucket(height: int, width: int, buckets: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The bucket (height, width) that suits a clip best, by the Wan scripts' measure.
-
-    That is the difference of the two width-to-height ratios, plus twice the enlargement beyond the clip's own size; the
-    first of equals.
-    """
+    """The bucket (height, width) that suits a clip best, by the Wan scripts' measure."""
 
     def misfit(bucket: tuple[int, int]) -> float:
         enlarged = max(bucket[0] / height, bucket[1] / width)

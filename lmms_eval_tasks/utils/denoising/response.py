@@ -1,29 +1,4 @@
-"""What a video diffusion model answers about a pair of clips: its denoising losses, as JSON text.
-
-A task's row needs these fields: ``item_id``; ``clip`` and ``clip_backward``, the files of the clip as filmed and of its
-reversal, which the task's ``doc_to_visual`` gives as paths in that order; ``caption``, the text of the forward clip. A
-row with ``asked`` false is answered with an error and never opened.
-
-The JSON has these keys:
-
-- ``schema_version``: 1.
-- ``item_id``: the pair.
-- ``error``: null, or ``{"kind", "message"}``; then ``loss`` and ``losses`` are null and the pair is unscored. Kinds:
-  ``no_clip``, ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``no_caption``, ``out_of_memory``, ``failed``.
-- ``loss``: ``{"forward": number, "backward": number}``, combined over windows and timesteps by the protocol's rule.
-- ``losses``: the same two keys, each ``[window][timestep]``, averaged over noise draws.
-- ``timesteps``: K numbers on a scale of 0 (clean) to 1000 (noise).
-- ``windows``: per window ``start``, ``stop``, ``borrowed``, ``skipped`` and ``latents``, the latent frames that count.
-- ``seeds``: ``[window][timestep][draw]``, the seeds of the noise that both directions saw.
-- ``frames``: ``forward`` and ``backward`` (frames in the files), ``file_fps``, ``used``, ``fps``, ``height``,
-  ``width``.
-- ``settings``: what fixes the numbers (family, checkpoint, protocol, target, prompt, precision, …), and as ``model``
-  what the model is called.
-- ``settings_digest``: 16 hexadecimal digits of the SHA-256 of what fixes the numbers.
-- ``versions``: the package, torch, diffusers and transformers.
-
-A number that is not finite is written as ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
-"""
+"""What a video diffusion model answers about a pair of clips: its denoising losses, as JSON text."""
 
 from __future__ import annotations
 

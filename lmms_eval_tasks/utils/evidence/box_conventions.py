@@ -43,17 +43,7 @@ class GroundedQuestion(Protocol):
 
 @dataclass(frozen=True)
 class ConventionDiagnosis:
-    """What a run's boxes look like.
-
-    Attributes:
-        outside_share: Share, 0-1, of all boxes that leave the frame as they were scored; None where no frame is
-            known.
-        mean_iou: For each convention that can be tried, the mean over boxes of the best IoU with a true box of the same
-            second, 0-1; None where there is no such box.
-        suspected: The convention under which the IoU rises sharply, None where there is none.
-        mostly_outside: Whether most boxes leave the frame as they were scored.
-        frames_assumed: Whether `ASSUMED_FRAME` stands for the frames of some boxes.
-    """
+    """What a run's boxes look like."""
 
     outside_share: float | None
     mean_iou: Mapping[BoxConvention, float | None]
@@ -70,15 +60,7 @@ class ConventionDiagnosis:
 def diagnose_convention(
     answers: Iterable[tuple[GroundedQuestion, Sequence[EvidenceInstance]]], declared: BoxConvention
 ) -> ConventionDiagnosis:
-    """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
-
-    Normalised boxes are tried on `ASSUMED_FRAME` where the size of the clip is unknown; boxes in pixels of the frame
-    that the model was shown are tried only where that is known.
-
-    Args:
-        answers: The questions, each with its predicted instances, boxes as written.
-        declared: The convention in which the run is scored.
-    """
+    """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried."""
     best_ious: dict[BoxConvention, list[float]] = {convention: [] for convention in BoxConvention}
     outside: list[bool] = []
     frames_assumed = False

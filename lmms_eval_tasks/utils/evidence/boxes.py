@@ -1,7 +1,4 @@
-"""Boxes: the official reading of one box, the conventions in which models answer, and intersection over union.
-
-A box is ``(x1, y1, x2, y2)`` in pixels of the clip's frame once converted; x grows to the right, y downwards.
-"""
+"""Boxes: the official reading of one box, the conventions in which models answer, and intersection over union."""
 
 from __future__ import annotations
 
@@ -18,12 +15,7 @@ _HUGE = 1e150
 
 
 class BoxConvention(str, Enum):
-    """How a model writes a box: the order of its corners and the unit of its numbers.
-
-    The values are ``xyxy_px`` and ``yxyx_px``, in pixels of the clip; ``xyxy_n1000`` and ``yxyx_n1000``, in thousandths
-    of the frame's width and height; and ``xyxy_resized``, in pixels of the resized frame that the model was shown
-    (Qwen2.5-VL). All but the first two need the size of the frame, the last also that of the frame as it was shown.
-    """
+    """How a model writes a box: the order of its corners and the unit of its numbers."""
 
     XYXY_PX = "xyxy_px"
     YXYX_PX = "yxyx_px"

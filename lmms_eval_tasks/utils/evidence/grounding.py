@@ -1,8 +1,4 @@
-"""Spatio-temporal grounding: how well predicted evidence covers the true one in time and space.
-
-Definitions: CaST-Bench, METRICS.md and `metrics_core.py` of CaST-Bench-Evaluation@a216491. Time is whole seconds, spans
-include both ends, boxes are pixels, every measure is in 0-1.
-"""
+"""Spatio-temporal grounding: how well predicted evidence covers the true one in time and space."""
 
 from __future__ import annotations
 
@@ -49,14 +45,7 @@ DEFAULTS = GroundingSettings()
 
 @dataclass(frozen=True)
 class Pair:
-    """A predicted and a true instance that were matched.
-
-    Attributes:
-        predicted: Place of the predicted instance.
-        true: Place of the true instance.
-        tiou: Overlap in time, 0-1.
-        viou: tIoU times mean sIoU over the shared seconds, 0-1.
-    """
+    """A predicted and a true instance that were matched."""
 
     predicted: int
     true: int
@@ -101,11 +90,7 @@ class Grounding:
 
 
 def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
-    """Overlap in time of two instances.
-
-    Returns:
-        Shared seconds, and tIoU: shared seconds over the seconds from the earlier start to the later end.
-    """
+    """Overlap in time of two instances."""
     shared = max(min(predicted.end, true.end) - max(predicted.start, true.start) + 1, 0)
     hull = max(predicted.end, true.end) - min(predicted.start, true.start) + 1
     return shared, shared / max(hull, 1)
@@ -114,22 +99,7 @@ def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
 def ground_evidence(
     predicted: Sequence[Timeline], true: Sequence[Timeline], settings: GroundingSettings = DEFAULTS
 ) -> Grounding:
-    """All grounding measures of one question.
-
-    A pair needs a shared second, `eps_overlap` of them, and a score above 0 to be matched. Instances are matched one to
-    one, best score first; ties go to the longer overlap, then to the earlier prediction, then to the earlier true
-    instance.
-
-    Args:
-        predicted: Predicted instances over time, as `EvidenceInstance.timeline` gives them; boxes in pixels.
-        true: True instances, likewise.
-        settings: Thresholds.
-
-    Returns:
-        The measures, in 0-1: among them `im_tiou` and `im_viou`, the sums of tIoU and vIoU over the number of true
-        instances; `temporal_recall` and `st_recall`, the shares of true instances that are found; `supported`, whether
-        one is found in time and space; counts of what was missed or matches nothing; and the matched pairs.
-    """
+    """All grounding measures of one question."""
     candidates: list[tuple[float, int, Pair]] = []
     for predicted_place, answered in enumerate(predicted):
         for true_place, wanted in enumerate(true):

@@ -1,7 +1,5 @@
-"""Instances, the people and things in a clip, with the evidence about them: spans of time, and boxes in their seconds.
-
-Time is whole seconds, spans include both ends.
-"""
+"""Instances, the people and things in a clip, with the evidence about them: spans of time, and boxes in their
+seconds."""
 
 from __future__ import annotations
 
@@ -13,15 +11,7 @@ from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention, FrameSize, 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One span of time in which an instance can be seen.
-
-    Attributes:
-        start: First second.
-        end: Last second, inclusive.
-        seconds: Second of each box, in the order of the answer. As models write them, some may lie outside the span or
-            occur twice.
-        boxes: The boxes, in the convention in which they were written.
-    """
+    """One span of time in which an instance can be seen."""
 
     start: int
     end: int
@@ -31,13 +21,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """An instance over time.
-
-    Attributes:
-        start: Its first second, over all its evidences.
-        end: Its last second, inclusive; -1 without evidence.
-        boxes: Second to box in pixels, in order of time; every second lies in its own evidence's span.
-    """
+    """An instance over time."""
 
     start: int
     end: int

@@ -33,13 +33,7 @@ _ANSWER_KEYS = ("answer_choice", "answer", "choice", "final_answer")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The answer that a careful reader gets from a response, and its form.
-
-    Attributes:
-        answer: Letter of the last answer object, mended, or in plain words; None where none can be read.
-        json_valid: Whether that object is JSON as it stands (code fences and prose around it do no harm).
-        schema_valid: Whether it also has the keys, types, times and boxes that the prompt asks for.
-    """
+    """The answer that a careful reader gets from a response, and its form."""
 
     answer: str | None
     json_valid: bool
@@ -70,11 +64,7 @@ class EvidenceAnswer:
         return f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
 
     def diagnose(self, letters: str) -> Diagnosis:
-        """The diagnostic reading of the same response.
-
-        Args:
-            letters: Letters of the question's options.
-        """
+        """The diagnostic reading of the same response."""
         if self.unread:
             ends = f"{self.text[:MAX_ANSWER]}\n{self.text[-MAX_ANSWER:]}"
             return Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)

@@ -70,14 +70,7 @@ class EvidenceSettings(TaskSettings):
 def read_evidence_settings(
     kwargs: Mapping[str, Any], environment: Mapping[str, str], prompt: Prompt, problems: Problems
 ) -> EvidenceSettings:
-    """The settings of a task that asks with a prompt, with the default in place of each value that cannot be used.
-
-    Args:
-        kwargs: The task's ``lmms_eval_specific_kwargs``.
-        environment: Environment variables, of which LMMS_EVAL_TASKS_BOXES and LMMS_EVAL_TASKS_MATCHING win.
-        prompt: How questions are asked.
-        problems: Takes every value that cannot be used.
-    """
+    """The settings of a task that asks with a prompt, with the default in place of each value that cannot be used."""
     overridden = environment.get(BOXES)
     boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
     convention = _read_convention(boxes.get("boxes", BoxConvention.XYXY_PX.value), where, problems)

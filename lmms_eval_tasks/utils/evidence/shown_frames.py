@@ -43,12 +43,7 @@ def qwen_limits(model: object) -> PixelLimits | None:
 
 
 def shown_frame(frame: FrameSize, limits: PixelLimits) -> FrameSize | None:
-    """Width and height of the frame that the model was shown, None where no frame of that shape can be.
-
-    Args:
-        frame: Width and height of the clip in pixels.
-        limits: Limits of the adapter.
-    """
+    """Width and height of the frame that the model was shown, None where no frame of that shape can be."""
     from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize
 
     try:

@@ -1,7 +1,5 @@
-"""The answer object inside a response: found as the official CaST-Bench code finds it, and as a careful reader would.
-
-Time is linear in the text, and what is parsed of it is bounded, for a box takes some hundred times its text's memory.
-"""
+"""The answer object inside a response: found as the official CaST-Bench code finds it, and as a careful reader
+would."""
 
 from __future__ import annotations
 
@@ -57,14 +55,7 @@ _warnings_lock = threading.Lock()
 
 @dataclass(frozen=True)
 class AnswerObject:
-    """An answer object in a response.
-
-    Attributes:
-        value: The object.
-        strict: Whether it is JSON as it stands.
-        last: Whether no other object can follow it in the response.
-        too_long: Whether it has more than `MAX_ANSWER` characters and was not read; its value is then empty.
-    """
+    """An answer object in a response."""
 
     value: dict[Any, Any]
     strict: bool
@@ -103,10 +94,7 @@ def first_answer(text: str) -> AnswerObject | None:
 
 
 def last_answer(text: str) -> AnswerObject | None:
-    """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
-
-    A brace inside a string does not count as one. A text longer than `MAX_ANSWER` is not looked into.
-    """
+    """The answer object that a careful reader takes: the last one, mended where it is broken, or None."""
     body = answer_part(text)[0] or text
     if len(body) > MAX_ANSWER:
         return None
@@ -228,11 +216,7 @@ def _read_literal(text: str) -> dict[Any, Any] | None:
 
 
 def _is_flat(text: str) -> bool:
-    """Whether no expression of a text is long enough to overflow the interpreter's stack, or to take quadratic time.
-
-    Brackets are bounded by Python's own tokenizer. What is left are chains such as ``1+1+…`` and ``f()()…``, and
-    formatted strings, which no literal has. Text with triple quotes is not looked into.
-    """
+    """Whether no expression of a text is long enough to overflow the interpreter's stack, or to take quadratic time."""
     if "'''" in text or '"""' in text or any(string[1] for string in _PYTHON_STRING.finditer(text)):
         return False
     code = _PYTHON_STRING.sub("", text)
@@ -240,10 +224,7 @@ def _is_flat(text: str) -> bool:
 
 
 def _close(text: str) -> dict[Any, Any] | None:
-    """An answer that was cut off, up to its last complete list or object.
-
-    The commonest break by far, and json-repair takes milliseconds for what takes microseconds here.
-    """
+    """An answer that was cut off, up to its last complete list or object."""
     cut = 0
     closers = ""
     stack: list[str] = []
@@ -260,11 +241,7 @@ def _close(text: str) -> dict[Any, Any] | None:
 
 
 class _WatchedText(str):
-    """A text that can be looked at only so often; slices and sums of it count with it.
-
-    Args:
-        looks: How many characters may still be looked at.
-    """
+    """A text that can be looked at only so often; slices and sums of it count with it."""
 
     looks: list[int]
 

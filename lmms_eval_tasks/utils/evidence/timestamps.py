@@ -1,8 +1,4 @@
-"""Times in an answer or the release, in whole seconds, as the official CaST-Bench code reads them.
-
-Official rules: CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py` (``to_mmss`` for predictions,
-``normalize_time_key`` for the release) followed by `metrics_core.py` (``to_seconds``).
-"""
+"""Times in an answer or the release, in whole seconds, as the official CaST-Bench code reads them."""
 
 from __future__ import annotations
 
@@ -28,10 +24,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def _of_any_value(read: Callable[[str], _Read]) -> Callable[[object], _Read]:
-    """Let a function that reads a text take any value.
-
-    It remembers short texts: the same few hundred times make up nearly all of a run.
-    """
+    """Let a function that reads a text take any value."""
     remembered = lru_cache(maxsize=8192)(read)
 
     @wraps(read)
@@ -102,11 +95,7 @@ def is_clock(text: str) -> bool:
 
 
 def _integer(digits: str) -> int:
-    """``int(digits)``, at most `LAST_SECOND`.
-
-    Raises:
-        ValueError: where the text is no integer.
-    """
+    """``int(digits)``, at most `LAST_SECOND`."""
     if len(digits) > _MAX_DIGITS:
         if digits.isdecimal():
             return LAST_SECOND

@@ -1,7 +1,4 @@
-"""Scores of options with their evidence: answers, evidence, both together, and what was lost to format.
-
-All are means over questions, as CaST-Bench's are; `grade_evidence` makes the records.
-"""
+"""Scores of options with their evidence: answers, evidence, both together, and what was lost to format."""
 
 from __future__ import annotations
 

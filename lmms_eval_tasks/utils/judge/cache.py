@@ -1,9 +1,4 @@
-"""Replies of judges kept on disk, so that a run that is resumed pays for each only once.
-
-One small file per reply: written beside its place and renamed, it is whole or absent after any kill; ranks and machines
-share the folder without a lock, also on a network file system, where a database in one file would need both; and a
-damaged file costs one reply, never all.
-"""
+"""Replies of judges kept on disk, so that a run that is resumed pays for each only once."""
 
 from __future__ import annotations
 
@@ -20,23 +15,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reply:
-    """A judge's reply.
-
-    Attributes:
-        text: The reply as it came.
-        model: The model that it came from, as the server names it.
-    """
+    """A judge's reply."""
 
     text: str
     model: str
 
 
 class ReplyCache:
-    """Accepted replies by key; threads and processes may share a folder.
-
-    Args:
-        folder: Where the replies lie; ``judge_cache`` in the data home by default. It need not exist.
-    """
+    """Accepted replies by key; threads and processes may share a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or home() / "judge_cache"
@@ -54,7 +40,7 @@ class ReplyCache:
         return Reply(text, model) if isinstance(text, str) and isinstance(model, str) else None
 
     def store(self, key: str, reply: Reply) -> None:
-        """Keep a reply. Where that fails the run goes on, with a warning that the reply may be paid for again."""
+        """Keep a reply."""
         path = self._path(key)
         try:
             write_file(path, json.dumps(asdict(reply)))

@@ -1,10 +1,4 @@
-"""Judges: language models that grade what no rule can.
-
-A judge is asked with a prompt and replies with JSON. Here is what makes that safe in a long run: replies are read
-strictly, failures are tried again a bounded number of times and then leave the case *unscored* with its reason, the
-number of requests under way is bounded across threads, and an accepted reply is kept at once and never paid for again.
-This is the only layer that tries again, so what is sent through must not.
-"""
+"""Judges: language models that grade what no rule can."""
 
 from __future__ import annotations
 
@@ -41,16 +35,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Sampling:
-    """What decides, with the prompt, how a judge replies: another value is another judge.
-
-    Attributes:
-        model: Name of the model, as its server knows it.
-        temperature: Sampling temperature, 0 or more.
-        top_p: Nucleus sampling in (0, 1]; None leaves it to the server.
-        max_tokens: Longest reply, reasoning included where the server counts it.
-        json_mode: Ask the server to hold the reply to JSON; not every server can.
-        server: Which server is asked: two may have a model of one name.
-    """
+    """What decides, with the prompt, how a judge replies: another value is another judge."""
 
     model: str
     temperature: float = 0.0
@@ -62,17 +47,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a judge is asked at once, and how often again.
-
-    Attributes:
-        concurrent: Requests under way at once, over all threads of this process.
-        requests: Requests for one case in one run, failed ones included.
-        unreadable: Replies to one case that may be unreadable before it is unscored.
-        first_delay: Seconds before the first repeat; each further one takes twice as long, less up to half by chance.
-        longest_delay: Seconds that a repeat waits at most. A server that asks for more is not asked again.
-        give_up_after: Cases in a row that the server could not answer before the rest is not asked.
-        seed: Of the chance in the delays.
-    """
+    """How much a judge is asked at once, and how often again."""
 
     concurrent: int = 8
     requests: int = 6

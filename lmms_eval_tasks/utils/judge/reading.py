@@ -22,13 +22,7 @@ class UnreadableReply(Exception):
 
 
 def read_reply(text: str, schema: type[M]) -> M:
-    """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
-
-    What `content` leaves out around it, such as reasoning or a code fence, is no part of the reply.
-
-    Raises:
-        UnreadableReply: for any other text.
-    """
+    """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed."""
     answer = content(text)
     try:
         read_json(answer)

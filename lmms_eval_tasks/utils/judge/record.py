@@ -1,12 +1,5 @@
-"""A record of every reply, for work whose steps build on each other: it can be looked into, and goes on after a kill.
-
-A cache keeps the replies that could be read. Here the others are kept too, each under the number of the request that
-brought it, and a run that is resumed gets them from here in the same order: it asks nothing that was answered before,
-and ends with the same result as a run that was left alone. Failures of a server are no replies and are tried again.
-
-Several processes may work on one folder: a request that one of them has under way is waited for by the others, which
-then have its reply from here.
-"""
+"""A record of every reply, for work whose steps build on each other: it can be looked into, and goes on after a
+kill."""
 
 from __future__ import annotations
 
@@ -31,7 +24,7 @@ PAUSE = 0.02
 
 
 class ReplyRecord(ReplyCache):
-    """The record in a folder; a judge that asks through `recording` has it as its cache. Made anew for each run."""
+    """The record in a folder; a judge that asks through `recording` has it as its cache."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

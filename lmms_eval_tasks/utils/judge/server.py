@@ -21,12 +21,7 @@ AZURE_VERSION, FIRST_AZURE_VERSION = "API_VERSION", "2024-02-15-preview"
 
 
 def open_client(settings: JudgeSettings, path: str) -> ServerClient:
-    """The client of a server's endpoint, such as `/chat/completions`. Nothing is sent to find out whether it is there.
-
-    Raises:
-        InputError: no server is asked by this provider, its key or address is missing or cannot be used, or the
-            environment's proxy or certificates cannot.
-    """
+    """The client of a server's endpoint, such as `/chat/completions`."""
     if settings.provider == LOCAL_MODEL:
         raise InputError(
             f"Expected the provider openai, azure or local for {settings.model}, but got {settings.provider}: name the "
@@ -51,15 +46,7 @@ def open_client(settings: JudgeSettings, path: str) -> ServerClient:
 
 
 def open_sender(settings: JudgeSettings, note: Callable[[ChatReply], None] | None = None) -> Send:
-    """What sends requests to a server, without trying again; threads share its connections.
-
-    Args:
-        settings: The server and how it is asked.
-        note: Called with each reply.
-
-    Raises:
-        InputError: as for `open_client`.
-    """
+    """What sends requests to a server, without trying again; threads share its connections."""
     client = open_client(settings, PATH)
     options = settings.model_dump(include={"model", "temperature", "max_tokens", "top_p", "json_mode"})
 

@@ -20,18 +20,7 @@ DEFAULTS = {"openai": "https://api.openai.com/v1", "local": "http://localhost:80
 
 
 class JudgeSettings(BaseModel):
-    """How to reach a judge and how to ask it.
-
-    Attributes:
-        model: Name of the model, as its server knows it.
-        provider: Named as lmms-eval's: ``openai``, ``azure``, or ``local``, which sends no key. ``transformers`` asks
-            no server: the model is loaded in this process.
-        url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
-            (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
-        timeout: Seconds after which a request is given up, also where the server still sends.
-
-    The others are those of `Sampling` and `Limits`.
-    """
+    """How to reach a judge and how to ask it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,10 +51,7 @@ class JudgeSettings(BaseModel):
 
     @property
     def server(self) -> str:
-        """Provider and address, the latter as given or as the provider's own variable says; empty for its default.
-
-        It has no password or key: it is part of what is written down.
-        """
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
         address = (self.url or self._named_address).rstrip("/")
         return hide_secrets(f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip(), {})
 
@@ -80,11 +66,7 @@ class JudgeSettings(BaseModel):
         return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
     def check_variables(self) -> None:
-        """Refuse settings whose server cannot be asked for want of a key or an address.
-
-        Raises:
-            InputError: a variable that the provider needs is not set.
-        """
+        """Refuse settings whose server cannot be asked for want of a key or an address."""
         if unset := [name for name in NEEDED.get(self.provider, ()) if not os.environ.get(name)]:
             raise InputError(
                 f"The model {self.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"

@@ -20,20 +20,12 @@ def list_options(options: Sequence[str]) -> str:
 
 
 def without_clip(text: str, asked: bool) -> str:
-    """A prompt, in other words where the clip is missing.
-
-    lmms-eval's response cache goes by the prompt's text, and an answer to the placeholder must not be found again once
-    the clip is there.
-    """
+    """A prompt, in other words where the clip is missing."""
     return text if asked else "\n".join(filter(None, (NO_CLIP, text)))
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
-    """The prompt of a row with its question, and where the prompt lists options, these one per line: ``(A) …``.
-
-    Raises:
-        InputError: where the prompt lists options, and the row has none.
-    """
+    """The prompt of a row with its question, and where the prompt lists options, these one per line: ``(A) …``."""
     assert settings.prompt is not None
     if "options" in settings.prompt.fields and not row["options"]:
         raise InputError(

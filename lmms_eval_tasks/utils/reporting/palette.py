@@ -1,8 +1,4 @@
-"""The colours of figures, and the hue of each run: the same in every badge and figure, so that it means one run.
-
-An element of a page that belongs to a run has the attribute ``data-run``, the run's number; the style sheet that
-`ink_styles` gives sets ``--run`` and ``--on-run`` there. Figures are drawn in inks, each a colour with a name.
-"""
+"""The colours of figures, and the hue of each run: the same in every badge and figure, so that it means one run."""
 
 from __future__ import annotations
 
@@ -74,10 +70,7 @@ def linear(colour: str) -> tuple[float, ...]:
 
 
 def _inks() -> dict[str, Hue]:
-    """All inks by name; no two are one colour on a light page, so that there a colour tells its name.
-
-    Where two would be, as white on two runs' hues, one is a hair darker or lighter.
-    """
+    """All inks by name; no two are one colour on a light page, so that there a colour tells its name."""
     hues = {str(place): hue for place, hue in enumerate(HUES, start=1)} | {"further": FURTHER}
     named = dict(_PAGE)
     named |= {f"run-{number}": hue for number, hue in hues.items()}

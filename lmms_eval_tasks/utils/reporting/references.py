@@ -37,14 +37,7 @@ class Control(str, Enum):
 
 @dataclass(frozen=True)
 class PublishedControl:
-    """What a paper prints of such a control.
-
-    Attributes:
-        control: The control.
-        what: What was measured, on what.
-        value: In percent, or in percentage points where it is a change.
-        source: Where it is printed.
-    """
+    """What a paper prints of such a control."""
 
     control: Control
     what: str
@@ -54,13 +47,7 @@ class PublishedControl:
 
 @dataclass(frozen=True)
 class PublishedView(Published):
-    """A published score of a task, or of a view of one.
-
-    Attributes:
-        score: The score of the task that it is, by the metric's name.
-        people: Whether people got it, and no model.
-        note: What has to be known about it; empty where nothing has.
-    """
+    """A published score of a task, or of a view of one."""
 
     score: str
     people: bool = False
@@ -174,14 +161,7 @@ def published_entries(folder: Path, sources: tuple[str, ...]) -> list[Mapping[st
 
 
 def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
-    """What is published of a view of a task or group: the entries of `published.json` that name both, in percent.
-
-    Args:
-        folder: Folder of the benchmark; its paper may have scores of tasks that are not ours, too.
-        task: The task or group, with or without its view's ending.
-        view: Name of the view; a single frame's may end in its position. Without one, scores of the whole items, where
-            entries name the task.
-    """
+    """What is published of a view of a task or group: the entries of `published.json` that name both, in percent."""
     name = task.removesuffix(f"_{view}") if view else task
     return tuple(
         PublishedView(
@@ -229,12 +209,7 @@ def published_controls(folder: Path, task: str) -> tuple[PublishedControl, ...]:
 def usual_references(
     card: Card, folder: Path, metrics: Sequence[Metric], task: str, others: Container[str] = ()
 ) -> tuple[ReferencedMetric, ...]:
-    """The scores of a task or group, among metrics, where its kind names none; the paper's main one first.
-
-    They are those that the card knows the chance of or what people score, beside the models of `published.json` whose
-    entries name the task and the score; without any of them the first mean. Of a score that is among `others`, those of
-    another kind of task, the card does not say whose chance and people it knows, and neither is taken.
-    """
+    """The scores of a task or group, among metrics, where its kind names none; the paper's main one first."""
     people = {
         metric.name: tuple(one for one in card.human if one.metric == metric.name and one.metric not in others)
         for metric in metrics

@@ -16,10 +16,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 def template_environment(folder: Path) -> Environment:
-    """Jinja's environment for the HTML templates of a folder and those that all pages share.
-
-    Texts are escaped, an unknown name is an error.
-    """
+    """Jinja's environment for the HTML templates of a folder and those that all pages share."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

@@ -1,9 +1,4 @@
-"""Known hazards: what lmms-eval or a library does to a run that can move its scores without an error.
-
-They stand in `hazards.json`, one entry each. An entry applies to a run where all of its conditions hold: which adapter
-answers, what kind of weights it has loaded, which reader decodes its clips, which versions of packages are installed,
-what its arguments are.
-"""
+"""Known hazards: what lmms-eval or a library does to a run that can move its scores without an error."""
 
 from __future__ import annotations
 
@@ -34,13 +29,7 @@ Specifier = Annotated[str, AfterValidator(_check_specifier)]
 
 
 class ArgumentTest(BaseModel):
-    """A test of one argument of a model, as the model has it; exactly one of its fields is given.
-
-    Attributes:
-        above: The argument is a number greater than this.
-        unset: Whether the argument is not set.
-        none_of: The argument is set to none of these; upper and lower case are the same.
-    """
+    """A test of one argument of a model, as the model has it; exactly one of its fields is given."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,11 +44,7 @@ class ArgumentTest(BaseModel):
         return self
 
     def holds(self, name: str, value: Any) -> bool:
-        """Whether a value passes; None stands for an argument that is not set.
-
-        Raises:
-            ValueError: where it should be a number, but is none.
-        """
+        """Whether a value passes; None stands for an argument that is not set."""
         if self.unset is not None:
             return (value is None) is self.unset
         if self.none_of is not None:
@@ -79,19 +64,7 @@ class ArgumentTest(BaseModel):
 
 
 class Hazard(BaseModel):
-    """One entry; a condition that it does not have always holds.
-
-    Attributes:
-        name: By which cards and reports call it.
-        adapters: Whose code answers: modules below `lmms_eval.models`, or whole names of other modules.
-        weights: Kinds of weights that transformers has loaded into the run's process, by their ``model_type``.
-        readers: By which reader the model decodes clips, as run cards name it.
-        packages: Package to its versions; one that is not installed meets no specifier. An open end means that no
-            version is known that is free of it.
-        arguments: Argument of the model to its test.
-        effect: What happens to the run.
-        source: Where that can be checked: an address, or a file and its version.
-    """
+    """One entry; a condition that it does not have always holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -118,13 +91,7 @@ class Hazard(BaseModel):
         return "; ".join([*parts, *(f"{name} {test}" for name, test in self.arguments.items())])
 
     def found(self, facts: RunFacts) -> dict[str, str]:
-        """What a card says of a run to which it applies.
-
-        Returns:
-            ``adapter``, whose code answered, with the kind of weights where that is a condition; ``versions`` of the
-            packages of its conditions, as they are installed; ``condition``, the reader and the arguments that it is
-            about; ``effect`` and ``source``.
-        """
+        """What a card says of a run to which it applies."""
         versions = [f"{package} {facts.version(package)}" for package in self.packages]
         reader = [f"reader {facts.reader}"] if self.readers else []
         values = {name: facts.argument(name) for name in self.arguments}
@@ -140,16 +107,7 @@ class Hazard(BaseModel):
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What conditions are tested on.
-
-    Attributes:
-        adapter: Whose code answers, as in `Hazard.adapters`.
-        weights: The ``model_type`` of the weights in the process; None where transformers has loaded none.
-        shows_videos: Whether the model is shown any video; no hazard applies without.
-        version: The version of a package; None where it is not installed.
-        argument: The model's value of an argument; None where it is not set.
-        reader: By which reader the model decodes clips; None where that is not known.
-    """
+    """What conditions are tested on."""
 
     adapter: str
     weights: str | None
@@ -160,11 +118,7 @@ class RunFacts:
 
 
 def applies(hazard: Hazard, facts: RunFacts) -> bool:
-    """Whether a hazard applies to a run. One condition that does not hold is enough for no.
-
-    Raises:
-        Exception: where no condition is known not to hold, and one cannot be tested.
-    """
+    """Whether a hazard applies to a run."""
     doubt: Exception | None = None
     for holds in _conditions(hazard, facts):
         try:
@@ -201,12 +155,7 @@ def _passes(test: ArgumentTest, name: str, facts: RunFacts) -> bool:
 
 
 def read_hazards(path: Path) -> dict[str, Hazard]:
-    """The hazards of a file by name, in its order.
-
-    Raises:
-        InputError: where the file is something else, or two entries have one name.
-        OSError: where it cannot be read.
-    """
+    """The hazards of a file by name, in its order."""
     try:
         entries = TypeAdapter(list[Hazard]).validate_json(path.read_bytes())
     except ValidationError as error:

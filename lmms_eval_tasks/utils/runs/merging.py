@@ -1,8 +1,4 @@
-"""The results and the run card of a whole run, from those of its parts.
-
-What parts share is as they have it. Times are summed, as if the parts had run one after the other, and so is what was
-counted; the date is the last. Of what else differs, every value is listed.
-"""
+"""The results and the run card of a whole run, from those of its parts."""
 
 from __future__ import annotations
 
@@ -23,11 +19,7 @@ HOUR = 3600
 
 
 def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The results file of a whole run, in which the scores are still those of parts.
-
-    Args:
-        parts: The results files of all parts, in order; at least one has a task.
-    """
+    """The results file of a whole run, in which the scores are still those of parts."""
     first = next(part for part in parts if part["configs"])
     whole: Mapping[str, Any] = first[SHARD_OF_RUN]["n-samples"]
     merged = {name: value for name, value in first.items() if name not in (SHARD_OF_RUN, ONE_PROCESS)}
@@ -53,11 +45,7 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _in_order(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Tasks and groups as lmms-eval lists their scores: by their names, and the tasks of a group after it.
-
-    Args:
-        groups: Task or group to the tasks of the group, none of a task that is in no group.
-    """
+    """Tasks and groups as lmms-eval lists their scores: by their names, and the tasks of a group after it."""
     members = {name for of_group in groups.values() for name in of_group}
     for name in sorted(groups.keys() - members):
         yield name
@@ -71,11 +59,7 @@ def hash_task(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
-    """The card of a whole run.
-
-    Args:
-        parts: The cards of all parts, in order.
-    """
+    """The card of a whole run."""
     merged: dict[str, dict[str, Value]] = {}
     for section in sorted(dict.fromkeys(name for part in parts for name in part), key=_place):
         holders = [part[section] for part in parts if section in part]

@@ -13,13 +13,7 @@ from lmms_eval_tasks.utils.runs.run import Run
 
 
 def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:
-    """The runs with their titles: the names, one for each run in its order, or without names the models.
-
-    Of runs of one model, the part of their folders that tells them apart follows the model, in parentheses.
-
-    Raises:
-        InputError: where there are not as many names as runs, or two are the same, or one is empty.
-    """
+    """The runs with their titles: the names, one for each run in its order, or without names the models."""
     if names and (len(names) != len(runs) or len({*names, ""}) <= len(runs)):
         given = ", ".join(map(repr, names))
         raise InputError(f"Expected --name once for each of the {len(runs)} runs, all different, but got {given}.")

@@ -68,12 +68,7 @@ class SavedLine:
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id, and those to be joined with items by what was asked.
-
-    A response that names no task serves every task that asks for its id. `unanswered` says of which items of a run
-    there is no answer, and why, and `cut_off` whose answers used all their tokens. `note` says which of several runs in
-    a folder they are of, and is empty where there is one.
-    """
+    """Responses by task and item id, and those to be joined with items by what was asked."""
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
     by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
@@ -98,15 +93,7 @@ class SavedResponses:
         return own if own is not None else self.by_item.get((None, item_id))
 
     def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
-        """Give each item the line that asks its question; a message where these are not one for one, else None.
-
-        Items that ask the same cannot be told from their lines: they take them in order, and have to be as many.
-
-        Args:
-            tables: What each item asks, by id in the table's order, by task: all of the run's tasks, and also the items
-                that a limit leaves out.
-            source: What was read, as the user knows it.
-        """
+        """Give each item the line that asks its question; a message where these are not one for one, else None."""
         items: dict[QuestionText, set[int]] = {}
         for task, table in tables.items():
             counts: Counter[QuestionText] = Counter()
@@ -201,11 +188,7 @@ def read_responses(
 
 
 def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
-    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date.
-
-    Raises:
-        InputError: where a task was run in several folders.
-    """
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
     logs: dict[str, dict[Path, list[Path]]] = {}
     for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
         logs.setdefault(log.stem.partition(SAMPLES)[2], {}).setdefault(log.parent, []).append(log)

@@ -1,9 +1,4 @@
-"""lmms-eval 0.7.3's result entries for tasks whose scores all have aggregations that are not lmms-eval's own.
-
-Beside each score it has three standard errors. ``stderr`` is only known where the aggregation is one of its own, and so
-never here. ``stderr_clt`` takes items as independent, and ``stderr_clustered`` takes only clusters so:
-Equation 4 of Miller, "Adding Error Bars to Evals", 2024 (arXiv 2411.00640).
-"""
+"""lmms-eval 0.7.3's result entries for tasks whose scores all have aggregations that are not lmms-eval's own."""
 
 from __future__ import annotations
 
@@ -33,13 +28,7 @@ Entries = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ScoredTask:
-    """A task whose items are graded.
-
-    Attributes:
-        config: Its configuration, with aggregations that can be called.
-        items: What each item brings to each score.
-        arguments: What an aggregation with a parameter ``args`` is given: lmms-eval's command line.
-    """
+    """A task whose items are graded."""
 
     config: Mapping[str, Any]
     items: Sequence[Mapping[str, Any]]
@@ -48,13 +37,7 @@ class ScoredTask:
 
 @dataclass(frozen=True)
 class ScoredGroup:
-    """A group of tasks.
-
-    Attributes:
-        version: As its configuration has it.
-        tasks: Names of its tasks.
-        metrics: The scores that it lists; None where it has none of its own.
-    """
+    """A group of tasks."""
 
     version: Any
     tasks: Sequence[str]
@@ -62,12 +45,7 @@ class ScoredGroup:
 
 
 def make_entries(tasks: Mapping[str, ScoredTask], groups: Mapping[str, ScoredGroup]) -> dict[str, Entries]:
-    """The sections ``results``, ``groups`` and ``versions`` as lmms-eval has them, but for the names' aliases.
-
-    Raises:
-        InputError: where a score would have a ``stderr``, for its aggregation is lmms-eval's own; each is named, and
-            none has been called.
-    """
+    """The sections ``results``, ``groups`` and ``versions`` as lmms-eval has them, but for the names' aliases."""
     _refuse_aggregations_of_host(tasks)
     results = {name: _task_entries(task) for name, task in tasks.items()}
     own = {name: _group_entries(group, results) for name, group in groups.items()}
@@ -135,13 +113,7 @@ def _group_entries(group: ScoredGroup, results: Mapping[str, Mapping[str, Any]])
 
 
 def _standard_errors(values: Sequence[Any], score_key: str, cluster_key: str | None) -> tuple[float | str, float | str]:
-    """Standard errors of the mean of the items' values: of independent items, and of independent clusters of items.
-
-    Args:
-        values: What items bring: numbers, or mappings in which a value may be found. Others have none.
-        score_key: Where a mapping has its value.
-        cluster_key: Where it names its cluster; items that name none are a cluster together.
-    """
+    """Standard errors of the mean of the items' values: of independent items, and of independent clusters of items."""
     scores: list[float] = []
     names: list[Any] = []
     for value in values:

@@ -144,13 +144,6 @@ class CutShort(InputError):
 
 
 def read_results(path: Path) -> ResultsFile:
-    """Read a results file.
-
-    Raises:
-        CutShort: where it is no whole JSON text.
-        InputError: where it is the results of something else; every issue is listed.
-        OSError: where it cannot be read.
-    """
     return read_results_with_all(path)[0]
 
 
@@ -171,10 +164,7 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
 
 
 def results_files(source: Path) -> list[Path]:
-    """The results files of runs in a folder and below, by date; of a file only itself.
-
-    The parts of a launch are no runs of the folder that they are merged into.
-    """
+    """The results files of runs in a folder and below, by date; of a file only itself."""
     if source.is_file():
         return [source]
     files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
@@ -198,11 +188,7 @@ def _of_model(results: Path) -> str:
 
 
 def sample_log(results: Path, task: str) -> Path:
-    """The sample log of a task beside a run's results file; it need not exist.
-
-    Raises:
-        ValueError: where no file can have the task's name.
-    """
+    """The sample log of a task beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
 
 

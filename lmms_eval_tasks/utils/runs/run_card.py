@@ -80,14 +80,7 @@ _WEIGHTS = {
 
 @dataclass(frozen=True)
 class CardDifference:
-    """A field in which runs differ.
-
-    Attributes:
-        section: The field's section.
-        field: Its name.
-        values: What each run's card says, in the order of the runs; None where it does not know.
-        weight: What that means.
-    """
+    """A field in which runs differ."""
 
     section: str
     field: str
@@ -114,11 +107,7 @@ class CardDifference:
 
 
 def read_run_card(path: Path) -> Sections:
-    """The sections of a run card; none where there is no card, for earlier versions wrote none.
-
-    Raises:
-        InputError: where the file is something else.
-    """
+    """The sections of a run card; none where there is no card, for earlier versions wrote none."""
     if not path.is_file():
         return {}
     try:
@@ -161,12 +150,7 @@ def weight_of(section: str, field: str) -> Weight:
 
 
 def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
-    """Fields in which runs differ, those that never matter left out; of tasks only those named, by default all.
-
-    A value that a card does not know is no difference by itself: the known values have to disagree. A task's section
-    counts where two cards or more have it, and runs without a card are left out. First comes what matters, then the
-    model, then the environment; within these the cards' order.
-    """
+    """Fields in which runs differ, those that never matter left out; of tasks only those named, by default all."""
     known = [card for card in cards if card]
     if len(known) < 2:
         return []
@@ -185,12 +169,7 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
 
 
 def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -> list[str]:
-    """A card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task.
-
-    Args:
-        card: The card.
-        groups: Group to its tasks; where these were all run alike, the group has one line.
-    """
+    """A card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task."""
     lines = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
     for group, tasks in (groups or {}).items():
         if len({lines.get(task) for task in tasks}) == 1 and tasks[0] in lines:

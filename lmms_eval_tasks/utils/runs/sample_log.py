@@ -23,13 +23,7 @@ _EXPECTED = "Expected logged items of one of our tasks, but got"
 
 @dataclass(frozen=True)
 class LoggedItem:
-    """One line.
-
-    Attributes:
-        where: Its place, as a message names it.
-        record: Its record.
-        values: The whole line, as JSON values.
-    """
+    """One line."""
 
     where: str
     record: Record
@@ -51,10 +45,7 @@ class LoggedItem:
 
     @property
     def responses(self) -> list[str]:
-        """The responses that were scored; empty where the line does not hold them.
-
-        The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
-        """
+        """The responses that were scored; empty where the line does not hold them."""
         logged = self.values.get("filtered_resps")
         responses: list[Any] = logged if isinstance(logged, list) else [logged]
         return responses if all(isinstance(response, str) for response in responses) else []
@@ -67,29 +58,14 @@ class LoggedItem:
 
 @dataclass(frozen=True)
 class SampleLog:
-    """A log without faults.
-
-    Attributes:
-        items: Its lines.
-        torn: Whether its last line breaks off.
-    """
+    """A log without faults."""
 
     items: tuple[LoggedItem, ...]
     torn: bool = False
 
 
 def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:
-    """Read a task's sample log; None where no line has a record of ours and none has to have one.
-
-    Only a line feed ends a line: a model's text may hold the other characters that Python takes for the end of one. A
-    last line that breaks off, as where a run was killed while it wrote the log, is left out.
-
-    Args:
-        path: The log.
-        form: That of its lines, but for those of answers that were only kept, which have the form of every task's.
-        problems: Takes what is wrong, by kind: a line that is not one of a task of ours, an item that is there twice.
-        is_ours: Whether the task is known to be one of ours; a log of somebody else's has no records.
-    """
+    """Read a task's sample log; None where no line has a record of ours and none has to have one."""
     lines = path.read_bytes().split(b"\n")
     if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
         return None

@@ -82,11 +82,6 @@ class PartScores(_Part):
     """All scores that apply to it."""
 
     def score(self, metric: str) -> ScoreEntry:
-        """One of its scores.
-
-        Raises:
-            KeyError: where it has none of that name.
-        """
         return _named(self.scores, "metric", metric)
 
 
@@ -109,11 +104,7 @@ class ScoresFile(_Part):
     """Tasks and groups."""
 
     def part(self, name: str) -> PartScores:
-        """The scores of a task or group.
-
-        Raises:
-            KeyError: where the run has none of that name.
-        """
+        """The scores of a task or group."""
         return _named(self.parts, "name", name)
 
 
@@ -135,12 +126,6 @@ def scores_text(scores: ScoresFile) -> str:
 
 
 def read_scores(path: Path) -> ScoresFile:
-    """Read a file of scores.
-
-    Raises:
-        InputError: where it is something else; every issue is listed.
-        OSError: where it cannot be read.
-    """
     with open_regular(path) as file:
         content = file.read()
     try:

@@ -19,12 +19,7 @@ ENDS = r"(?![A-Za-z0-9]|\.\d)"
 
 @dataclass(frozen=True)
 class SeriesValue:
-    """Where a run stands in a series.
-
-    Attributes:
-        name: What the series is along, such as ``step``.
-        number: The run's value.
-    """
+    """Where a run stands in a series."""
 
     name: str
     number: float
@@ -36,14 +31,7 @@ class SeriesValue:
 
 
 def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
-    """The value of each run of a series, in its order, from its folder's name, or else from the whole path.
-
-    It is the number that follows the series' name (``step-500``, ``global_step500``), or the one number in which names
-    differ that are otherwise the same (``ckpt-500``, ``qwen2.5-ckpt-500``).
-
-    Raises:
-        InputError: where values cannot be read so, or two folders have the same.
-    """
+    """The value of each run of a series, in its order, from its folder's name, or else from the whole path."""
     # The name of a results file holds the time at which it was written.
     named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
     for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):

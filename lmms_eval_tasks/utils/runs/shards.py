@@ -14,12 +14,7 @@ MERGE = "lmms-eval-tasks merge PART… --out DIR"
 
 
 class Shard(NamedTuple):
-    """One of the parts into which a run is cut.
-
-    Attributes:
-        part: Which one, from 1.
-        of: How many there are.
-    """
+    """One of the parts into which a run is cut."""
 
     part: int
     of: int
@@ -30,11 +25,7 @@ class Shard(NamedTuple):
 
 
 def parse_shard(text: str) -> Shard:
-    """A part as it is written: ``3/7`` is the third of seven.
-
-    Raises:
-        InputError: where the text is none.
-    """
+    """A part as it is written: ``3/7`` is the third of seven."""
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     shard = Shard(int(match[1]), int(match[2])) if match else None
     if shard is None or not 1 <= shard.part <= shard.of:
@@ -43,10 +34,6 @@ def parse_shard(text: str) -> Shard:
 
 
 def read_shard() -> Shard | None:
-    """The part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty.
-
-    Raises:
-        InputError: where it holds anything else.
-    """
+    """The part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty."""
     text = os.environ.get(SHARD, "")
     return parse_shard(text) if text else None

@@ -15,18 +15,7 @@ TRAINED_ON = "trained_on.json"
 
 
 class Stage(BaseModel):
-    """One training.
-
-    Attributes:
-        method: How: `sft`, `grpo` and, where it is a row of an ablation, which.
-        data: SHA-256 of the files that it was made from, by their names.
-        items: Questions.
-        clips: Different clips.
-        rows_sha256: Of the rows that ms-swift read.
-        options: Of ms-swift, with the environment variables by which it reads clips.
-        steps: How many were made; None before any checkpoint.
-        all_steps: How many it was to make.
-    """
+    """One training."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,14 +35,7 @@ class Stage(BaseModel):
 
 
 class TrainedOn(BaseModel):
-    """The trainings that made weights, the first one first.
-
-    Attributes:
-        base: The model that the first began with.
-        stages: The trainings.
-        compared_with: The test sets whose clips were looked for among the training clips.
-        tool_version: Of this package.
-    """
+    """The trainings that made weights, the first one first."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -78,11 +60,7 @@ class TrainedOn(BaseModel):
 
 
 def read_trained_on(folder: Path) -> TrainedOn | None:
-    """What the weights in a folder were trained on; None where nothing says so.
-
-    Raises:
-        InputError: the file is not one of ours.
-    """
+    """What the weights in a folder were trained on; None where nothing says so."""
     path = folder / TRAINED_ON
     if not path.is_file():
         return None

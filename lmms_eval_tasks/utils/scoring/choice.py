@@ -19,14 +19,7 @@ def grade_choice(
     stratum: Mapping[str, str],
     fields: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Grade one response to a multiple-choice item.
-
-    Args:
-        row: Row of a prepared table, with ``asked`` (False where the clip is missing, so nothing was shown).
-        response: What the model returned; anything but text counts as unparsed.
-        stratum: Values by which scores are broken down.
-        fields: Benchmark fields of the record.
-    """
+    """Grade one response to a multiple-choice item."""
     answered = None
     if row["asked"] and isinstance(response, str):
         answered = read_choice(response, row["options"], cut_off=row.get("cut_off", False))
@@ -42,10 +35,7 @@ def grade_choice(
 
 
 def with_official_reading(record: Record, official: str | None) -> Record:
-    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does.
-
-    Its fields are ``official_answered``, and ``official_correct``, None where the item is unscored.
-    """
+    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does."""
     answered = official if record.asked else None
     correct = None if record.unscored_reason else answered == record.expected
     return record.with_fields(official_answered=answered, official_correct=correct)

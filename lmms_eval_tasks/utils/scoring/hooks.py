@@ -1,9 +1,4 @@
-"""The hooks of lmms-eval that a task's YAML names, and what a task that runs offers them.
-
-A YAML names each by `!function`, with its whole dotted name, from the `hooks.py` beside it. When lmms-eval loads the
-task, the plugin binds the hook's first parameter: the task that runs, or for an aggregation the score of its entry. So
-nothing that one hook learns and another needs lies in a module. The hooks here are the same for every benchmark.
-"""
+"""The hooks of lmms-eval that a task's YAML names, and what a task that runs offers them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The forms of the lines of a sample log, by which a finished run is checked where it is read.
-
-A benchmark whose scores need more of a record than these forms ask for has forms of its own.
-"""
+"""The forms of the lines of a sample log, by which a finished run is checked where it is read."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
 """A score of a task, defined once: lmms-eval's aggregation, reports, comparisons and `rescore` all use this definition.
 
-What an item contributes is its *value* in the score's unit: None where the item is unscored. Items that count only
-together (pairs) share a `group_id`.
-
 Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks one,
 if its members count only together. A stratum without a value leaves the mean over strata, as the official code of
 YoCausal has it. A task without a score leaves its group of tasks without one, since a mean over fewer tasks would be
-another score.
-"""
+another score."""
 
 from __future__ import annotations
 
@@ -34,13 +30,7 @@ Member = tuple[str, str | None]
 
 
 class ScoreUnit(NamedTuple):
-    """What counts once in a score: an item, or a group whose members count only together.
-
-    Attributes:
-        group: The group's id.
-        members: Its items.
-        value: The item's value, or the least of the group's.
-    """
+    """What counts once in a score: an item, or a group whose members count only together."""
 
     group: str
     members: frozenset[Member]
@@ -244,10 +234,8 @@ def _has(column: str, value: str, record: Record) -> bool:
 
 
 def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
-    """What each group adds to its stratum's mean: the sum and the number of its values; strata in order of their names.
-
-    Items that count one by one are taken by group here, as those of one clip or pair are not independent.
-    """
+    """What each group adds to its stratum's mean: the sum and the number of its values; strata in order of their
+    names."""
     strata: dict[Stratum, list[Counts]] = {}
     for place in sorted(units):
         groups: dict[str, Counts] = {}
@@ -283,10 +271,7 @@ def mean_of_all(scores: Iterable[float | None]) -> float | None:
 def aggregate_tasks(
     metric: Metric, scores: Iterable[float | None], sizes: Iterable[int] = (), weight_by_size: bool = False
 ) -> float | int | None:
-    """The score of a group of tasks from theirs, in the form of lmms-eval's group aggregations.
-
-    Means are averaged without weights, whatever the tasks' sizes; counts are added.
-    """
+    """The score of a group of tasks from theirs, in the form of lmms-eval's group aggregations."""
     values = list(scores)
     if metric.kind == "mean":
         return mean_of_all(values)
@@ -295,8 +280,5 @@ def aggregate_tasks(
 
 
 def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:
-    """The score of a group of tasks, or of one, from what counts in each.
-
-    Tasks to which it does not apply are left out, as lmms-eval gathers no such score of them.
-    """
+    """The score of a group of tasks, or of one, from what counts in each."""
     return aggregate_tasks(metric, [metric.combine(units) for units in parts if units])

@@ -14,16 +14,7 @@ SCHEMES = ("http", "https")
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is.
-
-    Attributes:
-        scheme: `http` or `https`.
-        host: Its name or number, an IPv6 one without brackets.
-        port: None for the scheme's own.
-        path: Without a slash at its end.
-        query: What stands behind the question mark, which every request keeps.
-        login: `user:password`; empty for none.
-    """
+    """Where a server is."""
 
     scheme: str
     host: str
@@ -52,15 +43,7 @@ class ServerAddress:
 
 
 def parse_address(text: str, name: str) -> ServerAddress:
-    """Read an address.
-
-    Args:
-        text: It; a password's characters that have a meaning in addresses are written as %XX.
-        name: Which setting it is, for messages.
-
-    Raises:
-        InputError: it is no address, has another scheme, or an impossible port.
-    """
+    """Read an address."""
     text = text.strip()
     try:
         parts = urlsplit(text)
@@ -98,11 +81,7 @@ def basic_authorization(login: str) -> str:
 
 
 def header_value(key: str, variable: str) -> str:
-    """A key as a header can have it: without the white space around it, as files of keys end with a line break.
-
-    Raises:
-        InputError: it has a line break within, or characters that no header can have; the text does not show it.
-    """
+    """A key as a header can have it: without the white space around it, as files of keys end with a line break."""
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise InputError(

@@ -16,13 +16,7 @@ OPENAI_KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True)
 class ChatReply:
-    """A reply.
-
-    Attributes:
-        text: What the model said, or why it refuses.
-        model: The model as the server names it; None where it does not.
-        usage: What the server counted, such as tokens.
-    """
+    """A reply."""
 
     text: str
     model: str | None
@@ -30,12 +24,7 @@ class ChatReply:
 
 
 def chat_content(text: str, images: Sequence[bytes] = ()) -> str | list[Mapping[str, Any]]:
-    """A message: a text, with pictures behind it.
-
-    Args:
-        text: The text; what UTF-8 cannot hold becomes a question mark.
-        images: JPEG files.
-    """
+    """A message: a text, with pictures behind it."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     if not images:
         return text
@@ -52,16 +41,7 @@ def chat_request(
     top_p: float | None = None,
     json_mode: bool = False,
 ) -> dict[str, Any]:
-    """A request with one message, in the names that the model's server knows.
-
-    Args:
-        model: Name of the model.
-        content: The message, of `chat_content`.
-        temperature: Sampling temperature.
-        max_tokens: Longest reply; None leaves it to the server.
-        top_p: Nucleus sampling; None leaves it to the server.
-        json_mode: Ask the server to hold the reply to JSON.
-    """
+    """A request with one message, in the names that the model's server knows."""
     request: dict[str, Any] = {"model": model}
     # OpenAI's reasoning models have another name for the limit, and refuse a temperature.
     reasons = model.startswith(("gpt-5", "o1", "o3", "o4"))
@@ -77,11 +57,7 @@ def chat_request(
 
 
 def read_chat(value: Any) -> ChatReply:
-    """The reply of a server.
-
-    Raises:
-        ServerError: it has no text where OpenAI's protocol has it.
-    """
+    """The reply of a server."""
     try:
         message = value["choices"][0]["message"]
         # OpenAI has a field of its own for a refusal.

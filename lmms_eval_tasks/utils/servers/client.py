@@ -1,8 +1,4 @@
-"""The client of every server that this package asks.
-
-It follows no redirect, as what is sent holds a key; it takes no more of a reply than a bound, unpacked or not; it tries
-nothing again, which is for those who ask; and no text of it has a key or a password.
-"""
+"""The client of every server that this package asks."""
 
 from __future__ import annotations
 
@@ -29,19 +25,7 @@ BLOCK = 1 << 16
 
 
 class ServerClient:
-    """Sends requests to one address of a server; threads share its connections.
-
-    Args:
-        server: The server.
-        url: The address below it that is asked.
-        headers: What is sent beside what every request has, such as a key. A user and a password in the server's
-            address take the place of a key.
-        timeout: Seconds after which a request is given up, also where the server still sends.
-        at_once: Requests under way at once, for which connections are kept.
-
-    Raises:
-        InputError: the environment's proxy or certificates cannot be used. Nothing is sent to find out.
-    """
+    """Sends requests to one address of a server; threads share its connections."""
 
     def __init__(
         self, server: ServerAddress, url: str, headers: Mapping[str, str], timeout: float, at_once: int
@@ -63,11 +47,7 @@ class ServerClient:
         return {**dict(parse_qsl(server.query)), **named}
 
     def post(self, value: Mapping[str, Any]) -> Any:
-        """Send a JSON object and return the JSON value that comes.
-
-        Raises:
-            ServerError: none came; its text is one line without secrets.
-        """
+        """Send a JSON object and return the JSON value that comes."""
         body = json.dumps(value).encode()
         until = time.monotonic() + self._timeout
         try:
@@ -114,12 +94,7 @@ def _open_connections(server: ServerAddress, timeout: float, at_once: int) -> tu
 
 
 def _read(response: BaseHTTPResponse, until: float) -> bytes:
-    """The body of a reply.
-
-    Raises:
-        TimeoutError: it is not whole at a moment of the monotonic clock.
-        ServerError: the status is of an error, or the body too large.
-    """
+    """The body of a reply."""
     if response.status >= 300:
         content = b""
         for part in _parts(response, until):

@@ -21,13 +21,7 @@ CERTIFICATES, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 def find_proxy(server: ServerAddress) -> ServerAddress | None:
-    """The proxy for a server: of HTTP_PROXY or HTTPS_PROXY by its scheme, else of ALL_PROXY, unless NO_PROXY has it.
-
-    Each variable may be in small letters, which come first. One without a scheme is of HTTP.
-
-    Raises:
-        InputError: the variable names a SOCKS proxy, which is not supported, or no address.
-    """
+    """The proxy for a server: of HTTP_PROXY or HTTPS_PROXY by its scheme, else of ALL_PROXY, unless NO_PROXY has it."""
     known = getproxies()
     scheme = server.scheme if known.get(server.scheme) else "all"
     text = known.get(scheme)
@@ -65,11 +59,6 @@ def _is_exempt(server: ServerAddress, names: str) -> bool:
 
 
 def trusted_certificates() -> ssl.SSLContext:
-    """Which authorities' certificates are trusted.
-
-    Raises:
-        InputError: a variable names what is not there, or holds no certificate.
-    """
     bundle = next((name for name in BUNDLES if os.environ.get(name)), None)
     if bundle:
         return _load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), bundle, os.environ[bundle])

@@ -16,13 +16,7 @@ NEVER_AGAIN = (ConnectionRefusedError, socket.gaierror)
 
 
 class ServerError(Exception):
-    """A request that brought no reply.
-
-    Attributes:
-        reason: One line for the record.
-        again: Whether the same request may succeed later.
-        wait: Seconds that the server asks to wait; None where it asks for none.
-    """
+    """A request that brought no reply."""
 
     def __init__(self, reason: str, *, again: bool, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -32,15 +26,7 @@ class ServerError(Exception):
 
 
 def connection_error(error: BaseException, has_answered: bool) -> ServerError:
-    """What an exception of a connection says about asking again.
-
-    Timeouts, lost connections and replies that are no JSON may pass. Certificates, an address without a server and a
-    proxy's refusal do not, but for a server that was there before.
-
-    Args:
-        error: The exception.
-        has_answered: Whether the server answered a request before.
-    """
+    """What an exception of a connection says about asking again."""
     causes = list(_causes(error))
     kind = type(error).__name__
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
@@ -77,17 +63,7 @@ def proxy_refusal() -> ServerError:
 
 
 def status_error(status: int, headers: Mapping[str, str], text: str, code: str | None) -> ServerError:
-    """What a status says about asking again.
-
-    Too many requests, timeouts and errors of the server may pass; a request that the server refuses or sends to another
-    address, and a used-up quota, will not.
-
-    Args:
-        status: HTTP's, of 300 or more.
-        headers: Those of the response.
-        text: The beginning of its body.
-        code: OpenAI's code of the error; None where the body has none.
-    """
+    """What a status says about asking again."""
     if status == 429:
         if code == "insufficient_quota":
             return ServerError("quota used up (429)", again=False)

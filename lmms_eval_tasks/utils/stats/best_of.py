@@ -17,16 +17,7 @@ Key = tuple[Stratum, str]
 
 @dataclass(frozen=True)
 class BestOf:
-    """The best of several runs.
-
-    Attributes:
-        place: Which one it is.
-        best: Its score, with the interval that it has alone.
-        mean: The mean of all scores.
-        runs: How many runs there are.
-        inflation: How far above one of them the best of as many runs that do not differ is expected to lie, in the
-            score's unit; 0 or more.
-    """
+    """The best of several runs."""
 
     place: int
     best: Estimate
@@ -36,11 +27,8 @@ class BestOf:
 
 
 def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
-    """The run with the highest score among runs of the same items, the first among equals; None where one has no score.
-
-    Raises:
-        ValueError: where the score is a count, or there is no run.
-    """
+    """The run with the highest score among runs of the same items, the first among equals; None where one has no
+    score."""
     estimates = [estimate(metric, [records]) for records in runs]
     known = [found for found in estimates if found is not None]
     if len(known) < len(runs):
@@ -51,23 +39,8 @@ def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
 
 
 def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed: int = 0) -> float:
-    """How far above its own mean the best of runs of the same items is expected to lie if none is better than another.
-
-    Groups are drawn with replacement within each stratum, the same for all runs, which keeps how alike their answers
-    are. Each run's scores are centred on their mean over the draws; what is left of the highest is averaged.
-
-    Args:
-        metric: The score, a mean.
-        runs: The records of each; a group whose items are unscored in one of them adds nothing to that one.
-        draws: Number of draws.
-        seed: Seed of all draws; runs in another order give the same number.
-
-    Returns:
-        In the score's unit; 0 for one run, and for runs that are right on the same items. NaN without a score.
-
-    Raises:
-        ValueError: where the score is a count.
-    """
+    """How far above its own mean the best of runs of the same items is expected to lie if none is better than
+    another."""
     refuse_counts(metric)
     counted = [_count_groups(metric, records) for records in runs]
     keys = sorted({key for counts in counted for key in counts})

@@ -1,10 +1,6 @@
 """Bootstrap over groups of items, for every score that is a function of counts summed over groups.
 
-Groups that add the same counts are interchangeable, so how often each distinct contribution is drawn within a stratum
-is multinomial: time and memory follow the number of distinct contributions and of draws, not the number of groups.
-
-Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14; docs/statistics.md.
-"""
+Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14; docs/statistics.md."""
 
 from __future__ import annotations
 
@@ -33,13 +29,7 @@ Statistic = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Strata:
-    """The groups of each stratum, as how many of them add which counts.
-
-    Attributes:
-        values: Of each stratum, the distinct contributions; arrays of shape (distinct, counts).
-        weights: Of each stratum, how many groups add each of them; arrays of shape (distinct,). They may be fractions,
-            where a group adds different counts with known chances, and sum to the number of groups.
-    """
+    """The groups of each stratum, as how many of them add which counts."""
 
     values: tuple[Floats, ...]
     weights: tuple[Floats, ...]
@@ -51,11 +41,7 @@ class Strata:
 
     @classmethod
     def weighted(cls, parts: Iterable[Mapping[Any, float]]) -> Strata:
-        """From one mapping per stratum, of a contribution to its weight.
-
-        Raises:
-            ValueError: where contributions differ in how many counts they hold.
-        """
+        """From one mapping per stratum, of a contribution to its weight."""
         counted = list(parts)
         lengths = {len(contribution) for part in counted for contribution in part}
         if len(lengths) > 1:
@@ -80,11 +66,7 @@ class Strata:
         return np.array([weights @ values for values, weights in zip(self.values, self.weights, strict=True)])
 
     def draw(self, rng: np.random.Generator, draws: int) -> Floats:
-        """Summed counts of groups drawn with replacement within each stratum, as many as it has.
-
-        Returns:
-            Array of shape (draws, strata, counts); 0 for a stratum without groups.
-        """
+        """Summed counts of groups drawn with replacement within each stratum, as many as it has."""
         width = self.values[0].shape[1] if self.values else 0
         sums = np.zeros((draws, len(self.values), width))
         for stratum, (values, weights, size) in enumerate(zip(self.values, self.weights, self.sizes, strict=True)):
@@ -114,27 +96,7 @@ def intervals(
     draws: int = DRAWS,
     level: float = LEVEL,
 ) -> Floats:
-    """Bootstrap intervals of scores, the groups drawn with replacement within each stratum.
-
-    A stratum whose groups all have the same ratio (every pair right, or one group alone) varies in no draw, which does
-    not make it certain. Where `bounds` are given, Wilson's limit for *none of n groups is unlike the others* says how
-    large a part of it could have been at either bound; the distance by which that moves the score is added in
-    quadrature to the interval's (Zou & Donner 2008), so that a single stratum of k = 0 or k = n gets Wilson's interval.
-
-    Args:
-        strata: The groups.
-        statistic: The scores.
-        method: ``bca`` (bias-corrected and accelerated, Efron 1987) or ``percentile``.
-        bounds: Least and greatest ratio of a contribution's first count to its second; None to leave strata that do not
-            vary as they are.
-        seed: Seed of all draws; the same seed and contributions give the same interval.
-        draws: Number of draws.
-        level: Coverage in percent, 0-100.
-
-    Returns:
-        Lower and upper end of each score, in its unit; shape (2,) or (scores, 2). NaN where a score has no value; draws
-        in which it has none are left out.
-    """
+    """Bootstrap intervals of scores, the groups drawn with replacement within each stratum."""
     with np.errstate(invalid="ignore", divide="ignore"):
         estimate = np.asarray(statistic(strata.sums()), dtype=float)
         drawn = np.asarray(statistic(strata.draw(np.random.default_rng(seed), draws)), dtype=float)
@@ -158,10 +120,8 @@ def _quantiles(scores: Floats, shares: Floats) -> Floats:
 
 
 def _acceleration(strata: Strata, statistic: Statistic, scores: int) -> Floats:
-    """BCa's acceleration from the jackknife over groups; groups that add the same are left out once, with their weight.
-
-    For several strata: Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 5.3.
-    """
+    """BCa's acceleration from the jackknife over groups; groups that add the same are left out once, with their
+    weight."""
     sums = strata.sums()
     squares, cubes = np.zeros(scores), np.zeros(scores)
     for stratum, (values, weights, size) in enumerate(zip(strata.values, strata.weights, strata.sizes, strict=True)):
@@ -231,11 +191,8 @@ def macro_mean(sums: Floats) -> Floats:
 
 
 def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
-    """The statistic *ratio over several strata together*, one score for each set of strata (all, a type, a difficulty).
-
-    Args:
-        members: Of each score, the indices of its strata.
-    """
+    """The statistic *ratio over several strata together*, one score for each set of strata (all, a type, a
+    difficulty)."""
 
     def scores(sums: Floats) -> Floats:
         chosen = np.zeros((sums.shape[-2], len(members)))
@@ -249,21 +206,7 @@ def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
 def macro_interval(
     parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT, seed: int = 0, draws: int = DRAWS
 ) -> tuple[float, float]:
-    """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa.
-
-    With one part it is the interval of that part's ratio. Where that is a plain proportion (each group all or nothing,
-    such as pair accuracy), the bootstrap is the binomial distribution and needs no draws, and Wilson's interval of it
-    keeps its level for few groups better than either bootstrap interval; so that is what it gets.
-
-    Args:
-        parts: Of each part (subtask or stratum), which is not empty, the numerators and denominators of its groups.
-        bounds: Least and greatest ratio of one group.
-        seed: Seed of all draws.
-        draws: Number of draws.
-
-    Returns:
-        Lower and upper end, in the ratio's unit.
-    """
+    """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa."""
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
         from scipy.stats import binomtest
 

@@ -20,16 +20,7 @@ MOST_ANSWERS = 6
 
 @dataclass(frozen=True)
 class ChoiceSet:
-    """The questions of one split, as the tasks ask them that share their items.
-
-    Attributes:
-        tasks: Names of those tasks.
-        items: The questions that can be answered by choosing.
-        left_out: How many others there are.
-        together: How many items of a group count only together; None where they count one by one.
-        whole: Title of the score in which they do.
-        from_keys: Whether the questions have no options, so that the answers that occur stand in their place.
-    """
+    """The questions of one split, as the tasks ask them that share their items."""
 
     tasks: tuple[str, ...]
     items: tuple[ChoiceItem, ...]
@@ -40,18 +31,7 @@ class ChoiceSet:
 
 
 def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[ChoiceSet]:
-    """The sets of questions of a prepared split; none where nothing of it is answered by choosing.
-
-    Tasks that have the same items are one set. No clip is looked for.
-
-    Args:
-        card: The benchmark's.
-        tasks: All tasks of the benchmark.
-        split: The split.
-
-    Raises:
-        InputError: the split is not prepared.
-    """
+    """The sets of questions of a prepared split; none where nothing of it is answered by choosing."""
     by_items: dict[Any, list[Task]] = {}
     for task in tasks:
         if task.split == split and task.kind.answer_form is AnswerForm.WORDS:

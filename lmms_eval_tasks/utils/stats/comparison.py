@@ -32,16 +32,7 @@ OTHER_KEY = "with another key"
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """One score of both runs on what counts in it in both, and the second less the first, in the score's unit.
-
-    Attributes:
-        metric: The score.
-        first: The first run's score.
-        second: The second run's.
-        interval: 95% interval of the difference.
-        groups: How many groups it stands on.
-        items: Their items that count in it.
-    """
+    """One score of both runs on what counts in it in both, and the second less the first, in the score's unit."""
 
     metric: Metric
     first: float
@@ -58,15 +49,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Which of two runs gets more groups wholly right, among those that both were scored on in all their items.
-
-    Attributes:
-        metric: The score in which the groups count, and beside which the test stands.
-        groups: How many there are.
-        only_first: Those that only the first run gets wholly right.
-        only_second: The same for the second.
-        shares: Share of the groups that each run gets wholly right, 0-1; unweighted means over the tasks.
-    """
+    """Which of two runs gets more groups wholly right, among those that both were scored on in all their items."""
 
     metric: Metric
     groups: int
@@ -87,17 +70,7 @@ class GroupTest:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs of one task, or of the tasks of one group.
-
-    Attributes:
-        groups: Groups of which both runs have an item, with the same key.
-        items: Those items.
-        left_out: Items that are not compared, by reason.
-        differences: Of each score that both runs have. In each stands what counts in it in both runs.
-        without: Scores that there is no difference of, since a task shares nothing that counts in them.
-        test: On groups: of the first score in which a group is right or wrong as a whole, else of the first score. None
-            where there is no difference.
-    """
+    """Two runs of one task, or of the tasks of one group."""
 
     groups: int
     items: int

@@ -1,8 +1,4 @@
-"""Which differences a benchmark of a given size can show: minimal detectable effects, in shares 0-1.
-
-Two-sided tests at 5% that find the effect in 80% of the cases, by the normal approximation; docs/statistics.md has the
-formulas.
-"""
+"""Which differences a benchmark of a given size can show: minimal detectable effects, in shares 0-1."""
 
 from __future__ import annotations
 
@@ -18,38 +14,18 @@ def _quantiles() -> tuple[float, float]:
 
 
 def unpaired_effect(groups: int, share: float) -> float:
-    """Smallest difference between two runs that share no items: ``(z + z') sqrt(2 p (1 - p) / n)``.
-
-    Args:
-        groups: Groups of each run, at least 1.
-        share: How many groups are right, 0-1, taken to be near for both.
-    """
+    """Smallest difference between two runs that share no items: ``(z + z') sqrt(2 p (1 - p) / n)``."""
     return float(sum(_quantiles()) * (2 * share * (1 - share) / groups) ** 0.5)
 
 
 def paired_effect(groups: int, discordant: float) -> float:
-    """Smallest difference between two runs over the same items: ``(z + z') sqrt(d / n)``.
-
-    The variance of one group's difference is d less the squared difference, which is left away: the effect is never
-    named too small.
-
-    Args:
-        groups: Shared groups, at least 1.
-        discordant: Share of the groups that one run alone gets right, 0-1.
-    """
+    """Smallest difference between two runs over the same items: ``(z + z') sqrt(d / n)``."""
     return float(sum(_quantiles()) * (discordant / groups) ** 0.5)
 
 
 def effect_above_chance(units: int, chance: float) -> float:
-    """By how much a score has to exceed chance: d with ``n d² = (z sqrt(c (1 - c)) + z' sqrt(s (1 - s)))²``, s = c + d.
-
-    Args:
-        units: Independent items or groups, at least 1.
-        chance: Chance level c, within 0-1.
-
-    Returns:
-        The effect; 1 less chance where even a perfect score could not be distinguished from chance.
-    """
+    """By how much a score has to exceed chance: d with ``n d² = (z sqrt(c (1 - c)) + z' sqrt(s (1 - s)))²``, s = c +
+    d."""
     from scipy.optimize import brentq
 
     z, z_power = _quantiles()

@@ -20,20 +20,7 @@ Judged = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Consistency:
-    """How far two observers err on the same items. All shares are 0-1.
-
-    Attributes:
-        items: How many items it stands on.
-        groups: Their groups.
-        right: Share that is right, of the first observer and of the second.
-        agreement: Share of the items on which both are right, or both wrong.
-        expected: The same for independent observers with these accuracies.
-        kappa: (agreement - expected) / (1 - expected); None where chance alone gives full agreement, since both are
-            always right, or always wrong.
-        interval: 95% interval of kappa, of the choice of groups; None where kappa is, or where these accuracies allow
-            no other one.
-        bounds: Least and greatest kappa of two observers with these accuracies; None where kappa is.
-    """
+    """How far two observers err on the same items."""
 
     items: int
     groups: int
@@ -51,12 +38,7 @@ def expected_agreement(first: float, second: float) -> float:
 
 
 def kappa_bounds(first: float, second: float) -> tuple[float, float] | None:
-    """Least and greatest kappa of two observers, from their accuracies (0-1).
-
-    They agree most where the one copies the other as far as its accuracy allows, and so is right on nothing that the
-    better one gets wrong: on 1 - |first - second| of the items. They agree least where they are right together on as
-    few as they can: on |first + second - 1|. None where both are always right, or always wrong.
-    """
+    """Least and greatest kappa of two observers, from their accuracies (0-1)."""
     expected = expected_agreement(first, second)
     if expected == 1:
         return None
@@ -72,7 +54,6 @@ def run_with_people(item: SharedItem, run: int) -> Judged | None:
 
 
 def two_runs(item: SharedItem, first: int, second: int) -> Judged | None:
-    """Two runs; None where one has no score."""
     one, other = item.right(first), item.right(second)
     return None if one is None or other is None else (float(one == other), one, other)
 
@@ -89,11 +70,7 @@ def two_people(item: SharedItem) -> Judged | None:
 
 
 def find_consistency(judged: Iterable[tuple[SharedItem, Judged | None]]) -> Consistency | None:
-    """Cohen's kappa of right and wrong, each item counting once; None without items.
-
-    Args:
-        judged: Items, and what two observers make of each; those with None are left out.
-    """
+    """Cohen's kappa of right and wrong, each item counting once; None without items."""
     known = [(item, one) for item, one in judged if one is not None]
     if not known:
         return None

@@ -43,22 +43,12 @@ class Estimate:
 
 
 def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
-    """A score with its interval: the unweighted mean over a run's parts (the tasks of a group, or one task).
-
-    Groups are drawn with replacement within each part and stratum. None where a part has no score.
-
-    Raises:
-        ValueError: where the score is a count, which has no interval.
-    """
+    """A score with its interval: the unweighted mean over a run's parts (the tasks of a group, or one task)."""
     return estimate_units(metric, [metric.units(part) for part in parts])
 
 
 def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
-    """The same from what counts in each part.
-
-    Raises:
-        ValueError: where the score is a count, which has no interval.
-    """
+    """The same from what counts in each part."""
     refuse_counts(metric)
     score = score_tasks(metric, counted)
     if score is None:
@@ -68,20 +58,13 @@ def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
 
 
 def refuse_counts(metric: Metric) -> None:
-    """Refuse a score that is a count where an interval is asked for.
-
-    Raises:
-        ValueError: where it is one.
-    """
+    """Refuse a score that is a count where an interval is asked for."""
     if metric.kind != "mean":
         raise ValueError(f"Expected a mean, which has an interval, but {metric.name} is a count.")
 
 
 def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, float] | None) -> tuple[float, float]:
-    """The 95% interval of a score from what counts in each part.
-
-    `value_bounds` are the least and the greatest value of an item; None where there is no limit.
-    """
+    """The 95% interval of a score from what counts in each part."""
     summed = (sum_groups(units) for units in parts if units)
     known = [{stratum: counts for stratum, counts in part.items() if counts} for part in summed]
     scaled = [
@@ -97,10 +80,7 @@ def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, 
 
 
 def statistic_of(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statistic:
-    """The mean over parts of each part's mean over its strata, or of its contrast.
-
-    The strata of a contrast such as CCI are subset and label, and a subset that lacks one label enters only one mean.
-    """
+    """The mean over parts of each part's mean over its strata, or of its contrast."""
     strata = [(part, side) for part, strata in enumerate(parts) for side, _ in strata]
 
     def mean_of(sums: Floats, part: int, side: bool) -> Floats:

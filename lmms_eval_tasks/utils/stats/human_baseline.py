@@ -25,14 +25,7 @@ MEAN = "mean over strata"
 
 
 def difficulty(percent_right: float) -> str:
-    """The difficulty of a question from the percent of responses that are right, as the paper bounds it.
-
-    The bounds are 26, 21 and 11 of 30 responses, printed with two decimals, and are compared as printed: 26 of 30 is
-    not above 86.67.
-
-    Returns:
-        ``easy``, ``medium``, ``hard``, or ``dropped`` where so few are right that the paper leaves the question out.
-    """
+    """The difficulty of a question from the percent of responses that are right, as the paper bounds it."""
     printed = round(percent_right, 2)
     if printed > EASY_ABOVE:
         return "easy"
@@ -41,13 +34,7 @@ def difficulty(percent_right: float) -> str:
 
 @dataclass(frozen=True)
 class Consensus:
-    """The annotators' answers to one version of a question.
-
-    Attributes:
-        modal: The most frequent choice; several, in alphabetical order, where they are equally frequent.
-        agreement: Percent of the responses that are the modal choice (one of them, of several), 0-100.
-        responses: Number of responses.
-    """
+    """The annotators' answers to one version of a question."""
 
     modal: tuple[str, ...]
     agreement: float
@@ -56,14 +43,7 @@ class Consensus:
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """One question, all its versions together.
-
-    Attributes:
-        item: The question.
-        versions: Version to the answers to it; options differ between versions, so that consensus is per version.
-        percent_right: Credit of all responses, 0-100.
-        difficulty: From `percent_right`, by the paper's bounds.
-    """
+    """One question, all its versions together."""
 
     item: str
     versions: Mapping[str, Consensus]
@@ -111,10 +91,7 @@ def _consensus(choices: Counter[str]) -> Consensus:
 def question_strata(
     summaries: Sequence[QuestionSummary], asked: Mapping[Key, AskedQuestion] | None, columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Question to its stratum: the values of some columns of the items.
-
-    A column ``difficulty`` that the items lack is taken from the responses, and questions that they drop are left out.
-    """
+    """Question to its stratum: the values of some columns of the items."""
     known: dict[str, Mapping[str, str]] = {item: one.strata for (item, _), one in (asked or {}).items()}
     strata = {}
     for summary in summaries:
@@ -128,22 +105,7 @@ def human_scores(
     strata: Mapping[str, tuple[str, ...]],
     parts: Mapping[str, Collection[str]] | None = None,
 ) -> list[HumanScore]:
-    """Accuracy of people by stratum, by each value of each stratum column, and over all questions.
-
-    Each question counts once, with the mean credit of its responses. A draw takes, within each stratum, as many
-    questions as it has, with replacement, and of each one response at random: what one human would have scored who
-    answers one version of each. So the interval is to be set beside that of a model's run, and it does not get narrower
-    with more annotators.
-
-    Args:
-        responses: All responses, of which one annotator gives one per question.
-        strata: Question to its stratum; questions that are not in it are left out.
-        parts: Name to the questions of a further row, which has to be made of whole strata.
-
-    Returns:
-        Strata in alphabetical order, then the single values, the parts, ``all`` and, of several strata, the unweighted
-        mean over them; empty without questions. Intervals are percentiles of the draws.
-    """
+    """Accuracy of people by stratum, by each value of each stratum column, and over all questions."""
     credits: defaultdict[str, list[float]] = defaultdict(list)
     for response in responses:
         if response.item in strata:

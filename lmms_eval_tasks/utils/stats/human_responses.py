@@ -31,15 +31,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One version of a question.
-
-    Attributes:
-        answer: The key, upper-case; None where it is withheld.
-        choices: What can be chosen, upper-case, such as letters; empty where that is not known.
-        strata: The question's columns, such as type and difficulty.
-        written: Whether nothing is offered, and the answer is a number or a text.
-        item_id: The item of a run that asks the same; empty where that is not known.
-    """
+    """One version of a question."""
 
     answer: str | None
     choices: Sequence[str] = ()
@@ -60,17 +52,7 @@ class Response:
 
 
 def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQuestion]:
-    """The items that annotators were asked.
-
-    Args:
-        source: A prepared table (.parquet), whose strata are the columns that do not tell the versions of an item
-            apart; or CSV with the columns ``item``, ``version``, ``answer`` and any others, which are strata, but for
-            ``item_id``, which says what runs call a version.
-        clips: Columns that name clips, which are no strata.
-
-    Raises:
-        InputError: where the file cannot be read, lacks a column, or lists an item twice.
-    """
+    """The items that annotators were asked."""
     is_table = source.suffix == ".parquet"
     rows = list(_parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer")))
     not_strata = {*NOT_STRATA, *clips, *(_told_apart_by(row for _, row in rows) if is_table else ())}
@@ -116,23 +98,7 @@ def read_human_responses(
     others_too: bool = False,
     whole_pairs: bool = False,
 ) -> list[Response]:
-    """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
-
-    A written answer is right where it is the key but for case, spaces and how a number is put; ``correct`` wins over
-    that.
-
-    Args:
-        source: CSV, one row per response, with the columns ``item``, ``version``, ``annotator``, ``choice`` and, where
-            answers are withheld, ``correct`` (0 or 1).
-        asked: The items; None takes every item as it comes, and then ``correct`` is needed.
-        others_too: Whether responses to other items than those may be there, too; they are left out.
-        whole_pairs: Whether one annotator may answer all versions of an item, as the clips of a pair.
-
-    Raises:
-        InputError: with every problem by row: an empty field, an item that was not asked, a choice that is no option,
-            a response that cannot be graded, `correct` against the key, or an annotator who counts twice for a
-            question, with the same version or with both.
-    """
+    """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*."""
     problems = Problems()
     responses: list[Response] = []
     first_seen: dict[tuple[str, str, str], tuple[str, str]] = {}
@@ -250,13 +216,7 @@ def _is_plain(data_type: Any) -> bool:
 def keyed_questions(
     inquiry: Inquiry, rows: Sequence[Mapping[str, Any]], strata: Sequence[str] = ()
 ) -> dict[Key, AskedQuestion]:
-    """What an inquiry of a benchmark's own asks about rows, as responses to it are graded.
-
-    Args:
-        inquiry: One that says what it asks.
-        rows: Rows of the prepared table.
-        strata: Columns by which scores are broken down.
-    """
+    """What an inquiry of a benchmark's own asks about rows, as responses to it are graded."""
     assert inquiry.items is not None
     by_id = {row["item_id"]: {name: str(row[name]) for name in strata} for row in rows}
     return {

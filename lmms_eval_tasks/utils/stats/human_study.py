@@ -60,15 +60,7 @@ class StudyScore:
 def score_study(
     study: HumanStudy, rows: Iterable[Mapping[str, Any]], responses: Sequence[Response]
 ) -> list[StudyScore]:
-    """The study's scores, each item with the mean credit of its responses, whichever way it was shown.
-
-    Intervals are of the choice of items: those of a stratum are drawn with replacement.
-
-    Args:
-        study: The study.
-        rows: Rows of the prepared table; items without a response are left out.
-        responses: Of any number of annotators to each item.
-    """
+    """The study's scores, each item with the mean credit of its responses, whichever way it was shown."""
     credits = _credits(responses)
     records = [
         Record(

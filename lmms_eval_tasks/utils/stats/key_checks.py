@@ -17,11 +17,7 @@ from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts
 
 
 def disputed_questions(responses: Sequence[Response]) -> list[str]:
-    """Questions of which one version's most frequent choice is not the key, in alphabetical order.
-
-    Where several choices are equally frequent and the key is one of them, the version is not disputed; *unknown* is a
-    choice.
-    """
+    """Questions of which one version's most frequent choice is not the key, in alphabetical order."""
     choices: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for response in responses:
@@ -40,15 +36,7 @@ def disputed_questions(responses: Sequence[Response]) -> list[str]:
 
 @dataclass(frozen=True)
 class VersionTest:
-    """Whether two versions of a question are equally hard.
-
-    Attributes:
-        item: The question.
-        right: Right responses to each of its two versions, in their alphabetical order.
-        responses: All responses to each.
-        p_value: Fisher's exact test, two-sided.
-        adjusted: The p-value adjusted by Holm's procedure for the number of questions tested.
-    """
+    """Whether two versions of a question are equally hard."""
 
     item: str
     right: tuple[int, int]
@@ -58,10 +46,7 @@ class VersionTest:
 
 
 def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
-    """Test each question that was answered in exactly two versions, in alphabetical order.
-
-    Different annotators answer the two versions, so their responses are independent. *Unknown* is not right.
-    """
+    """Test each question that was answered in exactly two versions, in alphabetical order."""
     from scipy.stats import fisher_exact
 
     counts: defaultdict[str, defaultdict[str, Counter[bool]]] = defaultdict(lambda: defaultdict(Counter))
@@ -86,11 +71,7 @@ def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
 
 
 def compare_version_sets(responses: Sequence[Response]) -> tuple[dict[str, tuple[int, int]], float] | None:
-    """Whether the two versions of all questions, as sets, are equally hard; None where there are no two.
-
-    Returns:
-        Version to its right responses and all of them; and the p-value of Fisher's exact test, two-sided.
-    """
+    """Whether the two versions of all questions, as sets, are equally hard; None where there are no two."""
     from scipy.stats import fisher_exact
 
     counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
@@ -105,17 +86,7 @@ def compare_version_sets(responses: Sequence[Response]) -> tuple[dict[str, tuple
 def judge_keys(
     responses: Sequence[Response], asked: Mapping[Key, AskedQuestion], positive: str
 ) -> tuple[LinkCounts, list[str]]:
-    """What keys claim to hold, against what most people find.
-
-    Args:
-        responses: People's choices.
-        asked: The items, with their keys.
-        positive: The choice that finds what may be claimed.
-
-    Returns:
-        The counts, keys as what is predicted and people as the reference; and the items of which as many people find it
-        as do not, which are not counted.
-    """
+    """What keys claim to hold, against what most people find."""
     votes: defaultdict[Key, Counter[bool]] = defaultdict(Counter)
     for response in responses:
         if response.choice != UNKNOWN:

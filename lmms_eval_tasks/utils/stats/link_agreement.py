@@ -14,14 +14,7 @@ from math import comb, sqrt
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """Pairs of actions by what both graphs say of them; counts of several graphs add up.
-
-    Attributes:
-        hits: Linked in both.
-        extra: Linked in the predicted graph alone.
-        missed: Linked in the reference alone.
-        neither: Linked in none; None where the actions are not known, so that such pairs cannot be counted.
-    """
+    """Pairs of actions by what both graphs say of them; counts of several graphs add up."""
 
     hits: int = 0
     extra: int = 0
@@ -73,13 +66,7 @@ class LinkCounts:
 def count_links(
     predicted: Iterable[tuple[str, str]], reference: Iterable[tuple[str, str]], actions: Sequence[str] | None
 ) -> LinkCounts:
-    """Compare the links of two graphs of the same actions.
-
-    Args:
-        predicted: Cause and effect of each predicted link; one that is there twice counts once.
-        reference: The same of the reference.
-        actions: Ids of all actions in order of time, with those of every link; None where they are not known.
-    """
+    """Compare the links of two graphs of the same actions."""
     ours, true = set(predicted), set(reference)
     either = ours | true
     neither = None

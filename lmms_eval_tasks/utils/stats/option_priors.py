@@ -24,11 +24,7 @@ class TextModel:
     """A causal language model of transformers, by its name on the hub or the folder that it is in."""
 
     def __init__(self, name: str) -> None:
-        """Load it, onto a GPU where there is one.
-
-        Raises:
-            InputError: there is no such model, it is no causal language model, or it has no token to begin a text with.
-        """
+        """Load it, onto a GPU where there is one."""
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -50,10 +46,7 @@ class TextModel:
     def log_probabilities(
         self, continuations: Iterable[Continuation], progress: Progress = no_progress
     ) -> dict[Continuation, float]:
-        """The sum of the log-probabilities (natural, at most 0) of each distinct text's tokens after its context.
-
-        A context that is too long for the model loses its beginning, and a text that is, its own.
-        """
+        """The sum of the log-probabilities (natural, at most 0) of each distinct text's tokens after its context."""
         distinct = {one: self._tokens(*one) for one in dict.fromkeys(continuations)}
         # Of like length together, the longest first: what does not fit into memory fails at once.
         ordered = sorted(distinct, key=lambda one: -len(distinct[one][0]))

@@ -1,10 +1,4 @@
-"""Pair accuracy if the pairs of a run had been made at random: same question, other partners.
-
-MVP's Table 5 compares pairs of random clips with pairs of clips that look alike. Here the members of each pair stay on
-their side, by their key, and get each other's partners, so that no pair stays as it was. The score is the mean over all
-such pairings, which needs no draws: with a and b right answers on the two sides of a question's n pairs, and c pairs of
-which both are right, a member has any one other partner in 1 of n - 1 pairings, so (a b - c) / (n - 1) pairs are right.
-"""
+"""Pair accuracy if the pairs of a run had been made at random: same question, other partners."""
 
 from __future__ import annotations
 
@@ -34,17 +28,7 @@ Span = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class RandomPairing:
-    """Scores of pairs at random and as they are, in percent: unweighted means over a run's parts.
-
-    Attributes:
-        random: Mean over all pairings that keep no pair.
-        random_interval: 95% interval; no ends where all draws of a part are alike.
-        real: Of the same pairs as they are.
-        difference: The latter less the former.
-        difference_interval: 95% interval; no ends likewise.
-        pairs: How many pairs.
-        questions: How many questions they have.
-    """
+    """Scores of pairs at random and as they are, in percent: unweighted means over a run's parts."""
 
     random: float
     random_interval: Span
@@ -58,21 +42,7 @@ class RandomPairing:
 def pair_at_random(
     parts: Sequence[Sequence[AskedRecord]], seed: int = 0, draws: int = DRAWS
 ) -> tuple[RandomPairing | None, Mapping[str, int]]:
-    """Pair the items of a run at random, within questions.
-
-    Two items have the same question where their prompts are the same, options and their order included, so that what
-    answers by the words alone gets no pair right. Intervals are those of a percentile bootstrap. Where a question has
-    `LARGE` pairs, they are drawn, and otherwise the questions, within each part.
-
-    Args:
-        parts: The records of each of the run's parts (the tasks of a group, or one task), with their prompts.
-        seed: Seed of all draws.
-        draws: Number of draws.
-
-    Returns:
-        The scores, None where a part has no pairs with another one to change partners with; and how many groups of
-        items were left out, by reason.
-    """
+    """Pair the items of a run at random, within questions."""
     left_out: Counter[str] = Counter()
     questions = [_questions(part, left_out) for part in parts]
     if not questions or not all(questions):

@@ -23,29 +23,14 @@ class Scored:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands among others.
-
-    Attributes:
-        rank: 1 and the number of runs that are told apart from it as better.
-        alike: Places of the runs that are not told apart from it, in their order.
-    """
+    """Where a run stands among others."""
 
     rank: int
     alike: tuple[int, ...]
 
 
 def interval_p_value(one: Scored, other: Scored) -> float:
-    """Two-sided p-value of no difference between two scores, from their 95% intervals, as of independent runs.
-
-    The interval of the difference is MOVER's (Zou & Donner 2008), of which only the end that faces zero counts: the
-    higher score's distance to its lower end and the lower score's distance to its upper end add in quadrature. The
-    distances are taken to grow with the normal quantile of the level, so that p is that of the difference over
-    ``distance / 1.96``, and is below 0.05 exactly where the 95% interval of the difference excludes zero.
-
-    Returns:
-        The p-value, 0-1. Runs on the same items are alike on many of them, so that it is too large for these rather
-        than too small.
-    """
+    """Two-sided p-value of no difference between two scores, from their 95% intervals, as of independent runs."""
     from scipy.stats import norm
 
     higher, lower = (one, other) if one.value >= other.value else (other, one)
@@ -59,21 +44,7 @@ def interval_p_value(one: Scored, other: Scored) -> float:
 
 
 def rank_scores(scores: Sequence[Scored], higher_is_better: bool = True) -> list[Standing]:
-    """Rank runs: 1 and the number of runs that are told apart from a run as better (Chiang et al. 2024, section 5).
-
-    Every two runs are tested by `interval_p_value`, and the p-values adjusted for all pairs by Holm's method. That two
-    runs are not told apart does not pass on from pair to pair: of three runs the first may be better than the third
-    while the second is told apart from neither. But "better" passes on, since all pairs have one bound and errors that
-    add in quadrature are never more than their sum. So runs of one rank are never told apart; runs of two ranks may
-    not be, either.
-
-    Args:
-        scores: Of runs on the same items.
-        higher_is_better: Whether a higher score is the better one.
-
-    Returns:
-        Where each stands, in their order.
-    """
+    """Rank runs: 1 and the number of runs that are told apart from a run as better (Chiang et al. 2024, section 5)."""
     pairs = list(combinations(range(len(scores)), 2))
     adjusted = holm([interval_p_value(scores[one], scores[other]) for one, other in pairs])
     better: list[set[int]] = [set() for _ in scores]

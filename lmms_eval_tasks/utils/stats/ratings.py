@@ -1,8 +1,4 @@
-"""What people rated on scales: means with intervals, and how far raters agree.
-
-Source of the agreement: Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011; by interval where choices are
-numbers, by name where they are not.
-"""
+"""What people rated on scales: means with intervals, and how far raters agree."""
 
 from __future__ import annotations
 
@@ -32,14 +28,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class ScaleScore:
-    """What was rated on a scale.
-
-    Attributes:
-        items: How many were rated.
-        value: Mean over items of the mean of their ratings: of numbers, or the percent of the scale's first choice.
-        interval: Of the choice of items, 95%.
-        alpha: Krippendorff's alpha; None where no item has two ratings, or all ratings are equal.
-    """
+    """What was rated on a scale."""
 
     items: int
     value: float
@@ -48,12 +37,7 @@ class ScaleScore:
 
 
 def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -> list[Rating]:
-    """A table of ratings, as `annotate collect` writes it.
-
-    Raises:
-        InputError: with every problem by row: an empty field, an item that is not known, a value that is not on its
-            scale, or an annotator who rates an item twice.
-    """
+    """A table of ratings, as `annotate collect` writes it."""
     problems = Problems()
     ratings: dict[tuple[str, str], Rating] = {}
     for where, row in read_csv(source, (*COLUMNS, *(scale.name for scale in scales))):
@@ -96,11 +80,7 @@ def _worth(scale: Scale) -> dict[str, float]:
 
 
 def alpha_of(units: Sequence[Sequence[float]]) -> float | None:
-    """Krippendorff's alpha by interval: 1 for ratings that agree, 0 for what chance would do.
-
-    Args:
-        units: The ratings of each item; items with one are left out.
-    """
+    """Krippendorff's alpha by interval: 1 for ratings that agree, 0 for what chance would do."""
     rated = [unit for unit in units if len(unit) > 1]
     values = [value for unit in rated for value in unit]
     # Sums of squared differences over ordered pairs, by way of sums and sums of squares.

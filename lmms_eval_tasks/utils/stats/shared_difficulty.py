@@ -14,13 +14,7 @@ from lmms_eval_tasks.utils.stats.shared_items import SharedItem, sum_groups
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's rho of items' human accuracy with the share of runs that are right on them.
-
-    Attributes:
-        items: How many items it stands on.
-        rho: -1 to 1; None where people, or the runs, do equally well on every item.
-        interval: 95% interval, of the choice of groups; None where rho is, or where no draw differs from another.
-    """
+    """Spearman's rho of items' human accuracy with the share of runs that are right on them."""
 
     items: int
     rho: float | None
@@ -29,14 +23,7 @@ class RankCorrelation:
 
 @dataclass(frozen=True)
 class Opposed:
-    """Items that one side wholly gets right and the other wholly wrong.
-
-    Attributes:
-        ids: Their ids.
-        items: How many items there are of which all runs have a score.
-        percent: The former of the latter, 0-100.
-        interval: 95% interval of it, of the choice of groups.
-    """
+    """Items that one side wholly gets right and the other wholly wrong."""
 
     ids: tuple[str, ...]
     items: int
@@ -45,12 +32,7 @@ class Opposed:
 
 
 def correlate_difficulty(items: Sequence[SharedItem], runs: Sequence[int]) -> RankCorrelation | None:
-    """Correlate the share of people who are right on an item with the share of runs that are, ties with mean ranks.
-
-    Args:
-        items: Those that people and runs share.
-        runs: Which runs; items on which one of them has no score are left out. None is returned without any.
-    """
+    """Correlate the share of people who are right on an item with the share of runs that are, ties with mean ranks."""
     known = _with_shares(items, runs)
     if not known:
         return None
@@ -72,16 +54,7 @@ def correlate_difficulty(items: Sequence[SharedItem], runs: Sequence[int]) -> Ra
 
 
 def spearman(counts: Floats) -> Floats:
-    """Spearman's rho from how often each pair of values occurs, each axis in rising order of its values.
-
-    A bootstrap has thousands of such tables, of few values each, which takes no sorting.
-
-    Args:
-        counts: Array of shape (…, values of the one, values of the other).
-
-    Returns:
-        Array of shape (…); NaN where one of the two has one value alone.
-    """
+    """Spearman's rho from how often each pair of values occurs, each axis in rising order of its values."""
     centred = []
     for axis in (-1, -2):
         marginal = counts.sum(axis=axis)
@@ -95,12 +68,7 @@ def spearman(counts: Floats) -> Floats:
 
 
 def find_opposed(items: Sequence[SharedItem], runs_right: bool) -> Opposed | None:
-    """Items on which all runs are right and no person, or all people and no run; None where there is no item.
-
-    Args:
-        items: Those that people and runs share; of these, the ones of which all runs have a score.
-        runs_right: Whether it is the runs that are right.
-    """
+    """Items on which all runs are right and no person, or all people and no run; None where there is no item."""
     known = _with_shares(items, range(len(items[0].records)) if items else ())
     if not known:
         return None

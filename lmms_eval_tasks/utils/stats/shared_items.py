@@ -18,14 +18,7 @@ UNSCORED = "unscored in the run"
 
 @dataclass(frozen=True)
 class SharedItem:
-    """An item that people and at least one of several runs answered.
-
-    Attributes:
-        task: The task that has it.
-        question: What people were asked.
-        people: What each of them chose and whether it is right, 0 or 1; *unknown* is not right.
-        records: Of each run, None where it lacks the item, has it with another key, or was not scored on it.
-    """
+    """An item that people and at least one of several runs answered."""
 
     task: str
     question: AskedQuestion
@@ -63,25 +56,14 @@ class SharedItem:
 
 @dataclass(frozen=True)
 class SharedItems:
-    """What runs and people share of a task, or of the tasks of one group.
-
-    Attributes:
-        items: In the order of the runs' items.
-        left_out: Of each run, ids of the items that are not compared, by reason.
-    """
+    """What runs and people share of a task, or of the tasks of one group."""
 
     items: tuple[SharedItem, ...]
     left_out: tuple[Mapping[str, tuple[str, ...]], ...]
 
 
 def share_items(responses: Iterable[Response], asked: Mapping[Key, AskedQuestion], runs: Sequence[Part]) -> SharedItems:
-    """Match people's responses to the records of runs, by the ids of the items.
-
-    Args:
-        responses: People's, all of them to questions that were asked.
-        asked: The questions, with the ids of their items.
-        runs: Of each run its records by task, all of the same tasks.
-    """
+    """Match people's responses to the records of runs, by the ids of the items."""
     people: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
     questions: dict[str, AskedQuestion] = {}
     for response in responses:

@@ -16,16 +16,7 @@ Kind = tuple[str | None, int]
 
 @dataclass(frozen=True)
 class SharedOptions:
-    """Shared errors: a run and a person drawn from those who answered an item both choose a wrong option.
-
-    Attributes:
-        errors: How many items have some, with another such item of the same key and number of choices.
-        alone: How many have some, but no such other item, and are left out.
-        same: Percent of the shared errors in which both choose the same option, 0-100.
-        expected: The same, had the run's wrong option and the person's been of two different items of that kind.
-        interval: 95% interval of `same` less `expected`, in points, of the choice of groups; None where no draw differs
-            from another.
-    """
+    """Shared errors: a run and a person drawn from those who answered an item both choose a wrong option."""
 
     errors: int
     alone: int
@@ -40,21 +31,7 @@ class SharedOptions:
 
 
 def share_options(items: Sequence[SharedItem], run: int, seed: int = 0, draws: int = DRAWS) -> SharedOptions | None:
-    """Compare the wrong options that a run and people choose.
-
-    An item counts with the share of its people who choose a wrong option. What is expected is the mean over all ways to
-    set the run's choice on one item beside people's on another with the same key and as many choices: they choose each
-    option as often, but without a question in common. The interval is a percentile bootstrap's.
-
-    Args:
-        items: Those that people and runs share.
-        run: Which run.
-        seed: Seed of all draws.
-        draws: Number of draws.
-
-    Returns:
-        None where no item is left, or there are two choices, so that a wrong option is the same one for everybody.
-    """
+    """Compare the wrong options that a run and people choose."""
     erring = [(item, option) for item in items if (option := item.wrong_option(run)) and item.wrong_options]
     erring = [(item, option) for item, option in erring if len(item.question.choices) != 2]
     kinds: dict[Kind, list[tuple[SharedItem, str]]] = {}
@@ -91,12 +68,7 @@ def share_options(items: Sequence[SharedItem], run: int, seed: int = 0, draws: i
 
 
 def _same_and_expected(sums: Floats, width: int, drawn: bool = False) -> Floats:
-    """Percent of shared errors with the same option, and what is expected; (…, strata, counts) to (…, 2).
-
-    The `width` counts of a kind are its items, the weight of those in which both choose the same, then of each option
-    on how many items the run chooses it, and its weight among people. Kinds without two items are left out; NaN without
-    any other.
-    """
+    """Percent of shared errors with the same option, and what is expected; (…, strata, counts) to (…, 2)."""
     kinds = sums.sum(axis=-2)
     kinds = kinds.reshape(*kinds.shape[:-1], -1, width)
     number, same = kinds[..., 0], kinds[..., 1]

@@ -1,8 +1,4 @@
-"""What the texts of a question give away: rules that choose an option without a clip, and how often they are right.
-
-A rule likes some options of an item best and chooses one of them at random. Its accuracy is the expected one, so that
-ties add no noise. Items with the same texts get the same choice: whoever sees the text alone cannot tell them apart.
-"""
+"""What the texts of a question give away: rules that choose an option without a clip, and how often they are right."""
 
 from __future__ import annotations
 
@@ -23,15 +19,7 @@ Choice = tuple[float, ...]
 
 @dataclass(frozen=True)
 class ChoiceItem:
-    """One question as text.
-
-    Attributes:
-        group: Id of the group of items that count only together.
-        stratum: Values of the card's strata columns.
-        question: Its text.
-        options: Their texts, in their order.
-        key: Place of the right option; None where the release withholds it.
-    """
+    """One question as text."""
 
     group: Hashable
     stratum: tuple[str, ...]
@@ -42,12 +30,7 @@ class ChoiceItem:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """A rule that chooses an option of each item by its text or its place.
-
-    Attributes:
-        name: What it chooses.
-        choose: The choices for items, in their order; a rule may learn from the other items' keys.
-    """
+    """A rule that chooses an option of each item by its text or its place."""
 
     name: str
     choose: Callable[[Sequence[ChoiceItem]], list[Choice]]
@@ -55,16 +38,7 @@ class Shortcut:
 
 @dataclass(frozen=True)
 class ShortcutScore:
-    """What a rule scores on a set, in percent.
-
-    Attributes:
-        name: The rule's.
-        decided: Items of which it likes one option best.
-        single: Items that it gets right, with the interval over groups; None where no item has a key.
-        pair: Groups of which it gets all items right; None where no items count together.
-        removed: Of the right answers to items of such groups, those that stand in no group that is wholly right; None
-            where there are none.
-    """
+    """What a rule scores on a set, in percent."""
 
     name: str
     decided: float
@@ -124,10 +98,7 @@ def _best(values: Sequence[float]) -> Choice:
 
 
 def _most_frequent(items: Sequence[ChoiceItem]) -> list[Choice]:
-    """The option whose text is most often the key in the other groups of the stratum.
-
-    The whole group is left out: to leave one of its items out would tell the two apart by the other's key.
-    """
+    """The option whose text is most often the key in the other groups of the stratum."""
     keys: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     own: defaultdict[tuple[Hashable, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     for item in items:
@@ -153,10 +124,8 @@ def plain_text(text: str) -> str:
 
 
 def score_shortcut(shortcut: Shortcut, items: Sequence[ChoiceItem], together: int | None) -> ShortcutScore:
-    """What a rule scores on a set, with intervals over groups; `together` is how many items of a group count together.
-
-    Items without a key are in no accuracy, and groups with another number of items with a key in no pair accuracy.
-    """
+    """What a rule scores on a set, with intervals over groups; `together` is how many items of a group count
+    together."""
     choices = shortcut.choose(items)
     decided = 100.0 * sum(max(choice, default=0.0) == 1.0 for choice in choices) / len(items)
     groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
@@ -191,10 +160,7 @@ def _removed(right: float, pair: Sequence[Counts], together: int | None) -> floa
 
 
 def same_choice(shortcut: Shortcut, items: Sequence[ChoiceItem], together: int | None) -> float | None:
-    """Percent of the groups of so many items in which a rule chooses the same text for all; None without a group.
-
-    It needs no key: where the members' keys differ, no such group can be wholly right.
-    """
+    """Percent of the groups of so many items in which a rule chooses the same text for all; None without a group."""
     groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
     for item, choice in zip(items, shortcut.choose(items), strict=True):
         groups[item.group].append((item, choice))

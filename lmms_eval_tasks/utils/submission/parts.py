@@ -21,11 +21,7 @@ def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str,
 
 
 def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
-    """The prepared table of a split, or of it the rows that some of its tasks ask.
-
-    Raises:
-        InputError: where it is not prepared.
-    """
+    """The prepared table of a split, or of it the rows that some of its tasks ask."""
     arrow, manifest = read_table(card, split)
     subsets = {task.pointer.get("subset") for task in tasks}
     if subsets and None not in subsets:

@@ -70,12 +70,7 @@ def read_verdict(response: object, question: str = "", *, cut_off: bool = False)
 
 
 def stated_verdicts(text: str, question: str = "") -> set[str]:
-    """The verdicts that a text states, by a yes or no or of the outcome itself, and the one that it is read as.
-
-    Args:
-        text: The text.
-        question: The question, as for `read_verdict`.
-    """
+    """The verdicts that a text states, by a yes or no or of the outcome itself, and the one that it is read as."""
     statements = _read_statements(text, asked_words(question))
     return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
 

@@ -49,12 +49,7 @@ def is_mark(word: str) -> bool:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence: its words and marks in lower case with contractions spelled out.
-
-    Attributes:
-        words: Words and marks in order.
-        asked: Stems of the words of the outcome that is asked about (`stem`); empty where the question is not known.
-    """
+    """A sentence: its words and marks in lower case with contractions spelled out."""
 
     words: tuple[str, ...]
     asked: frozenset[str] = frozenset()
@@ -97,11 +92,7 @@ def asked_words(question: str) -> frozenset[str]:
 
 
 def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
-    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length.
-
-    Of a text of more sentences than anybody answers with, these are the first and the last ones; so are the words of a
-    sentence.
-    """
+    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length."""
     text = spell_out(plain.casefold())
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)

@@ -31,15 +31,7 @@ class Force(IntEnum):
 
 @dataclass(frozen=True)
 class Assertion:
-    """One thing that a sentence says.
-
-    Attributes:
-        verdict: "yes", "no" or "cannot tell".
-        force: How much it weighs.
-        place: Number of its sentence.
-        final: Whether it is a conclusion or takes back what came before.
-        whole: Whether its sentence says nothing else: "Yes.", "It would still happen."
-    """
+    """One thing that a sentence says."""
 
     verdict: str
     force: Force

@@ -1,8 +1,4 @@
-"""The words and patterns by which a verdict is read, from `vocabulary.json`.
-
-Each role is one set of all languages' words, under its name in capitals. Phrases, whose words `vocabulary.json` joins
-with "_", stand apart: `PHRASES` has one pattern per role.
-"""
+"""The words and patterns by which a verdict is read, from `vocabulary.json`."""
 
 from __future__ import annotations
 

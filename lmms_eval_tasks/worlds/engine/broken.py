@@ -37,18 +37,7 @@ SEEN, WITHIN = 0.1, 0.6
 
 
 def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
-    """`qpos` at each frame, (frames, nq), of a scene in which a body breaks a principle.
-
-    ``permanence``: it is no longer there. ``continuity``: it is suddenly elsewhere, and goes on as it was.
-    ``solidity``: it and the other one do not touch. ``gravity``: nothing pulls it down, and it falls and turns no
-    further. ``inertia``: it is still until something new touches it or, where it rested, it starts.
-
-    What turns about a hinge can only vanish; its poses are not numbers from then on, and it is not drawn.
-
-    Raises:
-        ValueError: the scene has no such body, it does not move freely, there is no room to jump or to start, or
-            there is no other body to go through.
-    """
+    """`qpos` at each frame, (frames, nq), of a scene in which a body breaks a principle."""
     names = {body.name: body for body in scene.bodies}
     moves = names[violation.body].moves if violation.body in names else "not at all"
     if moves == "not at all" or (moves == "about its hinge" and violation.principle != "permanence"):
@@ -63,13 +52,7 @@ def broken_poses(scene: Scene, violation: Violation) -> NDArray[np.float64]:
 
 
 def breaks_visibly(scene: Scene, violation: Violation, poses: NDArray[np.float64]) -> bool:
-    """Whether a scene can break a principle so that it is seen soon, and not before its time.
-
-    Args:
-        scene: The scene.
-        violation: What it is to break.
-        poses: `qpos` at each frame of the scene as it is.
-    """
+    """Whether a scene can break a principle so that it is seen soon, and not before its time."""
     try:
         broken = broken_poses(scene, violation)
     except ValueError:

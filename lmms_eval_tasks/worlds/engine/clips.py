@@ -15,24 +15,14 @@ LOOK = 1
 
 @dataclass(frozen=True)
 class SceneClip:
-    """A clip of a scene.
-
-    Attributes:
-        scene: The scene.
-        backwards: Whether its last frame comes first.
-        violation: What it breaks of physics; None for a clip of what is possible.
-    """
+    """A clip of a scene."""
 
     scene: Scene
     backwards: bool = False
     violation: Violation | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no question asks for and what has no name.
-
-        Raises:
-            ValueError: it goes backwards and breaks a principle.
-        """
+        """Refuse what no question asks for and what has no name."""
         if self.backwards and self.violation is not None:
             raise ValueError("Expected a clip that goes backwards or breaks a principle, but got both.")
 

@@ -42,18 +42,7 @@ class DraftTwin(RowForm):
 
 
 class SceneDraft(RowForm):
-    """A scene, and what was found out by many runs and is not found out again.
-
-    Attributes:
-        scene: The scene.
-        unsure: What happens in some nearly equal scenes and not in others; None where it was not drawn.
-        order: Events in an order that all of these have.
-        worlds: Its interventions.
-        twin: The other scene of its minimal pair; None where there is none.
-        violations: What a clip of it may break.
-        digest: SHA-256 of what surely happens in the scene, in its worlds and in its twin, and of its order; empty
-            where nothing was drawn.
-    """
+    """A scene, and what was found out by many runs and is not found out again."""
 
     scene: Scene
     unsure: Keys | None = None
@@ -106,15 +95,7 @@ def draft_of(scene: Scene, settled: Settled, violations: list[Violation]) -> Sce
 def digest_events(
     events: Iterable[Event], unsure: Keys, order: Keys, worlds: Iterable[World], twin: SettledTwin | None
 ) -> str:
-    """SHA-256 of what surely happens, without times: of a scene in order, where all nearly equal scenes agree on it.
-
-    Args:
-        events: What happens in the scene.
-        unsure: What is unsure of it.
-        order: The events whose order is sure; it is looked up in `events`.
-        worlds: Its other worlds.
-        twin: Its twin.
-    """
+    """SHA-256 of what surely happens, without times: of a scene in order, where all nearly equal scenes agree on it."""
     events = list(events)
     wanted = {tuple(key) for key in order}
     found = [list(key) for key in dict.fromkeys(event.key for event in events) if key in wanted]
@@ -137,11 +118,6 @@ def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
 
 
 def write_drafts(drafts: Iterable[SceneDraft], path: Path) -> None:
-    """Write drafts, a line each.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
     write_file(path, as_lines(_as_json(draft) for draft in drafts))
 
 
@@ -150,17 +126,7 @@ def _as_json(draft: SceneDraft) -> dict[str, Any]:
 
 
 def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:
-    """The drafts of a file. A line may be only a scene: then its nearly equal scenes are run here, for some seconds.
-
-    Args:
-        path: The file.
-        progress: Called with how many of such scenes are done.
-        processes: How many work at once, as many as there are cores if None.
-
-    Raises:
-        OSError: the file cannot be read.
-        InputError: lines are wrong; all of them are named.
-    """
+    """The drafts of a file."""
     issues = GroupedIssues()
     drafts: list[SceneDraft] = []
     places: dict[str, str] = {}

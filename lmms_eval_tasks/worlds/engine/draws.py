@@ -53,20 +53,7 @@ def make_drafts(
     processes: int | None = None,
     folder: Path | None = None,
 ) -> tuple[list[SceneDraft], list[DrawCounts]]:
-    """Draw scenes until there are enough of each family. The same numbers and names give the same drafts.
-
-    Args:
-        per_family: How many are kept of each family.
-        seed: Of all draws.
-        progress: Called with how many are kept.
-        names: The families; all, if None.
-        processes: How many work at once, as many as there are cores if None; what is drawn does not depend on it.
-        folder: Keeps what was tried, so that the next call goes on after an interruption; nothing is kept if None.
-
-    Raises:
-        InputError: a family is unknown, or its scenes are thrown away so often that drawing has no end.
-        OSError: the folder cannot be written.
-    """
+    """Draw scenes until there are enough of each family."""
     known = families()
     names = list(known) if names is None else list(names)
     unknown = [name for name in names if name not in known]

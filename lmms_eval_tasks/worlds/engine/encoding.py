@@ -1,8 +1,4 @@
-"""Frames to a small H.264 clip, as bytes.
-
-A clip and its reversal are coded alike, each in the order in which it is shown, so that nothing but the order of frames
-tells them apart: what an encoder does to the first frame it does to the first frame of both.
-"""
+"""Frames to a small H.264 clip, as bytes."""
 
 from __future__ import annotations
 
@@ -27,14 +23,7 @@ QUALITY = 20
 
 
 def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str, quality: int = QUALITY) -> bytes:
-    """An mp4 with one H.264 stream; the same frames give the same bytes.
-
-    Args:
-        frames: Pictures of one size, (height, width, 3), red, green and blue from 0 to 255; sides are even.
-        rate: Frames per second.
-        comment: A text that the file carries.
-        quality: Of the encoder.
-    """
+    """An mp4 with one H.264 stream; the same frames give the same bytes."""
     import av
     from av.codec.context import Flags as CodecFlags
     from av.container import Flags as ContainerFlags

@@ -21,17 +21,7 @@ class EventKey(NamedTuple):
 
 
 class Event(RowForm):
-    """Something that happens.
-
-    Attributes:
-        kind: ``hits``: two bodies touch for the first time, neither of which is the floor; ``body`` is the one that
-            moved faster. ``starts``: a body at rest begins to move. ``stops``: a body that moved rests, until the end.
-            ``falls``: it tips over, or drops from what it lay on. ``enters``: it comes to lie in a tray.
-            ``leaves view`` and ``comes into view``: it is wholly hidden, or seen again.
-        time: Seconds from the start.
-        body: Its name.
-        other: The other body's name, where there is one.
-    """
+    """Something that happens."""
 
     kind: EventKind
     time: float
@@ -46,26 +36,14 @@ class Event(RowForm):
 
 
 class Intervention(RowForm):
-    """What is otherwise.
-
-    Attributes:
-        kind: ``remove``: the bodies are not there. ``freeze``: they are held where they are from the start.
-            ``delay``: they are held for a time, then move as they would have.
-        bodies: Their names, sorted.
-    """
+    """What is otherwise."""
 
     kind: Literal["remove", "freeze", "delay"]
     bodies: list[str]
 
 
 class World(RowForm):
-    """What happens in a scene with an intervention.
-
-    Attributes:
-        events: In order of time.
-        unsure: What happens in some draws of nearly the same scene and not in others, or what one may say happens or
-            does not, as kind, body and other body: nothing is asked about it.
-    """
+    """What happens in a scene with an intervention."""
 
     intervention: Intervention
     events: list[Event]
@@ -79,16 +57,7 @@ class World(RowForm):
 
 
 class Twin(RowForm):
-    """The other scene of a minimal pair.
-
-    Attributes:
-        scene: The same scene but for one parameter of one body.
-        body: The body.
-        parameter: The field of `Body` that differs.
-        events: What happens in it.
-        differs: What happens in just one of both, as kind, body and other body.
-        same_start: Whether both look alike at the start.
-    """
+    """The other scene of a minimal pair."""
 
     scene: Scene
     body: str
@@ -108,16 +77,7 @@ class Sight(RowForm):
 
 
 class Violation(RowForm):
-    """A principle of physics that a clip breaks.
-
-    Attributes:
-        principle: ``permanence``: the body vanishes. ``continuity``: it jumps to another place. ``solidity``: it goes
-            through another. ``gravity``: it does not fall though nothing holds it. ``inertia``: it stops, or starts,
-            though nothing touches it.
-        body: Which body breaks it.
-        other: What it goes through.
-        time: When.
-    """
+    """A principle of physics that a clip breaks."""
 
     principle: Literal["permanence", "continuity", "solidity", "gravity", "inertia"]
     body: str
@@ -126,18 +86,7 @@ class Violation(RowForm):
 
 
 class Facts(RowForm):
-    """All that is known of a scene.
-
-    Attributes:
-        events: What happens, in order of time.
-        unsure: As in `World`.
-        worlds: What would happen otherwise, each intervention once.
-        again: Which bodies hit each other, part and do so again, as kind, body and other body.
-        twin: The other scene of a minimal pair; None where none was found.
-        sights: Where bodies are seen in the clip, four times a second, by time and body.
-        violations: What a clip of the scene may break.
-        lost_energy: The share of its mechanical energy that the scene has lost at its end, from 0 to 1.
-    """
+    """All that is known of a scene."""
 
     scene: Scene
     events: list[Event]

@@ -24,25 +24,7 @@ class _Task(NamedTuple):
 def film(
     clips: Sequence[SceneClip], folder: Path, progress: Progress = no_progress, processes: int | None = None
 ) -> list[Path]:
-    """Render the clips that a folder lacks.
-
-    A file is written whole or not at all, whatever is killed meanwhile; the next call goes on. A file that was made of
-    another scene of the same name, or before pictures changed, is made again.
-
-    Args:
-        clips: The clips; one that is there twice is made once.
-        folder: Where they go; it is made where it is missing.
-        progress: Called after each clip.
-        processes: How many at once, each of about 0.35 GB; by default one for each processor.
-
-    Returns:
-        Their files, in the order of the clips.
-
-    Raises:
-        InputError: there is no renderer, or some scenes cannot be rendered; all others are.
-        OSError: the folder cannot be written.
-        ValueError: two clips that differ have one name.
-    """
+    """Render the clips that a folder lacks."""
     named: dict[str, SceneClip] = {}
     for clip in clips:
         if named.setdefault(clip.name, clip).digest != clip.digest:
@@ -65,11 +47,7 @@ def film(
 
 
 def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: int | None = None) -> list[list[Sight]]:
-    """Where bodies are seen in the clip of each scene, as `Filmer.sights` has it.
-
-    Raises:
-        InputError: there is no renderer, or some scenes cannot be rendered.
-    """
+    """Where bodies are seen in the clip of each scene, as `Filmer.sights` has it."""
     problems, found = Problems(), [list[Sight]() for _ in scenes]
     if scenes:
         with open_renderers(_count(processes, len(scenes))) as opened:
@@ -83,12 +61,7 @@ def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: in
 
 
 def make_clip(task: _Task) -> None:
-    """Write one clip; a process with a renderer runs it.
-
-    Raises:
-        ValueError: the scene cannot be run, or cannot break what it is to break.
-        OSError: it cannot be written.
-    """
+    """Write one clip; a process with a renderer runs it."""
     from lmms_eval_tasks.worlds.engine.broken import broken_poses
     from lmms_eval_tasks.worlds.engine.pictures import Filmer
     from lmms_eval_tasks.worlds.engine.rollout import FPS, roll_out
@@ -101,11 +74,7 @@ def make_clip(task: _Task) -> None:
 
 
 def find_sights(scene: Scene) -> list[Sight]:
-    """The sights of one scene; a process with a renderer runs it.
-
-    Raises:
-        ValueError: the scene cannot be run.
-    """
+    """The sights of one scene; a process with a renderer runs it."""
     from lmms_eval_tasks.worlds.engine.pictures import Filmer
     from lmms_eval_tasks.worlds.engine.rollout import roll_out
 
@@ -118,11 +87,7 @@ def _is_made(task: _Task) -> bool:
 
 
 def _count(processes: int | None, things: int) -> int:
-    """How many processes there are to be.
-
-    Raises:
-        InputError: fewer than one is wanted.
-    """
+    """How many processes there are to be."""
     processes = count_cores() if processes is None else processes
     if processes < 1:
         raise InputError(f"Expected at least one process, but got {processes}.")

@@ -18,11 +18,7 @@ _HEAVY = 1e6
 
 
 def intervene(scene: Scene, intervention: Intervention) -> Rollout:
-    """Run a scene in which something is otherwise.
-
-    Raises:
-        ValueError: the scene lacks one of the bodies, or has no other, or MuJoCo refuses it.
-    """
+    """Run a scene in which something is otherwise."""
     names = frozenset(intervention.bodies)
     missing = names - {body.name for body in scene.bodies}
     if missing:
@@ -35,11 +31,7 @@ def intervene(scene: Scene, intervention: Intervention) -> Rollout:
 
 
 def without(scene: Scene, names: Iterable[str]) -> Scene:
-    """The scene without some bodies.
-
-    Raises:
-        ValueError: no body is left.
-    """
+    """The scene without some bodies."""
     gone = frozenset(names)
     left = [body for body in scene.bodies if body.name not in gone]
     if not left:

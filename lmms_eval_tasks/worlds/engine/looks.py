@@ -67,7 +67,6 @@ def _lay_floor(model: mujoco.MjModel, scene: Scene) -> None:
 
 
 def _paint(model: mujoco.MjModel, name: str, paint: Callable[[int, int], NDArray[np.float64]]) -> None:
-    """Paint a texture that the model has."""
     texture = model.texture(name).id
     height, width = int(model.tex_height[texture]), int(model.tex_width[texture])
     start, channels = int(model.tex_adr[texture]), int(model.tex_nchannel[texture])

@@ -17,11 +17,7 @@ from lmms_eval_tasks.worlds.engine.twins import make_twin, twin_scene
 def all_facts(
     drafts: Iterable[SceneDraft], progress: Progress = no_progress, processes: int | None = None
 ) -> list[Facts]:
-    """Run scenes, their other worlds and their twins, several at once. What is seen of them stays empty.
-
-    Raises:
-        InputError: something else happens than where the drafts were made; all such scenes are named.
-    """
+    """Run scenes, their other worlds and their twins, several at once."""
     drafts = list(drafts)
     found, differing = [], []
     with Workers(processes) as workers:

@@ -39,11 +39,7 @@ _FLOORS = {
 
 
 def build_model(scene: Scene) -> mujoco.MjModel:
-    """The model of a scene. A free body's joint has its name; a body's geoms are all of one colour.
-
-    Raises:
-        ValueError: MuJoCo refuses the scene.
-    """
+    """The model of a scene."""
     spec = mujoco.MjSpec()
     spec.option.timestep = STEP
     spec.option.gravity = [0.0, 0.0, -GRAVITY]
@@ -60,11 +56,7 @@ def build_model(scene: Scene) -> mujoco.MjModel:
 
 
 def _soften_hinged(model: mujoco.MjModel, scene: Scene) -> None:
-    """Tell MuJoCo how easily the ends of bodies move that turn about their middle.
-
-    It scales the softness of contacts by how easily a body's middle moves. Where that is not at all, contacts would be
-    so hard that its solver fails and throws things about.
-    """
+    """Tell MuJoCo how easily the ends of bodies move that turn about their middle."""
     for body in scene.bodies:
         if body.moves == "about its hinge":
             ease = model.body_invweight0[model.body(body.name).id]
@@ -212,10 +204,8 @@ def _tray(size: Sequence[float]) -> list[tuple[list[float], list[float]]]:
 
 
 def _contact(bounce: float) -> list[float]:
-    """MuJoCo's stiffness and damping of a contact that leaves this share of the speed; less than 0.15 counts as 0.15.
-
-    Of two bodies the one that bounces less decides.
-    """
+    """MuJoCo's stiffness and damping of a contact that leaves this share of the speed; less than 0.15 counts as
+    0.15."""
     return [-STIFFNESS, -_CRITICAL * float(np.interp(bounce, _REBOUND[::-1], _RATIOS[::-1]))]
 
 

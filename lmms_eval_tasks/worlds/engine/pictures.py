@@ -27,15 +27,7 @@ LEAST = 8
 
 
 class Filmer:
-    """A scene before a camera; used in a `with` block. It holds a renderer, of which a thread has one at a time.
-
-    Args:
-        scene: The scene.
-
-    Raises:
-        ValueError: MuJoCo refuses the scene.
-        Exception: there is no renderer, in the words of whatever library found out; see `filming`.
-    """
+    """A scene before a camera; used in a `with` block."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -61,12 +53,7 @@ class Filmer:
         self._renderer.close()
 
     def frames(self, poses: NDArray[np.float64]) -> list[NDArray[np.uint8]]:
-        """A picture of each pose, (288, 384, 3), red, green and blue from 0 to 255.
-
-        Args:
-            poses: `qpos` at each frame of the whole clip, (frames, nq); the camera travels from the first to the last.
-                A body whose pose is not a number is not drawn.
-        """
+        """A picture of each pose, (288, 384, 3), red, green and blue from 0 to 255."""
         frames = []
         for number in range(len(poses)):
             self._pose(poses, number)
@@ -74,14 +61,7 @@ class Filmer:
         return frames
 
     def sights(self, poses: NDArray[np.float64]) -> list[Sight]:
-        """Where the actors are seen, four times a second, by time and then in the order of the scene's bodies.
-
-        A body that is not in view at a time has no sight of that time. A box is of the pixels that are seen of it: its
-        left, upper, right and lower edge, in pixels from the upper left corner of the picture.
-
-        Args:
-            poses: As in `frames`.
-        """
+        """Where the actors are seen, four times a second, by time and then in the order of the scene's bodies."""
         found = []
         for number in range(0, len(poses), FPS // SIGHTS_A_SECOND):
             self._pose(poses, number)
@@ -141,12 +121,7 @@ class Filmer:
 
 
 def camera_at(scene: Scene, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where the camera is, and its rotation, (3, 3), whose columns point right, up and back.
-
-    Args:
-        scene: The scene. Its camera is at its place in the middle of the clip, and looks at its target throughout.
-        share: How much of its way it has gone, from -0.5 at the start to 0.5 at the end.
-    """
+    """Where the camera is, and its rotation, (3, 3), whose columns point right, up and back."""
     middle, target = np.array(scene.camera.place), np.array(scene.camera.target)
     place = middle + share * scene.camera.travel * _right(target - middle)
     back = (place - target) / np.linalg.norm(place - target)
@@ -162,11 +137,7 @@ def _right(forward: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def events_of_view(sights: Sequence[Sight]) -> list[Event]:
-    """When bodies leave view and come into it, in order of time: the first time at which they are not, or are again.
-
-    Args:
-        sights: As `Filmer.sights` gives them; a time at which no body is in view is not known.
-    """
+    """When bodies leave view and come into it, in order of time: the first time at which they are not, or are again."""
     times = sorted({sight.time for sight in sights})
     found = []
     for body in dict.fromkeys(sight.body for sight in sights):

@@ -1,8 +1,4 @@
-"""Processes that render, several at once.
-
-They are programs of their own: a renderer holds a context of OpenGL, which a fork would share and which only one thread
-may use, and which library draws is decided when MuJoCo is imported, by a variable of the environment.
-"""
+"""Processes that render, several at once."""
 
 from __future__ import annotations
 
@@ -33,13 +29,7 @@ _INSTALL = (
 
 
 class RenderAnswer(NamedTuple):
-    """What comes of one function.
-
-    Attributes:
-        result: What it returned.
-        refused: Why it could not be done, as a sentence; empty where it was.
-        disk: Whether that is the disk's fault, so that nothing else can be done either.
-    """
+    """What comes of one function."""
 
     result: Any = None
     refused: str = ""
@@ -47,12 +37,7 @@ class RenderAnswer(NamedTuple):
 
 
 class Renderers:
-    """Processes that render; `open_renderers` opens some.
-
-    Args:
-        backend: Value of MUJOCO_GL in them; None leaves it as it is here.
-        processes: How many at most; each is started when it first has something to do.
-    """
+    """Processes that render; `open_renderers` opens some."""
 
     def __init__(self, backend: str | None, processes: int) -> None:
         self._backend = backend
@@ -63,12 +48,7 @@ class Renderers:
         self._is_closed = False
 
     def each(self, function: Callable[[T], Any], things: Sequence[T]) -> Iterator[tuple[int, RenderAnswer]]:
-        """What a function gives for each thing, as soon as it is there: the thing's number, and the answer.
-
-        Args:
-            function: A function of a module. A ValueError that it raises is an answer, with the error's text.
-            things: Can be pickled.
-        """
+        """What a function gives for each thing, as soon as it is there: the thing's number, and the answer."""
         coming = {self._threads.submit(self._ask, function, thing): number for number, thing in enumerate(things)}
         for done in as_completed(coming):
             yield coming.pop(done), done.result()
@@ -120,11 +100,7 @@ class Renderers:
 
 @contextmanager
 def open_renderers(processes: int) -> Iterator[Renderers]:
-    """Processes that render, ended with the block.
-
-    Raises:
-        InputError: there is no renderer, with what to install.
-    """
+    """Processes that render, ended with the block."""
     opened = Renderers(find_backend(), processes)
     try:
         yield opened
@@ -133,14 +109,7 @@ def open_renderers(processes: int) -> Iterator[Renderers]:
 
 
 def find_backend() -> str | None:
-    """The value of MUJOCO_GL with which pictures can be rendered here; None for what it is.
-
-    On Linux that is EGL, else OSMesa, which need no display. What a user has set is left, and so is what MuJoCo takes
-    by itself on macOS and Windows. It takes about a second, since the answer is known only where MuJoCo is imported.
-
-    Raises:
-        InputError: MuJoCo is not installed, or nothing can be rendered, with what to install.
-    """
+    """The value of MUJOCO_GL with which pictures can be rendered here; None for what it is."""
     if find_spec("mujoco") is None:
         raise InputError(
             "Scenes cannot be rendered: MuJoCo is not installed. Remedy: pip install 'lmms-eval-tasks[worlds]'"

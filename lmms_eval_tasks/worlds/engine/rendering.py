@@ -1,8 +1,4 @@
-"""A process that renders, run as a module by `renderers`.
-
-It says first whether it can render at all. Then it reads functions and their arguments from its input and answers each.
-It ends with its input, so also when the process that started it was killed, once what it is writing is whole.
-"""
+"""A process that renders, run as a module by `renderers`."""
 
 from __future__ import annotations
 
@@ -39,7 +35,7 @@ def main() -> None:
 
 
 def _why_not() -> str:
-    """Why nothing can be rendered here; empty where it can. Libraries raise errors of any kind over this."""
+    """Why nothing can be rendered here; empty where it can."""
     try:
         import mujoco
 

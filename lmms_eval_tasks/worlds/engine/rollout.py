@@ -49,17 +49,7 @@ Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
 
 @dataclass
 class Rollout:
-    """What a run of a scene gives.
-
-    Attributes:
-        events: In order of time; those of view need pictures and are not among them.
-        unclear: What one may say happens or does not, sorted: a body that leans has not quite fallen, one that rests
-            for a while has not come to rest, and two that touch at the start may part and touch again.
-        again: Those that hit each other, part and do so again, sorted.
-        poses: `qpos` at each frame, (frames, nq).
-        places: Where each moving body's centre is at each frame, (frames, 3).
-        lost_energy: The share of the mechanical energy that is lost at the end, from 0 to 1.
-    """
+    """What a run of a scene gives."""
 
     events: list[Event]
     unclear: list[EventKey]
@@ -70,15 +60,7 @@ class Rollout:
 
 
 def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
-    """Run a scene.
-
-    Args:
-        scene: The scene.
-        change: Called before each step of the physics; an intervention or a broken principle.
-
-    Raises:
-        ValueError: MuJoCo refuses the scene.
-    """
+    """Run a scene."""
     model = build_model(scene)
     data = start(model, scene)
     watch = _Watch(model, scene)
@@ -179,10 +161,7 @@ class _Watch:
                 )
 
     def look_at_places(self, data: mujoco.MjData) -> None:
-        """Note which bodies have started to move, and which have fallen.
-
-        What goes down on a ramp, or on a plank that turns about its hinge, does not drop.
-        """
+        """Note which bodies have started to move, and which have fallen."""
         places = data.xpos[self._ids]
         moved = np.linalg.norm(places - self._start, axis=1) > MOVED
         upright = (self._up * data.xmat[self._ids, 2::3]).sum(axis=1)
@@ -302,7 +281,6 @@ def _pauses(path: NDArray[np.float64], moves_at_once: bool) -> bool:
 
 
 def _inside(tray: Body, body: Body, path: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """At which frames a body is in a tray."""
     x, y, z = tray.size
     inside: NDArray[np.bool_] = (np.abs(path - np.array(tray.place)) <= [x, y, z + _half_height(body)]).all(axis=1)
     return inside

@@ -38,20 +38,7 @@ class Hinge(RowForm):
 
 
 class Body(RowForm):
-    """A body, or a part of the scenery.
-
-    Attributes:
-        name: Its colour and shape, as questions call it ("red ball"); no two bodies of a scene share one.
-        shape: A plank is a box that lies flat, a tray is open at the top, a wall and a ramp are boxes.
-        colour: One of `COLOURS`.
-        size: Half sizes: of a ball its radius; of a cylinder radius and half height; else along x, y and z.
-        place: Its centre at the start.
-        turn: Degrees about x, y and z, in this order, about the world's axes.
-        velocity: At the start, in metres per second.
-        moves: Whether it moves freely, stands still whatever happens, or turns about its hinge.
-        bounce: What share of the speed a collision leaves it, from 0 to 1.
-        scenery: Whether questions are never about it, except as the place where something happens.
-    """
+    """A body, or a part of the scenery."""
 
     name: Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=64)]
     shape: Literal["ball", "box", "cylinder", "plank", "tray", "wall", "ramp"]
@@ -77,17 +64,7 @@ class Camera(RowForm):
 
 
 class Scene(RowForm):
-    """A scene.
-
-    Attributes:
-        id: Letters, digits, `_` and `-`.
-        family: Which family made it.
-        seed: Of the draw that made it; the same family and seed give the same scene.
-        seconds: How long it lasts, three frames at least.
-        depth: How many links its longest chain of causes has.
-        distractors: How many bodies have no part in what the family is about.
-        light: Where the light comes from.
-    """
+    """A scene."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
     family: str
@@ -108,11 +85,7 @@ class Scene(RowForm):
         return self
 
     def body(self, name: str) -> Body:
-        """The body of a name.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """The body of a name."""
         for body in self.bodies:
             if body.name == name:
                 return body

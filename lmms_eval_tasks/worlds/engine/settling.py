@@ -38,16 +38,7 @@ class SettledTwin:
 
 @dataclass(frozen=True)
 class Settled:
-    """What is known of a scene once its nearly equal scenes were run.
-
-    Attributes:
-        near: The scenes that are nearly equal to it.
-        rollout: Its run.
-        unsure: As in `World`.
-        order: Events in an order that all runs have.
-        worlds: What would happen otherwise.
-        twin: Its twin; None where none was found.
-    """
+    """What is known of a scene once its nearly equal scenes were run."""
 
     near: list[Scene]
     rollout: Rollout
@@ -58,21 +49,13 @@ class Settled:
 
 
 def settle(scene: Scene) -> Settled:
-    """Run a scene, its other worlds and its twin, each with `ties.DRAWS` nearly equal ones; some seconds.
-
-    Raises:
-        ValueError: MuJoCo refuses the scene.
-    """
+    """Run a scene, its other worlds and its twin, each with `ties.DRAWS` nearly equal ones; some seconds."""
     settled = begin(scene)
     return finish(scene, settled)
 
 
 def begin(scene: Scene) -> Settled:
-    """What is known before other worlds are run.
-
-    Raises:
-        ValueError: MuJoCo refuses the scene.
-    """
+    """What is known before other worlds are run."""
     rollout = roll_out(scene)
     near = nearly_equal(scene)
     others = [roll_out(one).events for one in near]
@@ -119,16 +102,7 @@ def _changes(settled: Settled, world: World) -> bool:
 
 
 def settle_world(scene: Scene, near: Iterable[Scene], intervention: Intervention) -> World:
-    """A scene's world with an intervention, and what is unsure there.
-
-    Args:
-        scene: The scene.
-        near: The scenes that are nearly equal to it.
-        intervention: What is otherwise.
-
-    Raises:
-        ValueError: the scene lacks one of the bodies, or MuJoCo refuses it.
-    """
+    """A scene's world with an intervention, and what is unsure there."""
     events = intervene(scene, intervention).events
     others = [intervene(one, intervention).events for one in near]
     return World(intervention=intervention, events=events, unsure=unsure_keys(events, others))

@@ -32,11 +32,7 @@ def numbers(*parts: object) -> np.random.Generator:
 
 
 def nearly_equal(scene: Scene) -> list[Scene]:
-    """The scene `DRAWS` times, each time with all of its parameters a little different.
-
-    What lies against each other at the start is moved together and grows or shrinks as one, so that no body starts
-    inside another, and what rests on something still does.
-    """
+    """The scene `DRAWS` times, each time with all of its parameters a little different."""
     groups = _groups(scene)
     return [_draw(scene, groups, numbers("nearly equal", scene.id, scene.seed, draw)) for draw in range(DRAWS)]
 
@@ -49,10 +45,7 @@ def unsure_keys(events: Sequence[Event], others: Iterable[Sequence[Event]]) -> l
 
 
 def agreed_order(events: Sequence[Event], others: Sequence[Sequence[Event]]) -> list[EventKey]:
-    """Events in an order that all runs have, as many as can be taken from the start on.
-
-    An event joins if it happens in all runs, and in all of them after the one that joined before it.
-    """
+    """Events in an order that all runs have, as many as can be taken from the start on."""
     times = [{event.key: event.time for event in reversed(run)} for run in (events, *others)]
     order: list[EventKey] = []
     for key in dict.fromkeys(event.key for event in events):

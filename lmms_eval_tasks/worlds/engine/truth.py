@@ -1,15 +1,4 @@
-"""Actual causes, as interventions show them.
-
-A body is a but-for cause of an event if the event does not happen once the body is removed. That misses two cases which
-Halpern and Pearl's definition has (Causes and explanations, part I, British Journal for the Philosophy of Science 56,
-2005, section 3): a cause is that without which the event would not happen *while something else is kept from acting*.
-
-- Overdetermination: two bodies bring the event about together, and either would have been enough. Neither is a but-for
-  cause; with both removed the event does not happen.
-- Preemption: one body brings the event about; without it another, its backup, would have. The first is an actual cause,
-  though no but-for cause: the event would not happen without it while the backup is kept from acting as it does not in
-  the scene. The backup is none, unless it is a but-for cause by setting the first in motion.
-"""
+"""Actual causes, as interventions show them."""
 
 from __future__ import annotations
 
@@ -23,15 +12,7 @@ TOGETHER = 0.1
 
 
 class Causes(NamedTuple):
-    """Why an event happens; names are sorted, and never those of the event itself.
-
-    Attributes:
-        but_for: Bodies without which it surely does not happen.
-        together: Pairs of bodies that bring it about together, of which either would have been enough.
-        preempting: Pairs of the body that brings it about and the one that would have, had that not been there.
-        without_part: Bodies without which it surely still happens, and which are in none of the pairs as a cause.
-        unsure: Bodies of which it is not known.
-    """
+    """Why an event happens; names are sorted, and never those of the event itself."""
 
     but_for: tuple[str, ...]
     together: tuple[tuple[str, str], ...]
@@ -41,11 +22,7 @@ class Causes(NamedTuple):
 
 
 def causes_of(facts: Facts, key: EventKey) -> Causes:
-    """The actual causes of an event among the bodies whose removal was run.
-
-    Raises:
-        ValueError: the event does not surely happen in the scene.
-    """
+    """The actual causes of an event among the bodies whose removal was run."""
     if facts.says(key) is not True:
         raise ValueError(
             f"Expected something that surely happens in {facts.scene.id}, but got {' '.join(key).strip()}."

@@ -12,11 +12,7 @@ UNSEEN = ("velocity", "mass", "friction", "bounce")
 
 
 def twin_scene(scene: Scene, body: Body) -> Scene:
-    """The scene with one body in place of the one of its name.
-
-    Raises:
-        KeyError: there is none of that name.
-    """
+    """The scene with one body in place of the one of its name."""
     scene.body(body.name)
     bodies = [body if other.name == body.name else other for other in scene.bodies]
     return scene.model_copy(update={"id": f"{scene.id}_twin", "bodies": bodies})
@@ -34,14 +30,7 @@ def differing(
     others: Sequence[Event],
     unsure: Iterable[Sequence[str]],
 ) -> list[EventKey]:
-    """What surely happens in just one of two scenes, of bodies that questions may be about, sorted.
-
-    Args:
-        scene: One of both.
-        events: What happens in it.
-        others: What happens in the other.
-        unsure: What is unsure in either.
-    """
+    """What surely happens in just one of two scenes, of bodies that questions may be about, sorted."""
     loose = {EventKey(*key) for key in unsure}  # type: ignore[arg-type]
     one, two = ({event.key for event in run} for run in (events, others))
     return sorted(key for key in (one ^ two) - loose if key.body in scene.actors)
@@ -50,11 +39,7 @@ def differing(
 def make_twin(
     scene: Scene, body: Body, events: Sequence[Event], others: list[Event], unsure: Iterable[Sequence[str]]
 ) -> Twin:
-    """What is known of the other scene of a pair; the arguments are those of `twin_scene` and `differing`.
-
-    Raises:
-        ValueError: not exactly one field of the body differs.
-    """
+    """What is known of the other scene of a pair; the arguments are those of `twin_scene` and `differing`."""
     field = changed_field(scene.body(body.name), body)
     if field is None:
         raise ValueError(f"Expected one field of {body.name} to differ in the twin of {scene.id}.")

@@ -38,10 +38,7 @@ _WIDE = 0.9
 
 
 def suitable_violations(scene: Scene, rollout: Rollout) -> list[Violation]:
-    """One violation for each principle that the scene can break, in an order that is drawn from its seed.
-
-    The body is in sight before and after the moment, and is then seen to be elsewhere than it should be.
-    """
+    """One violation for each principle that the scene can break, in an order that is drawn from its seed."""
     seen = _sight(scene, rollout)
     random = numbers("violations", scene.id, scene.seed)
     found: dict[str, list[Violation]] = {}
@@ -143,10 +140,7 @@ def _whole(seen: NDArray[np.bool_], frame: int, after: int = AFTER) -> bool:
 
 
 def _sight(scene: Scene, rollout: Rollout) -> dict[str, NDArray[np.bool_]]:
-    """Of each moving body that questions may be about, in which frames its centre is in the picture, hidden by none.
-
-    The camera's own motion is left out: it is small, and the picture's edge is kept away from.
-    """
+    """Of each moving body that questions may be about, in which frames its centre is in the picture, hidden by none."""
     model = build_model(scene)
     data = mujoco.MjData(model)
     eye = np.array(scene.camera.place)

@@ -14,14 +14,7 @@ _LINKS = ("starts", "falls", "enters")
 
 
 def singles(scene: Scene, events: Sequence[Event]) -> tuple[list[Intervention], list[Intervention]]:
-    """Each body removed, those with a part in an event first; and each of the first movers held.
-
-    One that moves from the start is delayed, too; of one that rests at first, a delay would not say what is run.
-
-    Args:
-        scene: The scene.
-        events: What happens in it.
-    """
+    """Each body removed, those with a part in an event first; and each of the first movers held."""
     taking_part = [name for event in events for name in (event.body, event.other)]
     actors = [name for name in dict.fromkeys([*taking_part, *scene.actors]) if name in scene.actors]
     if len(scene.bodies) == 1:
@@ -52,16 +45,7 @@ def first_movers(scene: Scene, events: Sequence[Event]) -> list[str]:
 def pairs_to_remove(
     events: Sequence[Event], unsure: Sequence[Sequence[str]], worlds: Sequence[World]
 ) -> list[Intervention]:
-    """Pairs of bodies either of which may be enough for an event that no single removal prevents.
-
-    One of them is the last that hits the event's body before it; the other is the last that hits it where the first
-    is not there.
-
-    Args:
-        events: What happens in the scene.
-        unsure: What is unsure of it.
-        worlds: Its worlds with one body removed.
-    """
+    """Pairs of bodies either of which may be enough for an event that no single removal prevents."""
     loose = {tuple(key) for key in unsure}
     removed = {world.intervention.bodies[0]: world for world in worlds}
     pairs: list[list[str]] = []
@@ -78,10 +62,7 @@ def pairs_to_remove(
 
 
 def last_to_hit(events: Sequence[Event], key: EventKey) -> str | None:
-    """The body that is the last to touch an event's body before it happens; None where none does.
-
-    What the event's body itself sets in motion, such as the next domino that it leans on, is none.
-    """
+    """The body that is the last to touch an event's body before it happens; None where none does."""
     moved_at = {event.body: event.time for event in reversed(events) if event.kind in ("starts", "falls")}
     found = None
     for event in events:

@@ -84,11 +84,7 @@ def export_countervqa(
 
 
 def chosen_families(named: Sequence[str] | None) -> tuple[str, ...]:
-    """The families to make scenes of: those that are named, or all that the test does not have.
-
-    Raises:
-        InputError: one is unknown, or the test has it.
-    """
+    """The families to make scenes of: those that are named, or all that the test does not have."""
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.worlds.engine.families import families
 

@@ -1,9 +1,4 @@
-"""Scenes as a set of CounterVQA: `questions.jsonl` and `graphs.jsonl`, with a graph that interventions have shown.
-
-The form is that of lmms_eval_tasks/countervqa/README.md, and questions follow its rules. Level 1 asks of two events
-that follow each other, with a link (no) or without one (yes). Level 2 asks of a path of two links or more (no), or of
-two events between which there is none (yes). Level 3 asks of something that never happened (yes).
-"""
+"""Scenes as a set of CounterVQA: `questions.jsonl` and `graphs.jsonl`, with a graph that interventions have shown."""
 
 from __future__ import annotations
 
@@ -21,14 +16,7 @@ INTERACTION = "H2O"
 
 
 class SceneGraph(NamedTuple):
-    """A scene's events and what interventions show between them, by position.
-
-    Attributes:
-        facts: What is known of the scene.
-        events: In order of time.
-        links: Direct ones.
-        independent: Pairs of which the later does not depend on the earlier.
-    """
+    """A scene's events and what interventions show between them, by position."""
 
     facts: Facts
     events: list[Event]
@@ -43,10 +31,7 @@ def scene_graph(facts: Facts) -> SceneGraph:
 
 
 def graph_line(graph: SceneGraph) -> dict[str, Any]:
-    """A scene's line of `graphs.jsonl`.
-
-    Pairs of events of which no intervention says anything are in neither `links` nor `unlinked`.
-    """
+    """A scene's line of `graphs.jsonl`."""
     return {
         "clip": f"{graph.facts.scene.id}.mp4",
         "task": "",
@@ -65,10 +50,7 @@ def _ids(pair: tuple[int, int]) -> dict[str, str]:
 
 
 def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
-    """A scene's lines of `questions.jsonl`.
-
-    At the first two levels as many are answered yes as no, where there are any of both.
-    """
+    """A scene's lines of `questions.jsonl`."""
     facts, events, links, independent = graph
     found = [
         *_balanced([*_first_level(links, independent)], random),

@@ -14,10 +14,7 @@ KINDS = frozenset({"hits", "falls", "enters", "starts"})
 
 
 def linked_events(facts: Facts) -> list[Event]:
-    """The events of a graph, in order of time: sure ones, once each, and no start that a hit or a fall already says.
-
-    A body starts to move because something hits it, or it falls; the start stands for itself only where neither does.
-    """
+    """The events of a graph, in order of time: sure ones, once each, and no start that a hit or a fall already says."""
     found: dict[tuple[str, ...], Event] = {}
     actors = set(facts.scene.actors)
     for event in facts.events:
@@ -28,11 +25,7 @@ def linked_events(facts: Facts) -> list[Event]:
 
 
 def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
-    """For each event the world in which the body that does it is held where it is from the start.
-
-    Of two bodies that hit each other that is the one that moved faster. Each world stands on nearly equal scenes as
-    those of tests do, which takes half a second.
-    """
+    """For each event the world in which the body that does it is held where it is from the start."""
     near = nearly_equal(scene)
     worlds = {
         name: settle_world(scene, near, Intervention(kind="freeze", bodies=[name]))
@@ -44,16 +37,7 @@ def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
 def causal_links(
     events: Sequence[Event], worlds: Sequence[World]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The direct links between events, and the pairs that interventions show to be independent; both by position.
-
-    A later event depends on an earlier one if it does not happen where that one is prevented. A link is direct where no
-    event between the two makes it one of two steps. What no intervention decides is in neither: where it does not
-    prevent the earlier event, holds a body of the later one, or is unsure.
-
-    Args:
-        events: In order of time.
-        worlds: For each, the one that `prevented` has.
-    """
+    """The direct links between events, and the pairs that interventions show to be independent; both by position."""
     count = len(events)
     verdicts = {
         (one, other): _depends(worlds[one], events[one], events[other])

@@ -34,16 +34,7 @@ class Sayings:
 
 
 class Askable:
-    """What may be asked of a scene.
-
-    Attributes:
-        facts: What is known of it.
-        actors: Bodies that questions may be about: no scenery, and, where it is known what is seen, nothing that is
-            hidden throughout.
-        seen_at_start: Those of them that are seen in the first frame.
-        says: Whether something happens; None where that is unsure.
-        worlds: The worlds in which only bodies are changed that questions may be about, and what happens in each.
-    """
+    """What may be asked of a scene."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

@@ -33,18 +33,7 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Supposition:
-    """A change of one body, an event, and whether it would have happened.
-
-    Attributes:
-        facts: Of the scene.
-        kind: What is changed, as in `Intervention.kind`.
-        bodies: The bodies that are changed: one, or two where either may be enough for the event.
-        key: The event, of other bodies.
-        level: `absent` where the event does not happen in the clip; else `direct` where a changed body touches one of
-            the event's at any time; else `chain`.
-        verdict: `YES` or `NO`.
-        seen: What the graph of what was seen answers.
-    """
+    """A change of one body, an event, and whether it would have happened."""
 
     facts: Facts
     kind: str
@@ -110,12 +99,7 @@ def suppositions(scene: Askable) -> list[Supposition]:
 
 
 def supposition_pairs(scenes: Sequence[Askable], rng: np.random.Generator) -> list[tuple[SuppositionPair, int]]:
-    """Pairs of suppositions of one cell with opposite answers, each pair with the wording of both.
-
-    So the answers are balanced in each level, kind of change, kind of event and wording. What else can be read, shapes
-    and colours, is balanced by the choice of pairs. Both are of the same scene first; where scenes have room for more,
-    they are of two of one family. Those that the graph of what was seen gets wrong are preferred.
-    """
+    """Pairs of suppositions of one cell with opposite answers, each pair with the wording of both."""
     choosing = _Choosing(rng)
     found = [suppositions(scene) for scene in scenes]
     for level in LEVELS:
@@ -163,10 +147,8 @@ class _Choosing:
 
 
 def _across(free: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
-    """Pairs of one cell with opposite answers of two alike scenes; those that the graph gets wrong each several times.
-
-    The scenes are of one family, so that the answers are balanced there too.
-    """
+    """Pairs of one cell with opposite answers of two alike scenes; those that the graph gets wrong each several
+    times."""
     cells: defaultdict[tuple[str, ...], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
     for one in free:
         cell = (one.facts.scene.family, *one.cell)
@@ -181,10 +163,8 @@ def _across(free: Sequence[Supposition], rng: np.random.Generator) -> list[Suppo
 
 
 def _pairs(found: Sequence[Supposition], rng: np.random.Generator) -> list[SuppositionPair]:
-    """Pairs of one scene and cell with opposite answers: some of each cell, those that share a body or an event first.
-
-    A scene has few; all are of one level.
-    """
+    """Pairs of one scene and cell with opposite answers: some of each cell, those that share a body or an event
+    first."""
     cells: defaultdict[tuple[str, str, str], dict[str, list[Supposition]]] = defaultdict(lambda: {YES: [], NO: []})
     for one in found:
         cells[one.cell][one.verdict].append(one)

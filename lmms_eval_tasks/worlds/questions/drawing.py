@@ -38,15 +38,7 @@ TASKS: tuple[TaskName, ...] = (
 
 
 def questions_of_set(facts: Sequence[Facts], seed: int) -> list[Question]:
-    """The questions of a set of scenes, task by task and scene by scene, the members of a group next to each other.
-
-    Args:
-        facts: What is known of each scene, whose ids differ.
-        seed: The same scenes and seed give the same questions.
-
-    Raises:
-        ValueError: two scenes share an id.
-    """
+    """The questions of a set of scenes, task by task and scene by scene, the members of a group next to each other."""
     if len({one.scene.id for one in facts}) < len(facts):
         raise ValueError("Expected scenes whose ids differ.")
     drawing = _Drawing(facts, seed)
@@ -254,7 +246,6 @@ class _Drawing:
         self._add(sketch.facts, sketch.task, sketch.kind, members)
 
     def _add(self, facts: Facts, task: TaskName, kind: str, members: Sequence[Mapping[str, Any]]) -> None:
-        """Add the members of one group."""
         scene = facts.scene
         self._numbers[scene.id, task] += 1
         group = f"{scene.id}_{task}_{self._numbers[scene.id, task]}"

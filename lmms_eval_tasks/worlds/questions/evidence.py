@@ -22,15 +22,7 @@ FEWEST_SECONDS = 2
 
 
 class Instance(NamedTuple):
-    """A body with its evidence.
-
-    Attributes:
-        body: Its name.
-        role: `cause` or `effect`.
-        start: First second.
-        end: Last second, inclusive.
-        boxes: Its box in pixels, by second.
-    """
+    """A body with its evidence."""
 
     body: str
     role: str
@@ -54,11 +46,7 @@ def evidence_slot(scene: Askable, rng: np.random.Generator) -> list[Sketch]:
 
 
 def instances_of(facts: Facts, cause: str, effect: EventKey) -> list[Instance]:
-    """The cause around the time when it last acts, and the bodies of the effect around the time of the effect.
-
-    A cause acts where it hits something, or is hit; one that only stands in the way, or holds something, acts when the
-    effect happens. Empty where one of the bodies is not seen in `FEWEST_SECONDS` of its span.
-    """
+    """The cause around the time when it last acts, and the bodies of the effect around the time of the effect."""
     time = next(event.time for event in facts.events if event.key == effect)
     acts = [
         event.time

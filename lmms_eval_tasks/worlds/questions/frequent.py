@@ -10,12 +10,7 @@ Stratum = tuple[str, str]
 
 
 class FrequentAnswers:
-    """Keeps count of how often the most frequent answer is right, the rule of that name of `lmms-eval-tasks bias`.
-
-    The rule chooses the option whose text is most often right in the other questions of its task about scenes of its
-    family. An event that happens in a clip is right in one question about it and may be in another, so that keys of
-    some questions would tell those of others.
-    """
+    """Keeps count of how often the most frequent answer is right, the rule of that name of `lmms-eval-tasks bias`."""
 
     def __init__(self) -> None:
         self._right: Counter[tuple[Stratum, str]] = Counter()
@@ -38,14 +33,7 @@ class FrequentAnswers:
             self._asked[stratum, option].append(sketch)
 
     def _advantage(self, sketch: Sketch, stratum: Stratum, own: int = 0, more: str = "") -> float:
-        """How much likelier the rule is right in a question than a guess.
-
-        Args:
-            sketch: The question.
-            stratum: Its task and family.
-            own: How often its right option counts for itself alone.
-            more: An option that is right once more.
-        """
+        """How much likelier the rule is right in a question than a guess."""
         counts = [self._right[stratum, option] + (option == more) for option in sketch.options]
         counts[0] -= own
         return chance_of_first(counts) - 1 / len(counts)

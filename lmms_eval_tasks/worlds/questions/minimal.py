@@ -23,17 +23,7 @@ WORDINGS = (
 
 @dataclass(frozen=True)
 class ClipPair:
-    """A question for two clips.
-
-    Attributes:
-        facts: Of the scene.
-        twin: Its twin.
-        kind: `whether` an event happens, or `which` of two.
-        text: The question's text with the number of its wording.
-        here: The option that is right of the scene's clip.
-        there: The one that is right of the twin's.
-        about: The events.
-    """
+    """A question for two clips."""
 
     facts: Facts
     twin: Twin

@@ -53,18 +53,7 @@ def paired_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]
 def cause_sketch(
     scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, needed: bool = True
 ) -> Sketch | None:
-    """The one body of several without which an event would not have happened; None where a draw gives none.
-
-    Args:
-        scene: What may be asked about.
-        rng: Draws the event, the options and the wordings.
-        task: The task that asks.
-        wordings: How many the question has.
-        needed: Whether the right body is the one without which it would not have happened, rather than the only one
-            without which it would have. Where another would have done the same in its place, or either of two was
-            enough, a body is asked about in neither way, and so is one from which a path of hits leads to the event:
-            it had a part, and was not needed.
-    """
+    """The one body of several without which an event would not have happened; None where a draw gives none."""
     events = [event.key for event in scene.happened(PHYSICAL)]
     if not events:
         return None

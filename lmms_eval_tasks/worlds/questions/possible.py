@@ -24,13 +24,7 @@ WORDINGS = (
 def broken_principles(
     facts: Facts, rng: np.random.Generator, seldom: Sequence[str] = ()
 ) -> list[tuple[Violation, tuple[str, int]]]:
-    """Violations of a scene, each of another principle, with a question in another wording.
-
-    Args:
-        facts: Of the scene.
-        rng: Draws among those of one principle, and the wordings.
-        seldom: Principles that are wanted most, in this order; the others come after.
-    """
+    """Violations of a scene, each of another principle, with a question in another wording."""
     actors = facts.scene.actors
     drawn: dict[str, Violation] = {}
     for one in sample(rng, facts.violations, len(facts.violations)):

@@ -16,37 +16,7 @@ HIDDEN = 0.5
 
 
 class Question(RowForm):
-    """A question about a clip, with what is true.
-
-    Attributes:
-        item_id: Its own id.
-        group_id: The same for questions that count together; they stand next to each other.
-        scene: Id of the scene.
-        family: The scene's.
-        task: The task that asks it.
-        kind: What it asks about, within the task.
-        level: Of a counterfactual question, `direct`, `chain` or `absent`.
-        question: Its text, without the options.
-        options: Their texts; none where the answer is yes or no.
-        answer: Letter of the right option, or `yes` or `no`.
-        clip: File name of the clip.
-        depth: How many links the scene's longest chain of causes has.
-        bodies: How many bodies the scene has that questions may be about.
-        distractors: How many bodies have no part in what the scene's family is about.
-        occlusion: Whether a body is more than half hidden at some time.
-        wording: Which of the wordings of its kind it has.
-        intervention: What is changed, as in `Intervention.kind`; empty where nothing is.
-        changed: The body that is changed, or two with " and " between them.
-        outcome: The event that is asked about, as kind, body and other body; empty where there is not just one.
-        about: All events that it is about, in the same form. A perception question is the control of those with which
-            it shares one.
-        seen: What the graph of what was seen answers; empty where that is not asked.
-        marked: Whether that is wrong.
-        same_start: Of a minimal pair, whether both clips look alike at the start.
-        arrow: Of a reversed clip, `strong` where much energy is lost, `none` where hardly any is.
-        principle: Which principle the group's second clip breaks.
-        evidence: JSON of the true instances, as CaST-Bench releases them.
-    """
+    """A question about a clip, with what is true."""
 
     item_id: str
     group_id: str

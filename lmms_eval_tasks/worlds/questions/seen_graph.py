@@ -1,7 +1,4 @@
-"""What a reader answers who saw who hit whom, and takes every path of hits for a cause.
-
-It is a control: where it is wrong, the answer cannot be had from the order of what was seen.
-"""
+"""What a reader answers who saw who hit whom, and takes every path of hits for a cause."""
 
 from __future__ import annotations
 
@@ -26,17 +23,7 @@ def seen_links(facts: Facts) -> list[tuple[str, str, float]]:
 
 
 def answer_of_seen_graph(facts: Facts, body: str | Iterable[str], key: EventKey) -> str:
-    """Whether something would still happen had a body been changed, by the graph of what was seen.
-
-    Args:
-        facts: What is known of the scene; its other worlds are not looked at.
-        body: The body that is changed, or several.
-        key: The event that is asked about.
-
-    Returns:
-        `NO` if the event happens and a path of hits leads to it from the body in the order of time, and `YES` if none
-        does. Of an event that does not happen, `NO`: nothing that was seen leads to it.
-    """
+    """Whether something would still happen had a body been changed, by the graph of what was seen."""
     return NO if not _happens(facts, key) or reaches(facts, body, key) else YES
 
 

@@ -22,20 +22,7 @@ SPREAD = 0.75
 
 @dataclass(frozen=True)
 class Sketch:
-    """A question with one right option and wrong ones.
-
-    Attributes:
-        facts: Of its scene.
-        task: Which task asks it.
-        kind: What it asks about.
-        texts: The question's text with the number of its wording; two where it is asked twice.
-        right: The right option.
-        wrong: The others.
-        traits: Of each option, what is to be right as often as chance would have it. Those that begin with `~` are
-            wished for, the others are kept within `CAP`.
-        about: The events that it is about.
-        fields: Other fields of the question.
-    """
+    """A question with one right option and wrong ones."""
 
     facts: Facts
     task: TaskName
@@ -74,11 +61,7 @@ class Sketch:
 
 
 class Balance:
-    """Keeps count of what right options have in common, and chooses what makes up for it.
-
-    Args:
-        cap: How far a trait may come apart in few questions.
-    """
+    """Keeps count of what right options have in common, and chooses what makes up for it."""
 
     def __init__(self, cap: float = CAP) -> None:
         self._cap = cap
@@ -86,15 +69,7 @@ class Balance:
         self._squares: defaultdict[str, float] = defaultdict(float)
 
     def choose(self, leans: Sequence[Mapping[str, float]], force: bool = False) -> int | None:
-        """Choose one of several questions, and count it.
-
-        Args:
-            leans: For each, what it adds to each trait.
-            force: Whether one is chosen even if it takes a trait past the cap.
-
-        Returns:
-            The place of the best one; None where all take a trait past the cap, or there is none.
-        """
+        """Choose one of several questions, and count it."""
         costs = [(self._cost(lean), place) for place, lean in enumerate(leans)]
         if not costs:
             return None

@@ -17,23 +17,13 @@ COLUMNS = (
 def batch_rewards(
     reward: RewardFunction, completions: Sequence[object], columns: Mapping[str, Any]
 ) -> list[float | None]:
-    """The reward of each completion.
-
-    Args:
-        reward: The reward.
-        completions: What the model answered.
-        columns: Name to the column's values, one a completion. Others, such as a trainer's state, are left alone.
-    """
+    """The reward of each completion."""
     samples = batch_samples(len(completions), columns)
     return [reward(completion, sample) for completion, sample in zip(completions, samples, strict=True)]
 
 
 def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSample]:
-    """The samples of a batch; the completions of one question, which follow each other, share theirs.
-
-    Raises:
-        ValueError: a column that a sample is read from has not one value a completion.
-    """
+    """The samples of a batch; the completions of one question, which follow each other, share theirs."""
     used = {name: _values(name, columns[name], number) for name in COLUMNS if columns.get(name) is not None}
     return _samples(number, used)
 

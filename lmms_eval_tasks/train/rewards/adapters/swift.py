@@ -1,12 +1,4 @@
-"""Rewards for ms-swift.
-
-ms-swift 4.6.0 calls an object of a reward class as `reward(completions, **columns)`, where completions are texts and
-each column is a list of as many values; None becomes NaN and takes no part in the sum (swift/rl_core/grpo_algorithm.py,
-`compute_rewards_per_func`; swift/rl_core/advantage.py). It makes the object as `orms[name](args=args)`
-(swift/rlhf_trainers/grpo_trainer.py, `_prepare_rewards`), logs it by the name of its class, and awaits those whose
-`__call__` is a coroutine function, all at once (`asyncio.gather`). The bases are `swift.rewards.ORM` and `AsyncORM`
-(swift/rewards/orm.py).
-"""
+"""Rewards for ms-swift."""
 
 from __future__ import annotations
 
@@ -22,13 +14,7 @@ if TYPE_CHECKING:
 
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
-    """A class of ms-swift's for a reward.
-
-    Args:
-        base: `swift.rewards.ORM`.
-        name: Name of the reward, of which that of the class is made.
-        reward: The reward.
-    """
+    """A class of ms-swift's for a reward."""
 
     def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
         return batch_rewards(reward, completions, columns)
@@ -37,14 +23,7 @@ def orm_class(base: type, name: str, reward: RewardFunction) -> type:
 
 
 def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) -> type:
-    """A class of ms-swift's for a judged reward, whose judge is asked about all completions at once.
-
-    Args:
-        base: `swift.rewards.AsyncORM`.
-        name: Name of the reward, `JUDGED_CAUSAL` or `JUDGED_VISUAL`.
-        judge: Gives the judge, or raises where it does not reply. It is called when ms-swift makes the object, which is
-            before the first step, and only of rewards that it uses.
-    """
+    """A class of ms-swift's for a judged reward, whose judge is asked about all completions at once."""
 
     def begin(self: Any, *arguments: Any, **named: Any) -> None:
         base.__init__(self, *arguments, **named)  # type: ignore[misc]
@@ -60,13 +39,7 @@ def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) ->
 
 
 def register(orms: MutableMapping[str, Any], base: type, rewards: Mapping[str, RewardFunction]) -> None:
-    """Add rewards to ms-swift's table, so that `--reward_funcs` finds them; its own of the same name stay.
-
-    Args:
-        orms: `swift.rewards.orms`.
-        base: `swift.rewards.ORM`.
-        rewards: Name to reward.
-    """
+    """Add rewards to ms-swift's table, so that `--reward_funcs` finds them; its own of the same name stay."""
     for name, reward in rewards.items():
         orms.setdefault(name, orm_class(base, name, reward))
 

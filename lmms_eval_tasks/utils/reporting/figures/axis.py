@@ -9,11 +9,7 @@ Bounds = tuple[float, float]
 
 
 def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
-    """The axis of a score with some bounds: from one to the other.
-
-    The axis of a difference, whose lower bound is negative, reaches as far on both sides of zero as all values need, in
-    twenties. Where a bound is infinite, the axis is a little wider than the values.
-    """
+    """The axis of a score with some bounds: from one to the other."""
     low, high = bounds
     if not all(map(isfinite, bounds)):
         least, most = min(values, default=0.0), max(values, default=1.0)

@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dot:
-    """A line of a dot-and-interval plot.
-
-    Attributes:
-        label: What it is.
-        value: Its place on the axis; None where there is no score, which is then printed as N/A.
-        low: Lower end of its interval, None without one.
-        high: Upper end of its interval.
-        kind: ``run``, ``people``, ``chance``, ``published`` or ``mean``: how it is drawn.
-        tag: A run's number, shown in the dot, which is in the run's hue.
-        groups: How many groups of items (pairs, clips) it stands on.
-    """
+    """A line of a dot-and-interval plot."""
 
     label: str
     value: float | None
@@ -49,16 +39,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class DotPlot(Figure):
-    """Dots with their intervals on one axis, a line each from top to bottom.
-
-    Attributes:
-        dots: The lines.
-        bounds: The axis's ends.
-        axis: What the axis shows.
-        chance: Where a thin line crosses all lines.
-        unit: Of the numbers.
-        grouped: Whether a label that is that of the line above is not drawn again.
-    """
+    """Dots with their intervals on one axis, a line each from top to bottom."""
 
     dots: Sequence[Dot]
     bounds: Bounds

@@ -38,10 +38,7 @@ _UNDATED: dict[FigureFile, dict[str, Any]] = {
 
 
 def figure_files(figure: Figure) -> dict[FigureFile, bytes]:
-    """A figure as each kind of file; the same figure gives the same bytes.
-
-    Letters are embedded in the PDF, and outlines in the SVG. The CSV has the figure's table.
-    """
+    """A figure as each kind of file; the same figure gives the same bytes."""
     table = figure.table()
     if figure.warning:
         table.warnings.append(f"{figure.warning}.")
@@ -72,10 +69,7 @@ def _saved(sheet: Sheet, form: FigureFile) -> bytes:
 
 @contextmanager
 def _settings(text_as_text: bool = False) -> Iterator[None]:
-    """Matplotlib's own settings, whatever a user's are, with fonts embedded and ids that are always the same.
-
-    No warning comes of letters that the font lacks: they are drawn as boxes.
-    """
+    """Matplotlib's own settings, whatever a user's are, with fonts embedded and ids that are always the same."""
     import matplotlib
 
     with matplotlib.rc_context(), warnings.catch_warnings():

@@ -24,17 +24,7 @@ FAINTEST = 0.03
 
 @dataclass(frozen=True)
 class HeatMap(Figure):
-    """A score by two strata: cells coloured by it.
-
-    Attributes:
-        rows: Names of the rows.
-        columns: Names of the columns.
-        cells: Row and column to the score there; None where there is none.
-        bounds: The values of the faintest and of the fullest colour, in the score's unit; where one is infinite, the
-            scores' own range is taken.
-        tags: Names of columns that are runs, to the runs' numbers.
-        unit: Of the scores.
-    """
+    """A score by two strata: cells coloured by it."""
 
     rows: Sequence[str]
     columns: Sequence[str]
@@ -77,13 +67,7 @@ class HeatMap(Figure):
 
 @dataclass(frozen=True)
 class CountTable(Figure):
-    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed.
-
-    Attributes:
-        corner: What rows and columns are.
-        rows: Row to column to count.
-        columns: Names of the columns.
-    """
+    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed."""
 
     corner: str
     rows: Mapping[str, Mapping[str, int]]

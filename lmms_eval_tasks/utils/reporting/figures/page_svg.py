@@ -1,7 +1,4 @@
-"""A drawing as an element of a page: smaller, in the page's colours, with tooltips.
-
-Letters stay letters, which are found, copied and read aloud, and are a tenth of the size of outlines.
-"""
+"""A drawing as an element of a page: smaller, in the page's colours, with tooltips."""
 
 from __future__ import annotations
 
@@ -24,14 +21,7 @@ _USUAL = {"text-anchor": "start", "font-size": "7px", "fill": _NAMES[INKS["ink"]
 
 
 def page_svg(drawn: bytes, caption: str, titles: Mapping[str, Sequence[str]], prefix: str) -> Markup:
-    """The element that shows a drawing.
-
-    Args:
-        drawn: The SVG that matplotlib wrote, with its texts as texts.
-        caption: What it shows, for those who do not see it.
-        titles: For ids of artists, the tooltip of each of their marks.
-        prefix: What its own ids begin with; another one for each figure of a page.
-    """
+    """The element that shows a drawing."""
     root = ElementTree.fromstring(drawn)
     shown = ElementTree.Element(
         "svg",

@@ -32,14 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class ScatterPlot(Figure):
-    """Points on two axes; runs are drawn last, over published models.
-
-    Attributes:
-        points: The points.
-        x: The horizontal axis's name and ends.
-        y: The vertical axis's.
-        rules: Where thin lines cross the horizontal and the vertical axis, such as chance.
-    """
+    """Points on two axes; runs are drawn last, over published models."""
 
     points: Sequence[Point]
     x: tuple[str, Bounds]
@@ -89,14 +82,7 @@ def _described(point: Point) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A score against a quantity.
-
-    Attributes:
-        label: What it is.
-        x: The quantity.
-        score: The score, with its interval.
-        tag: The number of a run that has this place alone, shown in the point.
-    """
+    """A score against a quantity."""
 
     label: str
     x: float
@@ -106,14 +92,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Line:
-    """Places that are joined in the order of the quantity.
-
-    Attributes:
-        label: What the line is; it is named above the figure where there are several.
-        places: Its places.
-        tag: The number of the run that it is of, whose hue it has.
-        dashed: Whether it is dashed, with hollow points.
-    """
+    """Places that are joined in the order of the quantity."""
 
     label: str
     places: Sequence[Place]
@@ -123,16 +102,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LinePlot(Figure):
-    """Scores with their intervals against a quantity.
-
-    Attributes:
-        lines: The lines.
-        x: The quantity's name.
-        y: The score's, with the axis's ends.
-        rule: Where a thin line crosses, such as chance.
-        unit: Of the scores.
-        digits: Decimals of the scores in tables.
-    """
+    """Scores with their intervals against a quantity."""
 
     lines: Sequence[Line]
     x: str

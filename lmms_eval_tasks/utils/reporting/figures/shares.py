@@ -28,13 +28,7 @@ OTHERS = ("unscored", "line", "muted")
 
 @dataclass(frozen=True)
 class SharePlot(Figure):
-    """Shares of a whole as stacked bars with their counts, one a run.
-
-    Attributes:
-        runs: The number and name of each bar's run.
-        counts: Part to its count, for each run.
-        parts: Names of a bar's parts in their order.
-    """
+    """Shares of a whole as stacked bars with their counts, one a run."""
 
     runs: Sequence[tuple[str, str]]
     counts: Sequence[Mapping[str, int]]

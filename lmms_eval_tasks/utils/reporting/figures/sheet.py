@@ -1,8 +1,4 @@
-"""A sheet, one column of a paper wide, on which figures are drawn by matplotlib.
-
-Places are in points from the upper left corner, so that a figure is as high as what it shows. There are no axes of
-matplotlib: their ticks and labels take more time than all the rest, and know nothing of columns of names and numbers.
-"""
+"""A sheet, one column of a paper wide, on which figures are drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -43,12 +39,7 @@ ROUND, HOLLOW, DIAMOND, SQUARE, BAR = "o", "o ", "D", "s", "|"
 
 
 class Sheet:
-    """A sheet of some height, which grows with what is drawn.
-
-    Attributes:
-        height: How much is used, in points.
-        titles: For some artists' ids, what each of their marks is: a page shows it where the pointer rests.
-    """
+    """A sheet of some height, which grows with what is drawn."""
 
     def __init__(self, name: str = "", tag: str = "") -> None:
         """Make an empty sheet, below the name of what it is of and a run's number."""

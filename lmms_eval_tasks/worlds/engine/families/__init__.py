@@ -15,15 +15,7 @@ from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
 @dataclass(frozen=True)
 class SceneFamily:
-    """A family of scenes.
-
-    Attributes:
-        name: Its module's.
-        about: What happens in it, in a few words.
-        draw: A scene of it, given its id, its seed and numbers drawn with that seed.
-        vary: One body with one field changed, candidates for the other scene of a minimal pair, the best first.
-        for_training: Whether its scenes are made for training alone, and no test has them.
-    """
+    """A family of scenes."""
 
     name: str
     about: str

@@ -74,15 +74,7 @@ def bystanders(
     sides: Sequence[float],
     away_from: Sequence[float] = (),
 ) -> list[Body]:
-    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x.
-
-    Args:
-        random: Random numbers.
-        palette: What gives them colours.
-        number: How many, at most two.
-        sides: Where they may lie along y.
-        away_from: Places along x that they keep 0.45 away from.
-    """
+    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x."""
     free = [x for x in np.linspace(-1.0, 1.0, 9) if all(abs(x - place) > 0.45 for place in away_from)]
     found: list[Body] = []
     for _ in range(number):

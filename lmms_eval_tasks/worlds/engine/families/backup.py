@@ -20,10 +20,7 @@ from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
 
 def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
-    """One link: a ball hits another; a third comes later to where that one lay. Two: three bodies in a row.
-
-    Without the one in the middle of the row the first hits the last itself.
-    """
+    """One link: a ball hits another; a third comes later to where that one lay."""
     palette = Palette(random)
     depth = int(random.integers(1, 3))
     bodies = _late(random, palette) if depth == 1 else _row(random, palette)

@@ -22,11 +22,7 @@ _STEP = {2: 0.74, 3: 0.58, 4: 0.48}
 
 
 def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
-    """Two to four links from left to right or from right to left; the last body is a ball or stands and may tip.
-
-    A ball that is hit moves along the line between both centres. Lines turn away from the one before by more than a
-    ball is wide at the next body, so that a ball whose next one is not there passes by.
-    """
+    """Two to four links from left to right or from right to left; the last body is a ball or stands and may tip."""
     palette = Palette(random)
     depth = int(random.integers(2, 5))
     direction, turning = side(random), side(random)

@@ -24,7 +24,7 @@ POST = 0.62
 
 
 def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
-    """One link: what drops is too light. Two: it is heavy enough. Three: a ball that was lifted rolls back to it."""
+    """One link: what drops is too light."""
     palette = Palette(random)
     direction, row = side(random), float(random.uniform(-0.1, 0.1))
     depth = int(random.choice([1, 2, 2, 3]))

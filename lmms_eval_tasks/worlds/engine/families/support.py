@@ -12,7 +12,7 @@ from lmms_eval_tasks.worlds.engine.scene import Body, Scene
 
 
 def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
-    """One link: the ball misses the column and hits another ball. Two: what is on the column drops. Three: a plank."""
+    """One link: the ball misses the column and hits another ball."""
     palette = Palette(random)
     depth = int(random.choice([1, 2, 2, 3, 3]))
     direction, x = side(random), float(random.uniform(-0.15, 0.15))

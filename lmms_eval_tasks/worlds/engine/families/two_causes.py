@@ -22,7 +22,7 @@ LIGHT, HEAVY = (0.15, 0.3), (1.5, 2.1)
 
 
 def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
-    """One link: the box falls. Two: it falls on a ball and sets it in motion. Either ball is enough in two thirds."""
+    """One link: the box falls."""
     palette = Palette(random)
     depth = int(random.integers(1, 3))
     direction, x = side(random), float(random.uniform(-0.1, 0.15))
