@@ -71,7 +71,8 @@ from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.answers.plausibility import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE
 from lmms_eval_tasks.utils.grading.plausibility import SAYS_POSSIBLE, plausibility_grader
 from lmms_eval_tasks.utils.grading.verdicts import BALANCED_ACCURACY, VERDICT_ACCURACY, YES_RATE, verdict_grader
-from lmms_eval_tasks.utils.verdicts import NO, UNCLEAR, VERDICT_READER, YES, read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import VERDICT_READER, read_verdict
+from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
 
 __all__ = [
     "BALANCED_ACCURACY",

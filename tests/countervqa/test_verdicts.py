@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.verdicts import NO, UNCLEAR, YES, read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import read_verdict
 from lmms_eval_tasks.utils.verdicts.sentences import split_sentences
+from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
 
 
 def read_set(name: str) -> list[dict[str, str]]:

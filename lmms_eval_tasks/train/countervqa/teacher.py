@@ -23,7 +23,8 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.clip_frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
-from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import read_verdict
+from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR
 
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"

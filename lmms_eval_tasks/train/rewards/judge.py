@@ -29,7 +29,7 @@ from lmms_eval_tasks.utils.judge.server import open_sender
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY
-from lmms_eval_tasks.utils.verdicts import read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import read_verdict
 
 PROMPTS: Mapping[str, Prompt] = {
     name: Prompt(name, Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8").rstrip("\n"))

@@ -13,6 +13,8 @@ from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
+EXTRACTOR = "choice reader 2"
+"""Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
 _ANSWER_LABEL = re.compile(
     r"(?i)\b(?:answer|choice|option|antwort|reponse|respuesta|resposta|risposta)\W{0,3}(?:is\b|:|=)|答案[是为:]"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.answers.reader import read_choice
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.evidence.boxes import is_finite, official_box
 from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance

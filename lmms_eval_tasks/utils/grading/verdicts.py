@@ -8,7 +8,8 @@ from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.parts import Fields, Grade, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
-from lmms_eval_tasks.utils.verdicts import UNCLEAR, YES, read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import read_verdict
+from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR, YES
 
 
 def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.answers import EXTRACTOR
+from lmms_eval_tasks.utils.answers.reader import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, TaskKind
 from lmms_eval_tasks.utils.denoising.clip_losses import CLIP_LOSSES_READER
 from lmms_eval_tasks.utils.denoising.response import DENOISING_READER

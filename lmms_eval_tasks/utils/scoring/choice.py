@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.answers.reader import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.scoring.parts import Fields, Grade, Stratum, fields_of, stratum_of

@@ -14,6 +14,8 @@ from lmms_eval_tasks.utils.verdicts.sentences import CHOICE, Sentence, asked_wor
 from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 from lmms_eval_tasks.utils.verdicts.yes_no import read_yes_no
 
+VERDICT_READER = "verdict reader 4"
+"""Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
 _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
     r"(true|false|yes|no)\b\"?(?=\s{0,9}(?:[,}\n]|\Z))",

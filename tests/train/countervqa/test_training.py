@@ -21,7 +21,7 @@ from lmms_eval_tasks.train.countervqa import reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
-from lmms_eval_tasks.utils.verdicts import read_verdict
+from lmms_eval_tasks.utils.verdicts.reader import read_verdict
 
 REASONED: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],

@@ -23,7 +23,7 @@ from lmms_eval_tasks.train.rewards.functions import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.train.stages import choices
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
-from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.answers.reader import read_choice
 from lmms_eval_tasks.utils.data.counts import Count
 from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
 

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import read_oracle
 
-from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.answers.context import Mention
 from lmms_eval_tasks.utils.answers.letters import statements
 from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, shorten
+from lmms_eval_tasks.utils.answers.reader import read_choice
 from lmms_eval_tasks.utils.answers.tokens import tokenize
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
