@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-Value = TypeVar("Value")
+Sent = TypeVar("Sent")
 
 PREFIX = "lmms_eval_tasks"
 CHUNK = 4_000_000
@@ -38,7 +38,7 @@ class Exchange:
     size: int = 1
     store: Any = None
 
-    def gather(self, value: Value) -> list[Value]:
+    def gather(self, value: Sent) -> list[Sent]:
         """What every rank passes, in the order of the ranks; for values that are small."""
         if self.size == 1:
             return [value]
@@ -46,7 +46,7 @@ class Exchange:
         self._put(f"{turn}/{self.rank}", value)
         return [value if rank == self.rank else self._get(rank, f"{turn}/{rank}") for rank in range(self.size)]
 
-    def gather_first(self, value: Value) -> list[Value]:
+    def gather_first(self, value: Sent) -> list[Sent]:
         """What every rank passes, in the order of the ranks, on the first rank; nothing on the others."""
         if self.size == 1:
             return [value]
@@ -56,7 +56,7 @@ class Exchange:
             return []
         return [value, *(self._get(rank, f"{turn}/{rank}", is_last=True) for rank in range(1, self.size))]
 
-    def scatter(self, make: Callable[[], Sequence[Value]]) -> Value:
+    def scatter(self, make: Callable[[], Sequence[Sent]]) -> Sent:
         """This rank's part of what the first rank makes."""
         if self.size == 1:
             return make()[0]
@@ -68,11 +68,11 @@ class Exchange:
             self._put(f"{turn}/{rank}", values[rank])
         return values[0]
 
-    def share(self, make: Callable[[], Value]) -> Value:
+    def share(self, make: Callable[[], Sent]) -> Sent:
         """What the first rank makes, on every rank; `make` is called on the first alone."""
         return self.scatter(lambda: [make()] * self.size)
 
-    def deliver(self, values: Sequence[Value]) -> list[Value]:
+    def deliver(self, values: Sequence[Sent]) -> list[Sent]:
         """What every rank has for this one, in the order of the ranks."""
         if self.size == 1:
             return list(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-QUALITY = 90
+JPEG_QUALITY = 90
 
 
 def as_jpeg(picture: NDArray[np.uint8], longest_side: int) -> bytes:
@@ -20,5 +20,5 @@ def as_jpeg(picture: NDArray[np.uint8], longest_side: int) -> bytes:
     scale = min(1.0, longest_side / max(picture.shape[:2]))
     if scale < 1.0:
         picture = np.asarray(cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA), np.uint8)
-    coded = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1]
+    coded = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])[1]
     return coded.tobytes()

@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.core.strict_json import read_json
 
 SHOWN = 200
 
-R = TypeVar("R")
+Form = TypeVar("Form")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -35,11 +35,11 @@ def read_reply(text: str, schema: type[M]) -> M:
         raise UnreadableReply(one_line(str(error))) from None
 
 
-def reader_of(schema: type[R] | Callable[[str], R]) -> Callable[[str], R]:
+def reader_of(schema: type[Form] | Callable[[str], Form]) -> Callable[[str], Form]:
     """What reads replies: strictly as `read_reply` does where a form is given, else the function that is given."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return cast(Callable[[str], R], partial(read_reply, schema=schema))
-    return cast(Callable[[str], R], schema)
+        return cast(Callable[[str], Form], partial(read_reply, schema=schema))
+    return cast(Callable[[str], Form], schema)
 
 
 def one_line(text: str) -> str:

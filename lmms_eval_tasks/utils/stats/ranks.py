@@ -8,7 +8,7 @@ from itertools import combinations
 
 from lmms_eval_tasks.utils.stats.comparison import holm
 
-LEVEL = 0.05
+SIGNIFICANT = 0.05
 """Two runs are told apart where their p-value, adjusted for all pairs, is below this."""
 
 
@@ -40,7 +40,7 @@ def interval_p_value(one: Scored, other: Scored) -> float:
     squares = max(0.0, higher.value - higher.low) ** 2 + max(0.0, lower.high - lower.value) ** 2
     if squares == 0.0:
         return 0.0
-    return float(2 * norm.sf(difference / squares**0.5 * norm.ppf(1 - LEVEL / 2)))
+    return float(2 * norm.sf(difference / squares**0.5 * norm.ppf(1 - SIGNIFICANT / 2)))
 
 
 def rank_scores(scores: Sequence[Scored], higher_is_better: bool = True) -> list[Standing]:
@@ -50,7 +50,7 @@ def rank_scores(scores: Sequence[Scored], higher_is_better: bool = True) -> list
     better: list[set[int]] = [set() for _ in scores]
     apart: list[set[int]] = [{place} for place in range(len(scores))]
     for (one, other), p_value in zip(pairs, adjusted, strict=True):
-        if p_value < LEVEL:
+        if p_value < SIGNIFICANT:
             one_is_better = (scores[one].value > scores[other].value) == higher_is_better
             better[other if one_is_better else one].add(one if one_is_better else other)
             apart[one].add(other)

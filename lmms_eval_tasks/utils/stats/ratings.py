@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 
-COLUMNS = ("item_id", "annotator")
+RATING_COLUMNS = ("item_id", "annotator")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -
     """A table of ratings, as `annotate collect` writes it."""
     problems = Problems()
     ratings: dict[tuple[str, str], Rating] = {}
-    for where, row in read_csv(source, (*COLUMNS, *(scale.name for scale in scales))):
+    for where, row in read_csv(source, (*RATING_COLUMNS, *(scale.name for scale in scales))):
         key = row["item_id"].strip(), row["annotator"].strip()
         if not all(key):
             problems.add(where, "Expected a value for item_id and annotator, but got none.")
