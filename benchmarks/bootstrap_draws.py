@@ -13,7 +13,7 @@ from measuring import Options, print_ratio
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, Method, Strata, breakdowns, intervals
+from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, Method, Strata, breakdowns, intervals
 
 Members = list[list[int]]
 Intervals = NDArray[np.float64]

@@ -20,7 +20,7 @@ from measuring import Options, end_without, print_ratio
 
 from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.grading import evidence_question
-from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
 
 PUBLIC_SIZE = 2_066
 MODELS = ("sonnet-4.6", "qwen3vl-8b")

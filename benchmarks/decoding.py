@@ -28,7 +28,7 @@ from measuring import Options, film, print_ratio
 
 from lmms_eval_tasks.models.decoding import WAITING, ClipRoom, OpenClip, ReadAhead
 from lmms_eval_tasks.models.work import Work
-from lmms_eval_tasks.utils.core.processors import own_cores
+from lmms_eval_tasks.utils.core.work import own_cores
 
 FRAMES = 16
 SIZES = {"120": (160, 120), "480": (640, 480), "1080": (1920, 1080)}

@@ -30,7 +30,7 @@ from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, write_an
 from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
 from lmms_eval_tasks.train.stages.stage import log_path
-from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines
 
 WINDOW = 10
 QUESTIONS = 2

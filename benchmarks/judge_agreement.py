@@ -28,7 +28,7 @@ from lmms_eval_tasks.train.rewards.causal import causal_reward
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.judge import RewardJudge
 from lmms_eval_tasks.train.rewards.visual import visual_reward
-from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
+from lmms_eval_tasks.utils.core.text import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
 
 EXACT = {JUDGED_CAUSAL: causal_reward, JUDGED_VISUAL: visual_reward}
 DRAWS = 2_000

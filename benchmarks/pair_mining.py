@@ -21,7 +21,7 @@ from lmms_eval_tasks.build.curation.candidates import Candidate
 from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs, take_turns
 from lmms_eval_tasks.build.curation.shortcuts import MODELS, Records, single_frame_filter
 from lmms_eval_tasks.build.curation.vectors import Floats, exact_units
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 DIMENSIONS, SKILLS, CLUSTERS = 512, 4, 200
 SEEDS = 3

@@ -30,7 +30,7 @@ from lmms_eval_tasks.build.engine.pipeline import Pipeline
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.build.engine.steps import Forecast, RowStep
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.prompt import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")
 FILLING = "what is known of it " * 40

@@ -24,10 +24,12 @@ from loguru import logger
 from measuring import Options, print_ratio
 from torch.distributed import HashStore, TCPStore
 
-from lmms_eval_tasks.host import request_exchange
-from lmms_eval_tasks.host.deal_plan import Encode, deal_questions
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.exchange import Exchange
+from lmms_eval_tasks.host import ranks
+from lmms_eval_tasks.host.asking import across_ranks
+from lmms_eval_tasks.host.asking.across_ranks import deal_questions
+from lmms_eval_tasks.host.ranks import Exchange
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import Encode
 
 TASK, QUESTIONS, SECONDS = "task", 2, 10.0
 PROMPT = "What would have happened if the ball had not been pushed? Answer with the letter of one option. " * 8
@@ -96,7 +98,7 @@ def take_part(store: Any, rank: int, size: int, clips: int) -> Cost:
     shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
     evaluation.tasks[TASK] = SimpleNamespace(shown=shown)  # type: ignore[assignment]
     HERE.exchange = Exchange(rank, size, counting)
-    dealer = request_exchange.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
+    dealer = across_ranks.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
     requests = requests_of(rank, size, items)
     begun = time.process_time()
     answers = dealer.generate_until(lambda asked: list(map(answer, asked)), requests)
@@ -108,7 +110,7 @@ def take_part(store: Any, rank: int, size: int, clips: int) -> Cost:
 logger.remove()
 HERE = threading.local()
 """What the rank of a thread has in place of torch's process group."""
-request_exchange.current_exchange = lambda: HERE.exchange
+ranks.current_exchange = lambda: HERE.exchange
 
 
 def in_process(port: int, rank: int, size: int, clips: int) -> Cost:

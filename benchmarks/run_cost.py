@@ -95,7 +95,7 @@ def write_table(home: Path, sample: Path, items: int) -> Path:
 
     from lmms_eval_tasks.cli.app import app
     from lmms_eval_tasks.sample.build import build_sample, prepare_commands
-    from lmms_eval_tasks.utils.data.manifest import file_sha256
+    from lmms_eval_tasks.utils.core.files import file_sha256
 
     for arguments in prepare_commands(build_sample(sample, benchmarks=["mvp"])):
         with redirect_stdout(io.StringIO()):
@@ -221,7 +221,7 @@ def main() -> None:
 def compare(folder: Path, items: int, rounds: int, profile: str | None) -> None:
     """Print what a run costs with the plugin and without it."""
     os.environ |= {"LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
-    from lmms_eval_tasks.installed.registry import registry
+    from lmms_eval_tasks.registry import registry
 
     table = write_table(folder / "home", folder / "sample", items)
     (kind,) = {task.kind for name, task in registry().tasks_of("mvp").items() if name.startswith(GROUP)}

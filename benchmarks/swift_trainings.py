@@ -14,7 +14,7 @@ from measuring import Options, end_without, in_own_process
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.core.work import no_progress
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 FRAMES = 4

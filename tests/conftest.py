@@ -79,4 +79,4 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
-    monkeypatch.setattr("lmms_eval_tasks.utils.core.console.ENDLESS", 100)
+    monkeypatch.setattr("lmms_eval_tasks.utils.core.output.ENDLESS", 100)

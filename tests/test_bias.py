@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.utils.stats.choice_sets import read_choice_sets
+from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.report.shortcut_tables import read_choice_sets
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
 

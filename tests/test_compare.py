@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.comparison import comparison_panels
 from lmms_eval_tasks.report.page import build_page
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
+from lmms_eval_tasks.report.run_comparison import comparison_panels
+from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 

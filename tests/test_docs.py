@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.cli.rescore import DIFFERENT
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.variables import KNOWN, PREFIX
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.text import KNOWN, PREFIX
 
 WRITTEN = [block for page in pages() for block in blocks(page)]
 BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page())) if not block.example]

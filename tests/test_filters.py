@@ -10,7 +10,7 @@ from logged_runs import TASK, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
+from lmms_eval_tasks.utils.data.card import SetKind
 
 SUBSET = "mvp_mini_robot_object_interactions"
 SOLVED = {"a": (True, True), "b": (True, False)}

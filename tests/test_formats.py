@@ -16,8 +16,8 @@ from prepared_texts import add_mvp_sample
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
-from lmms_eval_tasks.utils.core.formats import Format
+from lmms_eval_tasks.utils.core.output import Format
+from lmms_eval_tasks.utils.data.card import SetKind
 
 HUMANS = Path(__file__).parent / "utils" / "stats" / "human_example"
 SUBSET = "mvp_mini_robot_object_interactions"

@@ -15,7 +15,7 @@ from commands_page import commands_page
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import NAME, app
-from lmms_eval_tasks.cli.help import show_examples, split_examples
+from lmms_eval_tasks.cli.options import show_examples, split_examples
 
 COLUMNS = 100
 COMMANDS_PAGE = commands_page()

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import read_card, registry
-from lmms_eval_tasks.merge import PREPARE, _ranges
+from lmms_eval_tasks.finished.merge import PREPARE, _ranges
+from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.run_card import CARD
 

@@ -15,16 +15,14 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.host.captions import CAPTIONED, DESCRIBE
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hidden_questions import NOTICE
-from lmms_eval_tasks.installed.official_prompts import sha256
-from lmms_eval_tasks.installed.prompts import prompt_ids, read_prompt
-from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import PROMPT
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
-from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT
+from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
+from lmms_eval_tasks.prompting import prompt_ids, read_prompt, sha256
+from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import OPTIONS_PROMPT, Prompt
+from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"

@@ -13,16 +13,14 @@ import yaml
 from loguru import logger
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host import saving
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hooks import state_of
-from lmms_eval_tasks.host.index import Results, evaluation_of
-from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
+from lmms_eval_tasks.host.index import VIEW, Results, evaluation_of
+from lmms_eval_tasks.host.model.answer_forms import CHAT_MODELS, MODELS
+from lmms_eval_tasks.host.model.model_identity import Weights
 from lmms_eval_tasks.host.replacements import EVALUATE, replace
-from lmms_eval_tasks.host.view_entries import VIEW
-from lmms_eval_tasks.host.weights import Weights
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.host.saving import saved as saving
+from lmms_eval_tasks.host.tasks.running import Evaluation, state_of
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS
 
 pytestmark = pytest.mark.slow  # lmms-eval's tasks are read first

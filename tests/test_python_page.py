@@ -15,10 +15,10 @@ from logged_runs import TASK, strong, weak, write_run
 from sample_runs import prepared_sample
 
 from lmms_eval_tasks import load_runs
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.tables import score_tables
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.report.score_tables import score_tables
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.runs.folder import read_run
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 

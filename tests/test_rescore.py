@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.rescore import claimed
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
+from lmms_eval_tasks.finished.rescore import claimed
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN
 
 RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"
@@ -89,7 +89,7 @@ def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
     (run / LOG).write_text(text, encoding="utf-8")
     folder = find_benchmark("causalvqa").folder
     config = {**task_configs(folder)[TASK], "process_results": "hooks_beside_it.process_results"}
-    monkeypatch.setattr("lmms_eval_tasks.host.regrading.task_configs", lambda _: {TASK: config})
+    monkeypatch.setattr("lmms_eval_tasks.finished.rescore.task_configs", lambda _: {TASK: config})
     assert call(run) == (
         1,
         "",

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.export.hub import RESULTS, SECTION, export_hub
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 PAGE = ROOT / "docs" / "sharing.md"
 EXPORTS, LOGGED = blocks(PAGE)[:-1], blocks(PAGE)[-1]

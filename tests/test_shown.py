@@ -12,9 +12,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.shown import ShownTask, show_task
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.contact_sheet import SheetClip, write_contact_sheet
+from lmms_eval_tasks.preview.shown import SheetClip, ShownTask, show_task, write_contact_sheet
+from lmms_eval_tasks.utils.core.errors import InputError
 
 TASK = "mvp_mini_human_object_interactions"
 SHORT, LONG = "ssv2_3064_1", "pt_4623_1"

@@ -14,32 +14,29 @@ import grimp
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 
 UTILS = (
-    ("core",),
-    ("benchmark", "servers"),
+    ("core", "servers"),
     ("data",),
-    ("prompting", "answers"),
-    ("evidence", "scoring", "denoising", "verdicts"),
-    ("grading",),
-    ("judge", "runs"),
-    ("stats", "submission"),
-    ("reporting",),
+    ("scoring", "judge"),
+    ("answers",),
+    ("people", "submission", "reporting"),
+    ("benchmark",),
+    ("runs",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""
 ABOVE = (
     ("utils",),
-    ("installed",),
+    ("registry", "prompting"),
     ("host", "sample"),
     ("api",),
     (*OWN, "models", "report"),
-    ("thorough",),
-    ("check", "shown", "submit", "rescore", "dataframes", "export", "board"),
-    ("leaderboard", "launch", "merge"),
+    ("board", "testing", "finished", "export", "preview"),
+    ("launch",),
     ("cli",),
     ("build", "train"),
     ("plugin",),
@@ -53,7 +50,7 @@ SAMPLE = (("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
 TESTS = Path(__file__).parent
-DECODERS = {"utils/data/frames.py", "utils/data/frame_stream.py"}
+DECODERS = {"utils/data/frames.py", "utils/data/clips.py"}
 REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_structure.py")
 """Tests of every benchmark, which name none."""
 
@@ -72,13 +69,8 @@ def imports(graph: grimp.ImportGraph) -> list[tuple[str, str]]:
         (module, imported)
         for module in graph.modules
         for imported in graph.find_modules_directly_imported_by(module)
-        if module != "lmms_eval_tasks" and imported != "lmms_eval_tasks" and module not in former_places(graph)
+        if module != "lmms_eval_tasks" and imported != "lmms_eval_tasks"
     )
-
-
-def former_places(graph: grimp.ImportGraph) -> set[str]:
-    """Modules that only lead to where their contents are now."""
-    return set(graph.find_modules_that_directly_import("lmms_eval_tasks.utils.core.former"))
 
 
 def module_name(path: Path) -> str:
@@ -87,7 +79,7 @@ def module_name(path: Path) -> str:
 
 KNOWN = {module_name(path) for path in MODULES}
 OF_UTILS = {path: module_name(path) for path in MODULES if path.is_relative_to(PACKAGE / "utils")}
-REGISTRY = "lmms_eval_tasks.installed.registry"
+REGISTRY = "lmms_eval_tasks.registry"
 
 
 def named_modules(code: str, package: str) -> set[str]:
@@ -120,27 +112,26 @@ def known_part(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def named_in_utils(graph: grimp.ImportGraph) -> dict[str, set[str]]:
-    """Each module of utils to those that it names; without former places, which lead elsewhere."""
+    """Each module of utils to those that it names."""
     return {
         module: named_modules(path.read_text("utf-8"), module if path.stem == "__init__" else module.rpartition(".")[0])
         for path, module in OF_UTILS.items()
-        if module not in former_places(graph)
     }
 
 
 @pytest.mark.parametrize(
     "code",
     [
-        "from lmms_eval_tasks.installed.registry import registry",
-        "from lmms_eval_tasks.installed import registry",
-        "import lmms_eval_tasks.installed.registry as known",
-        "from ...installed.registry import find_benchmark",
-        "def find():\n    from lmms_eval_tasks.installed.registry import registry",
-        "if TYPE_CHECKING:\n    from lmms_eval_tasks.installed.registry import Registry",
-        "importlib.import_module('lmms_eval_tasks.installed.registry')",
-        "import_module('...installed.registry', __package__)",
-        "NAME = 'lmms_eval_tasks.installed.registry:registry'\npkgutil.resolve_name(NAME)",
-        "import lmms_eval_tasks\nlmms_eval_tasks.installed.registry.registry()",
+        "from lmms_eval_tasks.registry import registry",
+        "from lmms_eval_tasks import registry",
+        "import lmms_eval_tasks.registry as known",
+        "from ...registry import find_benchmark",
+        "def find():\n    from lmms_eval_tasks.registry import registry",
+        "if TYPE_CHECKING:\n    from lmms_eval_tasks.registry import Registry",
+        "importlib.import_module('lmms_eval_tasks.registry')",
+        "import_module('...registry', __package__)",
+        "NAME = 'lmms_eval_tasks.registry:registry'\npkgutil.resolve_name(NAME)",
+        "import lmms_eval_tasks\nlmms_eval_tasks.registry.registry()",
     ],
 )
 def test_every_sort_of_import_is_seen(code: str) -> None:
@@ -202,13 +193,12 @@ def test_a_package_imports_one_way(graph: grimp.ImportGraph, package: str, lines
 def test_nothing_of_the_evaluation_names_a_wing(graph: grimp.ImportGraph) -> None:
     """Not in a text either, such as that of an import by name, and not for types alone."""
     wings = tuple(f"lmms_eval_tasks.{wing}" for wing in ("build", "train"))
-    former = former_places(graph)
     wrong = []
     for path in MODULES:
         module = ".".join(("lmms_eval_tasks", *path.relative_to(PACKAGE).with_suffix("").parts))
-        if not module.startswith(wings) and module not in former:
+        if not module.startswith(wings):
             wrong += [f"{module}: {text}" for text in names_in_code(path) if any(wing in text for wing in wings)]
-    assert len(former) == 4 and not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join(wrong)
 
 
 def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:

@@ -20,17 +20,17 @@ import version_gate
 from version_gate import COMMAND, DIGESTS, EXAMPLES, measure_all
 
 import lmms_eval_tasks
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough import digests
-from lmms_eval_tasks.thorough.digests import PARTS, Entries, find_changes, major
-from lmms_eval_tasks.thorough.examples import read_examples, read_file
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing import version_gate as version_gate_module
+from lmms_eval_tasks.testing.examples import read_examples, read_file
+from lmms_eval_tasks.testing.version_gate import PARTS, Entries, find_changes, major
+from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.slow  # every task is graded first
 
 TESTS = Path(__file__).parent
-renew = partial(digests.renew, command=COMMAND)
-read_kept = partial(digests.read_kept, command=COMMAND)
+renew = partial(version_gate_module.renew, command=COMMAND)
+read_kept = partial(version_gate_module.read_kept, command=COMMAND)
 TASK_PARTS = {"version", "prompts", "generation", "schema", "scores"}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from version_gate import EXAMPLES
 
-from lmms_eval_tasks.thorough.examples import read_file
+from lmms_eval_tasks.testing.examples import read_file
 
 RECORDED = EXAMPLES.parent / "utils" / "answers" / "cases.json"
 NAME = "answers"

@@ -1,6 +1,6 @@
 """Move modules and top-level names of the package, and rewrite what imports or names them.
 
-    python tools/move.py lmms_eval_tasks/utils/answers/tokens.py lmms_eval_tasks/utils/answers/words.py
+    python tools/move.py lmms_eval_tasks/utils/answers/words.py lmms_eval_tasks/utils/answers/words.py
     python tools/move.py lmms_eval_tasks/utils/answers/text.py:fold,plain_text lmms_eval_tasks/utils/core/text.py
     python tools/move.py --plan moves.tsv
 
@@ -359,6 +359,10 @@ def follow_alias(
         found = plan.find(Imported(whole, parent.attr.value))
         if found.module == target:
             replacements[parent] = cst.Name(found.name)
+            continue
+        if not found.name:
+            needed[parent.attr.value] = found
+            replacements[parent] = cst.Name(parent.attr.value)
             continue
         stem = found.module.rpartition(".")[2]
         alias = (

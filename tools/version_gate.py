@@ -9,11 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.digests import Entries, measure, renew
-from lmms_eval_tasks.thorough.examples import read_examples
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import read_examples
+from lmms_eval_tasks.testing.version_gate import Entries, measure, renew
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import summarize_names
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 EXAMPLES, DIGESTS = TESTS / "version_examples", TESTS / "version_digests.json"

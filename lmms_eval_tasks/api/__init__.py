@@ -444,25 +444,12 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.installed.sets import building
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskContext, TaskKind
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
-from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.filtered import read_removed
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.reporting.columns import Column
-from lmms_eval_tasks.utils.reporting.figures import share_plot
-from lmms_eval_tasks.utils.reporting.panels import Panel
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.choice import choice_grader
-from lmms_eval_tasks.utils.scoring.hooks import (
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import building
+from lmms_eval_tasks.utils.answers.choice import choice_grader
+from lmms_eval_tasks.utils.answers.question import TaskContext
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, SampleWriter, TaskKind
+from lmms_eval_tasks.utils.benchmark.hooks import (
     RunningTask,
     aggregate,
     doc_to_target,
@@ -472,10 +459,25 @@ from lmms_eval_tasks.utils.scoring.hooks import (
     process_docs,
     write_submission,
 )
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.card import Card, Human, Row, SplitFacts
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, read_removed
+from lmms_eval_tasks.utils.data.prepare import Origin
+from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, OfferedChoice
+from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords
+from lmms_eval_tasks.utils.reporting.grids import share_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.scoring.metrics import (
+    COMMON_METRICS,
+    OFFICIAL_ACCURACIES,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Metric,
+)
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table
 

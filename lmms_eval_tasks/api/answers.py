@@ -68,11 +68,24 @@ Examples:
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.answers.opening import content
-from lmms_eval_tasks.utils.answers.plausibility import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE
-from lmms_eval_tasks.utils.grading.plausibility import SAYS_POSSIBLE, plausibility_grader
-from lmms_eval_tasks.utils.grading.verdicts import BALANCED_ACCURACY, VERDICT_ACCURACY, YES_RATE, verdict_grader
-from lmms_eval_tasks.utils.verdicts.reader import VERDICT_READER, read_verdict
-from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
+from lmms_eval_tasks.utils.answers.plausible import (
+    IMPOSSIBLE,
+    PLAUSIBILITY_READER,
+    POSSIBLE,
+    SAYS_POSSIBLE,
+    plausibility_grader,
+)
+from lmms_eval_tasks.utils.answers.verdict import (
+    BALANCED_ACCURACY,
+    NO,
+    UNCLEAR,
+    VERDICT_ACCURACY,
+    VERDICT_READER,
+    YES,
+    YES_RATE,
+    read_verdict,
+    verdict_grader,
+)
 
 __all__ = [
     "BALANCED_ACCURACY",

@@ -96,12 +96,10 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.data.clips import videos_below
-from lmms_eval_tasks.utils.data.coding import FrameCoder
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream, videos_below
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.motion import ClipMotion, measure_motion, most_symmetric, symmetry
+from lmms_eval_tasks.utils.data.pictures import FrameCoder, as_jpeg
 
 __all__ = [
     "ClipMotion",

@@ -44,7 +44,7 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 
 __all__ = [
     "make_console",

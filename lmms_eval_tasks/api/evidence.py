@@ -61,7 +61,7 @@ Examples:
     >>> read_settings({"boxes": "cxcywh", "tau_st": 30}, {})
     Traceback (most recent call last):
     ...
-    lmms_eval_tasks.utils.core.problems.InputError: Vase Bench cannot be run as configured: 2 problems.
+    lmms_eval_tasks.utils.core.errors.InputError: Vase Bench cannot be run as configured: 2 problems.
       lmms_eval_specific_kwargs: Expected boxes to be one of xyxy_px, yxyx_px, xyxy_n1000, yxyx_n1000, xyxy_resized,
       but got 'cxcywh'.
       lmms_eval_specific_kwargs: Expected tau_st to be a number from 0 to 1, but got 30.
@@ -138,18 +138,19 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.installed.settings import evidence_settings_reader
+from lmms_eval_tasks.prompting import evidence_settings_reader
+from lmms_eval_tasks.utils.answers.evidence import (
+    EVIDENCE_FORMAT,
+    EVIDENCE_SCORES,
+    EvidenceFields,
+    EvidenceQuestion,
+    GroundingSettings,
+    grade_evidence,
+)
+from lmms_eval_tasks.utils.answers.evidence_boxes import EvidenceInstance, official_box
+from lmms_eval_tasks.utils.answers.evidence_reading import EVIDENCE_READER, is_clock, read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings, convention_warnings
 from lmms_eval_tasks.utils.benchmark.benchmark import Masking
-from lmms_eval_tasks.utils.evidence.box_conventions import convention_warnings
-from lmms_eval_tasks.utils.evidence.boxes import official_box
-from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
-from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
-from lmms_eval_tasks.utils.evidence.reader import EVIDENCE_READER, read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
-from lmms_eval_tasks.utils.evidence.timestamps import is_clock
-from lmms_eval_tasks.utils.grading.evidence import EvidenceQuestion, grade_evidence
-from lmms_eval_tasks.utils.grading.evidence_lines import EvidenceFields
-from lmms_eval_tasks.utils.grading.evidence_scores import EVIDENCE_FORMAT, EVIDENCE_SCORES
 
 __all__ = [
     "EVIDENCE_FORMAT",

@@ -74,19 +74,20 @@ Examples:
     >>> open_named_judge(Agreement, "model=Judge-8B,provider=local,top_p=2,temperatur=0")
     Traceback (most recent call last):
     ...
-    lmms_eval_tasks.utils.core.problems.InputError: The judge cannot be asked: 2 problems.
+    lmms_eval_tasks.utils.core.errors.InputError: The judge cannot be asked: 2 problems.
       top_p: Input should be less than or equal to 1, but got '2'.
       temperatur: Extra inputs are not permitted.
     >>> open_named_judge(Agreement, "none", option="--critic")
     Traceback (most recent call last):
     ...
-    lmms_eval_tasks.utils.core.problems.InputError: Expected --critic to name a model, but got none.
+    lmms_eval_tasks.utils.core.errors.InputError: Expected --critic to name a model, but got none.
 """
 
 from __future__ import annotations
 
-from lmms_eval_tasks.host.judge import open_named_judge
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict
+from lmms_eval_tasks.utils.judge.named import open_named_judge
+from lmms_eval_tasks.utils.judge.replies import Case
 
 __all__ = [
     "Case",

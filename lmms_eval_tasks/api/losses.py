@@ -116,14 +116,15 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.denoising.clip_losses import (
+from lmms_eval_tasks.utils.answers.losses import (
+    DenoisingResponse,
     guess_losses,
     lowest_clip,
     read_clip_losses,
+    read_denoising,
 )
-from lmms_eval_tasks.utils.denoising.protocol import combine_by_timestep
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.answers.losses_protocol import combine_by_timestep
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
 __all__ = [
     "AnswerForm",

@@ -169,15 +169,21 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.reporting.curves import timestep_plot
-from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
-from lmms_eval_tasks.utils.reporting.evidence_tracks import evidence_answer_view, predicted_tracks, tracks_of
-from lmms_eval_tasks.utils.reporting.figures import Figure, heat_map
-from lmms_eval_tasks.utils.reporting.layouts import Layout, LayoutPlace
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView
-from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, usual_panels
+from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace
+from lmms_eval_tasks.utils.reporting.figure import Figure
+from lmms_eval_tasks.utils.reporting.grids import heat_map
+from lmms_eval_tasks.utils.reporting.item_views import (
+    AnswerView,
+    EventGraph,
+    InstanceTrack,
+    ItemView,
+    evidence_answer_view,
+    predicted_tracks,
+    tracks_of,
+)
+from lmms_eval_tasks.utils.reporting.panels import outcome_panel, scatter_panel, timestep_plot, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.stats.comparison import compare_records
+from lmms_eval_tasks.utils.scoring.compare import compare_records
 
 __all__ = [
     "AnswerView",

@@ -85,9 +85,8 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
-from lmms_eval_tasks.utils.benchmark.inquiries import Scale
-from lmms_eval_tasks.utils.stats.human_study import HumanStudy
+from lmms_eval_tasks.utils.people.baseline import HumanStudy
+from lmms_eval_tasks.utils.people.inquiries import Scale, TimedDescription
 
 __all__ = [
     "HumanStudy",

@@ -94,11 +94,10 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.installed.official_prompts import OfficialPrompt
-from lmms_eval_tasks.installed.settings import prompt_reader
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.benchmark.task_files import read_closing
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.prompting import OfficialPrompt, prompt_reader
+from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.benchmark.tasks import read_closing
+from lmms_eval_tasks.utils.core.prompt import Prompt
 
 __all__ = [
     "OfficialPrompt",

@@ -173,14 +173,12 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.benchmark.card import PublishedStatistics
-from lmms_eval_tasks.utils.core.csv_rows import CsvTable, read_csv
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines, read_object
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.strict_json import read_released_json
-from lmms_eval_tasks.utils.core.wording import describe, quote, summarize_names
+from lmms_eval_tasks.utils.core.forms import CsvTable, WholeText, as_lines, read_csv, read_object, read_released_json
+from lmms_eval_tasks.utils.core.text import describe, quote, summarize_names
+from lmms_eval_tasks.utils.data.card import PublishedStatistics
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.release import (
     DamagedSource,

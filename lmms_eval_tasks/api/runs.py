@@ -107,11 +107,9 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext
-from lmms_eval_tasks.utils.runs.responses import PredictionLines, QuestionText
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.log_forms import ChoiceLine, LogForm, log_line
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.scoring.record import ChoiceLine, LogForm, PredictionLines, QuestionText, log_line
 
 __all__ = [
     "ChoiceLine",

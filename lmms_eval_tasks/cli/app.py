@@ -15,24 +15,22 @@ from lmms_eval_tasks.cli.board import board
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.export import export_app
-from lmms_eval_tasks.cli.help import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, show_examples
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.launch import launch
 from lmms_eval_tasks.cli.merge import merge
-from lmms_eval_tasks.cli.options import print_warnings
-from lmms_eval_tasks.cli.prepare import prepare_app, sample
+from lmms_eval_tasks.cli.options import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, print_warnings, show_examples
+from lmms_eval_tasks.cli.prepare import prepare_app
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.rescore import rescore
+from lmms_eval_tasks.cli.sample import sample, tiny_vlm
 from lmms_eval_tasks.cli.submit import submit, validate
-from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.cli.views import views
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.announced import load_announced
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.catalog import load_announced
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import name_full_disk
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
-from lmms_eval_tasks.utils.core.wording import printable_lines
+from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables, printable_lines
 
 
 class _Commands(TyperGroup):

@@ -8,12 +8,10 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import FormatOption
-from lmms_eval_tasks.cli.runs import NAMES, refuse_doubled
-from lmms_eval_tasks.installed.scored import ScoredRun, read_scored
+from lmms_eval_tasks.cli.options import NAMES, FormatOption, refuse_doubled
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.scores_file import SCORES
+from lmms_eval_tasks.utils.runs.scores import SCORES, ScoredRun, read_scored
 
 
 def board(
@@ -34,10 +32,7 @@ def board(
 
 
 def _show(output: Output, sources: Sequence[Path], out: Path | None, names: Sequence[str], task: str) -> None:
-    from lmms_eval_tasks.board.page import write_board
-    from lmms_eval_tasks.board.printed import RANKS, TESTS, board_tables, overview_table
-    from lmms_eval_tasks.board.runs import name_scored
-    from lmms_eval_tasks.board.tables import build_tables
+    from lmms_eval_tasks.board import RANKS, TESTS, board_tables, build_tables, name_scored, overview_table, write_board
 
     scored = [_read(source) for source in sources]
     refuse_doubled([one.path for one in scored], sources)

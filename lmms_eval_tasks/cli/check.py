@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.check import check_split
-from lmms_eval_tasks.cli.cards import print_hazard
-from lmms_eval_tasks.cli.prepared import (
+from lmms_eval_tasks.preview.shown import print_shown, write_sheet
+from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.report.card_tables import print_hazard
+from lmms_eval_tasks.report.prepared_tables import (
     counts_table,
     describe_unreadable,
     print_card,
@@ -19,17 +20,13 @@ from lmms_eval_tasks.cli.prepared import (
     print_statistics,
     print_warnings,
 )
-from lmms_eval_tasks.cli.shown import print_shown, write_sheet
-from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.thorough.declared import check_runnable
+from lmms_eval_tasks.testing.thorough import check_runnable
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.core.arguments import parse_arguments
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.output import Output
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import MISSING
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import Output, make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import MISSING, parse_arguments, summarize_names
 from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
+from lmms_eval_tasks.utils.data.survey import check_split
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,8 +123,8 @@ def check(
 
 def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> list[str]:
     """Print what was checked of a benchmark's own work, and return what is wrong with it."""
-    from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.thorough.checks import check_thoroughly
+    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.testing.thorough import check_thoroughly
 
     try:
         with quiet_host():
@@ -169,9 +166,9 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
 
 def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
     """Print how a model reads clips, and return what would stop it."""
-    from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.host.reader_check import check_reader
-    from lmms_eval_tasks.host.weights import describe_absent
+    from lmms_eval_tasks.host.model.model_identity import describe_absent
+    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.preview.inputs import check_reader
 
     with quiet_host():
         try:
@@ -202,8 +199,8 @@ def _show_model(
     console: Console, model: str, arguments: str, task: str, batch_size: int, item: str | None, png: Path | None
 ) -> list[str]:
     """Print what a model would be shown of a task, and return what would stop it."""
-    from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.host.shown_inputs import SHOWABLE, is_showable
+    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.preview.inputs import SHOWABLE, is_showable
 
     if not is_showable(model):
         known = ", ".join(SHOWABLE)
@@ -212,7 +209,7 @@ def _show_model(
             soft_wrap=True,
         )
         return []
-    from lmms_eval_tasks.shown import show_task
+    from lmms_eval_tasks.preview.shown import show_task
 
     try:
         with quiet_host():

@@ -12,44 +12,46 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.asked import asked_of, asks_whole_pairs, require_item_ids, study_of
-from lmms_eval_tasks.cli.options import FormatOption, prepared_benchmark
-from lmms_eval_tasks.cli.people import print_mode
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.cli.shared import outcomes_by_question, show_shared
-from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, FormatOption, open_runs
+from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.report.people_tables import (
+    asked_of,
+    asks_whole_pairs,
+    outcomes_by_question,
+    print_mode,
+    require_item_ids,
+    show_shared,
+    study_of,
+)
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.output import Output, open_output
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.reporting.columns import score_number
-from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
-from lmms_eval_tasks.utils.stats.estimates import METHOD, SEED
-from lmms_eval_tasks.utils.stats.human_baseline import (
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_manifest
+from lmms_eval_tasks.utils.people.baseline import (
     DIFFICULTIES,
     DROPPED,
+    HumanStudy,
     QuestionSummary,
+    compare_version_sets,
+    compare_versions,
+    disputed_questions,
     human_scores,
+    label_items,
     question_strata,
+    score_study,
     summarise,
+    unknown_share,
 )
-from lmms_eval_tasks.utils.stats.human_responses import (
-    AskedQuestion,
-    Key,
-    Response,
-    join_pairs,
-    read_human_responses,
-)
-from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
-from lmms_eval_tasks.utils.stats.key_checks import compare_version_sets, compare_versions, disputed_questions
+from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, Response, join_pairs, read_human_responses
+from lmms_eval_tasks.utils.reporting.columns import score_number
+from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, METHOD, SEED
+from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 LEVEL = 0.05
 ITEMS_HELP = (

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.wording import printable_lines
+from lmms_eval_tasks.utils.core.text import printable_lines
 
 
 def launch(
@@ -37,10 +37,8 @@ def launch(
     """Run a command in parts, each in a process of its own, and merge them; the same command goes on later."""
     from lmms_eval_tasks.cli.merge import merge
     from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
-    from lmms_eval_tasks.launch.merged import find_merged
-    from lmms_eval_tasks.launch.plan import make_plan
-    from lmms_eval_tasks.launch.progress import show_parts
-    from lmms_eval_tasks.launch.run import describe_failure, run_parts
+    from lmms_eval_tasks.launch.plan import find_merged, make_plan
+    from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
 
     plan = make_plan(command, shards)
     jobs_of = connect_slurm(plan, jobs, gpus_per_shard, slurm) if slurm else connect_local(plan, jobs, gpus_per_shard)

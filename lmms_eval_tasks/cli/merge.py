@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.core.output import make_console
 
 
 def merge(
@@ -17,8 +17,8 @@ def merge(
     out: Annotated[Path, typer.Option(help="New folder for results, sample logs and leaderboard files.")],
 ) -> None:
     """Put the runs of all parts together to the whole run."""
-    from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.merge import merge as put_together
+    from lmms_eval_tasks.finished.merge import merge as put_together
+    from lmms_eval_tasks.host.replacements import quiet_host
 
     with quiet_host():
         merged = put_together(runs, out)

@@ -3,17 +3,108 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command_name
 
-from lmms_eval_tasks.cli.help import join_examples, split_examples
-from lmms_eval_tasks.utils.core.formats import Format
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import printable_lines
-from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
+from lmms_eval_tasks.report.score_tables import entries_of
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import Format, Output
+from lmms_eval_tasks.utils.core.text import printable_lines
+from lmms_eval_tasks.utils.data.home import benchmark_dir, prepared_benchmark
+from lmms_eval_tasks.utils.runs.folder import Run, name_runs, read_run
+
+DATA = "Data"
+RUN = "Run"
+LOOK = "Look at results"
+COMPARE = "Compare and submit"
+PEOPLE = "People"
+BUILD = "Build a set"
+TRAIN = "Train"
+ONE_BENCHMARK = "One benchmark alone"
+
+HEADING = "Examples:"
+_SECTION = re.compile(rf"^{HEADING}\n((?:[ ]+\S.*(?:\n|$))+)", re.MULTILINE)
+
+
+def split_examples(text: str) -> tuple[str, list[str]]:
+    """Part a docstring into the rest of it and its examples, one command line each; none where it has no such
+    section."""
+    found = _SECTION.search(text)
+    if not found:
+        return text, []
+    rest = f"{text[: found.start()].rstrip()}\n\n{text[found.end() :].lstrip()}".strip()
+    return rest, [line.strip() for line in found[1].splitlines()]
+
+
+def join_examples(text: str, examples: Sequence[str]) -> str:
+    """A docstring of a text and examples: what `split_examples` parts."""
+    return "\n".join([text, *(["", HEADING, *(f"  {line}" for line in examples)] if examples else ())])
+
+
+def show_examples(app: typer.Typer, called: str) -> None:
+    """Put the examples of an app's commands, and of its groups' commands, at the end of what their `--help` shows."""
+    for command in app.registered_commands:
+        if command.callback is None:
+            continue
+        text, examples = split_examples(inspect.cleandoc(command.help or inspect.getdoc(command.callback) or ""))
+        if examples:
+            name = command.name or get_command_name(command.callback.__name__)
+            whole = [example.replace("{command}", f"{called} {name}") for example in examples]
+            command.help, command.epilog = text, join_examples("", whole).lstrip()
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            show_examples(group.typer_instance, f"{called} {group.name}")
+
+
+ALLOW_INCOMPLETE = "Also the part that is there of a run that was cut short."
+
+
+LEAVE_OUT = "Leave out the groups that a filter removed: its file."
+WITHOUT = "Also the scores without the groups that a filter removed: its file."
+NAMES = "What to call a run; once for each, in their order."
+
+
+def open_runs(
+    output: Output,
+    sources: Sequence[Path],
+    allow_incomplete: bool = False,
+    allow_predictions: bool = False,
+    names: Sequence[str] = (),
+    task: str = "",
+) -> list[Run]:
+    """Read runs, name them, and say what their readers have to know; errors also as for `read_run`."""
+    runs = [read_run(source, allow_incomplete, allow_predictions) for source in sources]
+    refuse_doubled([run.path for run in runs], sources)
+    named = name_runs(runs, names)
+    if task and (scored := [run for run in runs if not run.only_predicted]):
+        entries_of(scored, task)
+    for run in runs:
+        print_notes(output, run)
+    return named
+
+
+def refuse_doubled(paths: Sequence[Path], sources: Sequence[Path]) -> None:
+    """Refuse a run that is given twice; `paths` are the results files that were found at the sources."""
+    named: dict[Path, list[str]] = {}
+    for path, source in zip(paths, sources, strict=True):
+        named.setdefault(path.resolve(), []).append(str(source))
+    doubled = [f"{' and '.join(given)} are one run, {path}" for path, given in named.items() if len(given) > 1]
+    if doubled:
+        raise InputError(f"Expected different runs, but {'; '.join(doubled)}.")
+
+
+def print_notes(output: Output, run: Run) -> None:
+    """Say what to know of a run before its scores."""
+    for note in run.notes:
+        output.note(f"note: {note}.", style="yellow", whole=True)
+    if run.incomplete:
+        output.warn(f"INCOMPLETE: the run was cut short, {run.incomplete}.")
+
 
 FormatOption = Annotated[
     Format | None,
@@ -43,21 +134,6 @@ def command_of(
     text, examples = split_examples(inspect.getdoc(function) or "")
     run.__doc__ = join_examples(text.partition("\n")[0], examples)
     return run
-
-
-def table_file(name: str) -> Path:
-    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``."""
-    benchmark, colon, split = name.partition(":")
-    path = table_path(benchmark, split) if colon and not Path(name).exists() else Path(name)
-    if not path.is_file():
-        raise InputError(f"{name} cannot be used: there is no {path}.")
-    return path
-
-
-def prepared_benchmark(name: str) -> str | None:
-    """The benchmark of a prepared split that an option names, as for `table_file`; None where it names a path."""
-    benchmark, colon, _ = name.partition(":")
-    return benchmark if colon and not Path(name).exists() else None
 
 
 def clips_folder(name: str) -> Path | None:

@@ -10,14 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.cli.options import command_of
-from lmms_eval_tasks.cli.prepared import print_prepared
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.prepared_tables import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.core.blame import blame
-from lmms_eval_tasks.utils.core.console import show_progress
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.filtered import leaving_out, read_filter
-from lmms_eval_tasks.utils.data.replacement import replacement
+from lmms_eval_tasks.utils.core.errors import InputError, blame
+from lmms_eval_tasks.utils.core.output import show_progress
+from lmms_eval_tasks.utils.data.manifest import leaving_out, read_filter
+from lmms_eval_tasks.utils.data.prepare import replacement
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
 
@@ -52,23 +51,3 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
 
 for _benchmark in registry().benchmarks.values():
     prepare_app.command(_benchmark.name)(prepare_command(_benchmark))
-
-
-def sample(
-    benchmark: Annotated[
-        list[str] | None, typer.Argument(help="Benchmarks to write it of; all if none is named.", show_default=False)
-    ] = None,
-    *,
-    out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
-    seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
-    prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
-) -> None:
-    """Write a small simulated stand-in for the raw releases."""
-    from lmms_eval_tasks.sample.build import build_sample, prepare_commands
-
-    with show_progress() as progress:
-        folder = build_sample(out, seed, progress, benchmarks=benchmark or ())
-    typer.echo(f"Sample data, seed {seed}: {folder}")
-    if prepare:
-        for arguments in prepare_commands(folder):
-            typer.main.get_command(prepare_app).main(arguments, standalone_mode=False)

@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.cards import print_cards, print_differences
-from lmms_eval_tasks.cli.options import FormatOption
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, NAMES, WITHOUT, open_runs
-from lmms_eval_tasks.cli.series import SERIES, gather_series
-from lmms_eval_tasks.installed.runs import NOT_SCORED
-from lmms_eval_tasks.report.clips import Clips
-from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.utils.core.console import show_progress
-from lmms_eval_tasks.utils.core.output import Output, open_output
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.filtered import RemovedGroups, read_filter
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, NAMES, WITHOUT, FormatOption, open_runs
+from lmms_eval_tasks.report.card_tables import print_cards, print_differences
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.report.score_tables import columns_of
+from lmms_eval_tasks.report.series import SERIES, gather_series
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.folder import NOT_SCORED, Run
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.report.people import People
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from lmms_eval_tasks.report.people_tables import People
+    from lmms_eval_tasks.utils.core.table import FittingTable
 
 
 class Tables(str, Enum):
@@ -131,7 +128,7 @@ def report(
             write_page(read, html, task, clips, beside)
             output.note(f"Page: {html.absolute()}")
         if figures:
-            from lmms_eval_tasks.report.figures import write_figures
+            from lmms_eval_tasks.report.page import write_figures
 
             with show_progress() as progress:
                 written = write_figures(read, figures, task, progress)
@@ -147,9 +144,8 @@ def _also_filtered(runs: Sequence[Run], removed: RemovedGroups) -> list[Run]:
 
 
 def _read_people(responses: Path, items: str) -> People:
-    from lmms_eval_tasks.cli.asked import asked_of, asks_whole_pairs, require_item_ids
-    from lmms_eval_tasks.report.people import People
-    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
+    from lmms_eval_tasks.report.people_tables import People, asked_of, asks_whole_pairs, require_item_ids
+    from lmms_eval_tasks.utils.people.responses import read_human_responses
 
     asked = require_item_ids(asked_of(items))
     return People(read_human_responses(responses, asked, whole_pairs=asks_whole_pairs(items)), asked)
@@ -161,10 +157,15 @@ def _show_tables(
     """Show the tables of runs; those with random partners where there is a seed for them."""
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.layouts import layout_tables
-    from lmms_eval_tasks.report.pairing import pairing_tables
+    from lmms_eval_tasks.report.random_pairs import pairing_tables
+    from lmms_eval_tasks.report.score_tables import (
+        reference_tables,
+        run_warnings,
+        score_tables,
+        stratum_tables,
+        view_tables,
+    )
     from lmms_eval_tasks.report.series import seed_tables
-    from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_tables, stratum_tables
-    from lmms_eval_tasks.report.view_tables import view_tables
 
     shown: list[FittingTable | str]
     if layout:

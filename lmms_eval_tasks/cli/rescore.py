@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE
+from lmms_eval_tasks.utils.core.output import make_console, text_table
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.rescore import Rescored
+    from lmms_eval_tasks.finished.rescore import Rescored
 
 DIFFERENT = 3
 """Exit status where a score has changed; 1 is a run that cannot be scored again."""
@@ -24,9 +24,9 @@ def rescore(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Compute a finished run's scores again from its saved responses, and say what differs."""
-    from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.rescore import claimed, write_rescored
-    from lmms_eval_tasks.rescore import rescore as score_again
+    from lmms_eval_tasks.finished.rescore import claimed, write_rescored
+    from lmms_eval_tasks.finished.rescore import rescore as score_again
+    from lmms_eval_tasks.host.replacements import quiet_host
 
     written = None
     # Our own messages are about files for leaderboards.

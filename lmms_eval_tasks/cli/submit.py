@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.runs import print_notes
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.console import make_console
-from lmms_eval_tasks.utils.core.output import Output
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.cli.options import print_notes
+from lmms_eval_tasks.finished.submit import Slot, submit_to_leaderboard
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import Output, make_console, text_table
+from lmms_eval_tasks.utils.core.table import Cell
 
 LEADERBOARDS = ", ".join(registry().leaderboards)
 
@@ -47,14 +49,12 @@ def submit(
     allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
     """Write the file that a leaderboard takes from a finished run, without its model; or all files that it takes."""
-    from lmms_eval_tasks.submit import submit as write
+    from lmms_eval_tasks.finished.submit import submit as write
 
     console = make_console()
     if allow_sample:
         console.print("warning: --allow-sample is called --allow-unofficial now.", style="yellow")
     if name in registry().leaderboards:
-        from lmms_eval_tasks.cli.leaderboard import submit_all
-
         if split or part:
             raise InputError(f"Expected neither --split nor --part for {name}, which takes certain splits whole.")
         submit_all(name, runs, out, allow_unofficial or allow_sample, allow_incomplete)
@@ -83,7 +83,7 @@ def validate(
     ] = False,
 ) -> None:
     """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
-    from lmms_eval_tasks.submit import validate as check
+    from lmms_eval_tasks.finished.submit import validate as check
 
     checked = check(benchmark, file, allow_incomplete)
     console = make_console()
@@ -94,3 +94,44 @@ def validate(
     console.print(f"checked: {checked.checked}")
     for note in checked.notes:
         console.print(f"note: {note}")
+
+
+def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: bool, allow_incomplete: bool) -> None:
+    """Write the files of a leaderboard, and print what there is and what is missing."""
+    done = submit_to_leaderboard(name, runs, out, allow_unofficial, allow_incomplete)
+    output = Output("submit")
+    for run in done.runs:
+        print_notes(output, run)
+    for run in done.unused:
+        output.note(f"note: No file was made from {run.path}.", style="yellow", whole=True)
+    if len(models := dict.fromkeys(run.name for run in done.runs)) > 1:
+        warning = f"The files come from {len(models)} models: {', '.join(models)}. A leaderboard row is for one model."
+        output.note(f"warning: {warning}", style="yellow", whole=True)
+    for apart in dict.fromkeys(slot.made.apart for slot in done.slots if slot.made and slot.made.apart):
+        output.warn(f"{apart}: no leaderboard should be sent this.")
+    table = text_table(f"For {name}, in {out}", "file", "tasks", "rows", "empty", "checked")
+    for slot in done.slots:
+        table.add_row(*_row(slot))
+    output.table(table)
+    for slot in done.slots:
+        if slot.made and slot.checked:
+            for note in dict.fromkeys((*slot.made.built.notes, *slot.checked.notes)):
+                output.note(f"note: {slot.path.name}: {note}")
+        elif slot.outdated:
+            warning = f"{slot.path} is an older file, not made from these runs."
+            output.note(f"warning: {warning}", style="yellow", whole=True)
+    if missing := [slot.tasks for slot in done.slots if not slot.made and slot.place.needed]:
+        warning = f"Run {', '.join(missing)} with --log_samples, and give that run too."
+        output.note(f"warning: Files are missing. {warning}", style="yellow", whole=True)
+
+
+def _row(slot: Slot) -> tuple[Cell, ...]:
+    """A line of the table."""
+    if slot.made and slot.checked:
+        built = slot.made.built
+        rows = f"{built.rows:,} of {slot.made.items:,}"
+        return slot.path.name, slot.tasks, rows, built.empty, slot.checked.checked
+    state = "missing" if slot.place.needed else "not needed"
+    if slot.lacking:
+        state = f"{state}: the runs lack {', '.join(slot.lacking)}"
+    return slot.path.name, slot.tasks, "none", "", state

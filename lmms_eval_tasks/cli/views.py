@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
-from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.core.output import make_console
 
 
 def views(
@@ -21,8 +21,8 @@ def views(
     include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
 ) -> None:
     """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question."""
-    from lmms_eval_tasks.host.foreign_view_files import write_views
-    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.host.replacements import quiet_host
+    from lmms_eval_tasks.host.tasks.foreign_views import write_views
 
     with quiet_host():
         written = write_views(tasks, view.split(","), out, include_path)

@@ -27,11 +27,9 @@ from lmms_eval_tasks.export.facts import (
     task_facts,
     why_not_whole,
 )
-from lmms_eval_tasks.installed.parts import metrics_of
-from lmms_eval_tasks.installed.scored import ScoredRun
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.scores_file import PartScores, ScoreEntry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.runs.scores import PartScores, ScoredRun, ScoreEntry, metrics_of
 
 SCHEMA = "0.3.0"
 LEVEL = 0.95

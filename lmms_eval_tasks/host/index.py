@@ -8,27 +8,43 @@ import functools
 import gc
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from loguru import logger
 
-from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
-from lmms_eval_tasks.host.answers import keep_answers
-from lmms_eval_tasks.host.clip_readers import ready_reader
+from lmms_eval_tasks.host.asking.across_ranks import (
+    ask_on_every_rank,
+    deal_clips,
+    keep_failures_out,
+    stop_unless_ranks_agree,
+)
+from lmms_eval_tasks.host.asking.failed_requests import describe_silence, name_failures
+from lmms_eval_tasks.host.asking.kept_answers import keep_answers
+from lmms_eval_tasks.host.asking.part_of_run import (
+    ask_part,
+    describe_unsplit,
+    evaluate_nothing,
+    find_part,
+    without_tasks,
+)
+from lmms_eval_tasks.host.asking.throughput import measure_throughput
+from lmms_eval_tasks.host.asking.unreadable_clips import leave_out_unreadable
+from lmms_eval_tasks.host.asking.views_ahead import make_ahead
 from lmms_eval_tasks.host.collecting import collect_again, collect_once_gone, collect_while_answering
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.failed_requests import describe_silence, name_failures
-from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of, describe_unknown, describe_unready
-from lmms_eval_tasks.host.foreign_view_hooks import bind_view
-from lmms_eval_tasks.host.hazards import shows_videos
-from lmms_eval_tasks.host.hooks import bind_hooks, state_of
-from lmms_eval_tasks.host.model_identity import find_arguments
-from lmms_eval_tasks.host.models import CLIPLESS
+from lmms_eval_tasks.host.model.answer_forms import (
+    CLIPLESS,
+    describe_misfit,
+    describe_misfit_of,
+    describe_unknown,
+    describe_unready,
+)
+from lmms_eval_tasks.host.model.model_identity import find_arguments, read_weights
+from lmms_eval_tasks.host.model.readers import ready_reader
 from lmms_eval_tasks.host.options import describe_refused
-from lmms_eval_tasks.host.predictions import keep_items
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
     called_by,
@@ -38,22 +54,100 @@ from lmms_eval_tasks.host.ranks import (
     ordinary_errors,
     stop_if_any,
 )
-from lmms_eval_tasks.host.request_exchange import deal_clips
-from lmms_eval_tasks.host.response_cache import ask_on_every_rank, keep_failures_out
-from lmms_eval_tasks.host.shards import ask_part, describe_unsplit, evaluate_nothing, find_part, without_tasks
-from lmms_eval_tasks.host.state import TaskRequests, TaskState, find_metrics
-from lmms_eval_tasks.host.throughput import measure_throughput
-from lmms_eval_tasks.host.unreadable_clips import leave_out_unreadable
-from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
-from lmms_eval_tasks.host.views_ahead import make_ahead
-from lmms_eval_tasks.host.weights import read_weights
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.host.tasks.foreign_views import bind_view
+from lmms_eval_tasks.host.tasks.running import (
+    Evaluation,
+    TaskRequests,
+    TaskState,
+    bind_hooks,
+    find_metrics,
+    shows_videos,
+    state_of,
+)
+from lmms_eval_tasks.host.tasks.task_view import CLIP
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
-from lmms_eval_tasks.utils.benchmark.tasks import read_pointer
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.scoring.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.benchmark.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, read_pointer
+from lmms_eval_tasks.utils.benchmark.views import CAPTIONS, SOCRATIC, name_view
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
+
+VIEW = "view"
+"""Where an entry of the index, or a pointer, names a view."""
+
+
+def listed_views(index: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of all views of the tasks and groups in an index; single frames only where the benchmark has them."""
+    entries: dict[str, Any] = {}
+    for name in index:
+        for member in registry().find_members(name)[:1]:
+            for view in member.kind.views:
+                for listed in (view, CAPTIONS) if view == SOCRATIC else (view,):
+                    entries.update(_view_entries(index, name_view(name, listed)))
+    return entries
+
+
+def add_views(manager: Any, names: Iterable[Any]) -> None:
+    """Put the views that are named, and not listed, into a task manager's index: single frames at any position."""
+    index = manager.task_index
+    for name in names:
+        if not isinstance(name, str) or name in index:
+            continue
+        for view, entry in _view_entries(index, name).items():
+            if view not in index:
+                index[view] = entry
+                manager.all_tasks.append(view)
+                (manager.all_groups if entry["type"] == "group" else manager.all_subtasks).append(view)
+
+
+def _view_entries(index: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The entry of a task's view, or those of a group's view and of its tasks; none for a name that is no view."""
+    members, parent = registry().find_members(name), registry().find_parent(name)
+    names = dict.fromkeys((name, *(task.name for task in members)))
+    parents = {view: registry().find_parent(view) for view in names}
+    if parent == name or not all(one in index for one in parents.values()):
+        return {}
+    return {view: {**index[one], VIEW: members[0].view} for view, one in parents.items()}
+
+
+def view_config(config: Any, entry: Mapping[str, Any]) -> Any:
+    """A task's or group's configuration as a view of it, where its entry of the index names one."""
+    view = entry.get(VIEW, "")
+    if not view or not isinstance(config, Mapping):
+        return config
+    if isinstance(tasks := config.get("task"), list):
+        named = {"group": name_view(config["group"], view), "task": [name_view(task, view) for task in tasks]}
+    else:
+        named = {"task": name_view(config["task"], view)}
+    return {**config, **named}
+
+
+def keep_items(state: TaskState, task: Any) -> None:
+    """Let a task whose answers are only kept log their items: lmms-eval has taken the hook away that graded them."""
+    grade = state.process_results
+    if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
+        task.config.process_results = functools.partial(keep_prediction, state, grade)
+
+
+def keep_prediction(
+    state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
+) -> dict[str, Any]:
+    """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
+    graded = grade(doc, [""])["record"]
+    record = Record.from_json(graded)
+    unscored = replace(
+        record,
+        answered=None,
+        outcome=Outcome.UNSCORED,
+        unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+        detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
+        fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
+    )
+    return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}
+
 
 WRAPPED = "_lmms_eval_tasks"
 """Marks what is wrapped already, and names the evaluation of a task manager."""

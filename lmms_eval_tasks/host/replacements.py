@@ -22,16 +22,26 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from loguru import logger
 
-from lmms_eval_tasks.host.index import WRAPPED, wrap_evaluate, wrap_initialize_tasks
-from lmms_eval_tasks.host.model_identity import wrap_create
-from lmms_eval_tasks.host.saving import wrap_save
+from lmms_eval_tasks.host.index import (
+    WRAPPED,
+    add_views,
+    evaluation_of,
+    find_pointers,
+    wrap_evaluate,
+    wrap_initialize_tasks,
+)
+from lmms_eval_tasks.host.model.model_identity import wrap_create
+from lmms_eval_tasks.host.saving.saved import wrap_save
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 class Call(NamedTuple):
@@ -151,3 +161,37 @@ def replace_all() -> None:
     for replacement in REPLACEMENTS:
         if not replacement.waits:
             replace(replacement)
+
+
+def load_tasks(name: str, model: str) -> dict[str, Any]:
+    """A task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes
+    messages."""
+    from lmms_eval.evaluator_utils import get_task_list
+    from lmms_eval.tasks import TaskManager, get_task_dict
+
+    replace(INDEX)
+    folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
+    manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
+    add_views(manager, [name])
+    evaluation = evaluation_of(manager)
+    evaluation.judge_needed = evaluation.splits = False
+    if message := evaluation.problems(list(find_pointers(manager.task_index, name))):
+        raise InputError(message)
+    return {output.task_name: output.task for output in get_task_list(get_task_dict([name], manager, "chat"))}
+
+
+@contextmanager
+def quiet_host(*names: str) -> Iterator[None]:
+    """Without the messages and progress bars of lmms-eval and its data, nor those of further packages."""
+    import datasets
+
+    muted = ("lmms_eval", *names)
+    datasets.disable_progress_bars()
+    for name in muted:
+        logger.disable(name)
+    try:
+        yield
+    finally:
+        for name in muted:
+            logger.enable(name)
+        datasets.enable_progress_bars()

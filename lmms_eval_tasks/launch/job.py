@@ -9,21 +9,55 @@ import shlex
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from io import BufferedReader, FileIO
+from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn
 
+import psutil
 from submitit.helpers import DelayedSubmission
 
-from lmms_eval_tasks.launch.parts import Holder, LaunchedPart
-from lmms_eval_tasks.launch.processes import MARK, end_processes
+from lmms_eval_tasks.launch.plan import Holder, LaunchedPart
 from lmms_eval_tasks.utils.core.files import BLOCK, FullDisk, naming_full_disk
-from lmms_eval_tasks.utils.core.redaction import HIDDEN, hide_secrets
-from lmms_eval_tasks.utils.core.variables import SHARD
+from lmms_eval_tasks.utils.core.text import HIDDEN, SHARD, hide_secrets
+
+MARK = "LAUNCHED_PART"
+"""The variable; it holds the part's output path."""
+GRACE = 15.0
+"""Seconds that a process has to end by itself."""
+ROUNDS = 3
+"""One that ends may start another meanwhile."""
+
+
+def end_processes(out: Path, session: int | None = None) -> None:
+    """End the processes on this machine that work on a part, by SIGTERM, and by SIGKILL where that is not enough."""
+    for _ in range(ROUNDS):
+        found = list(_processes(out, session))
+        if not found:
+            return
+        for process in found:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, living = psutil.wait_procs(found, timeout=GRACE)
+        for process in living:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(living, timeout=GRACE)
+
+
+def _processes(out: Path, session: int | None) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        # What is somebody else's cannot be looked into, and what has ended is gone.
+        with suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == str(out) or (session and os.getsid(process.pid) == session):
+                yield process
+
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
 WORDS = "LAUNCHED_WORDS"

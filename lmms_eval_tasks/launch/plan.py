@@ -7,24 +7,113 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.launch.job import WORDS
-from lmms_eval_tasks.launch.parts import LaunchedPart, parts_of
-from lmms_eval_tasks.utils.core.files import naming_full_disk, write_file
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_in_words, hide_secrets
-from lmms_eval_tasks.utils.core.variables import PREFIX
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import file_sha256, naming_full_disk, write_file
+from lmms_eval_tasks.utils.core.text import PREFIX, describe, hide_in_words, hide_secrets
 from lmms_eval_tasks.utils.data.home import read_table
-from lmms_eval_tasks.utils.runs.results_file import LAUNCHED, PARTS
-from lmms_eval_tasks.utils.runs.run_card import Weight, weight_of
+from lmms_eval_tasks.utils.runs.run_card import Weight, read_run_card, weight_of
+from lmms_eval_tasks.utils.runs.run_files import LAUNCHED, PARTS, Shard, card_path, results_files
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The job that works on a part."""
+
+    host: str
+    process: int
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LaunchedPart:
+    """One part of a launch."""
+
+    number: int
+    count: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Such as ``3-of-64``."""
+        return f"{self.number}-of-{self.count}"
+
+    @property
+    def out(self) -> Path:
+        """The part's output path."""
+        return self.folder / self.name
+
+    @property
+    def log(self) -> Path:
+        """The file of what its command printed."""
+        return self.folder / f"{self.name}.log"
+
+    def _state(self, ending: str) -> Path:
+        return self.folder / "state" / f"{self.name}.{ending}"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has its results."""
+        return self._state("done.json").is_file()
+
+    def write_done(self, results: Path) -> None:
+        """Keep that the part is done."""
+        self._write("done.json", {"results": results.relative_to(self.out).as_posix()})
+
+    def read_results(self) -> Path:
+        """The results file of a part that is done."""
+        return self.out / str(json.loads(self._state("done.json").read_text(encoding="utf-8"))["results"])
+
+    def results(self) -> list[Path]:
+        """The results files that are there, by date; a part that was interrupted late may have several."""
+        return results_files(self.out)
+
+    @contextmanager
+    def locked(self, wait: float) -> Iterator[bool]:
+        """Lock the part as long as the block lasts; gives False where another process has it locked."""
+        path = self._state("lock")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=wait, poll_interval=0.1)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def write_holder(self, holder: Holder) -> None:
+        """Keep which job works on it; that job has it locked."""
+        self._write("job.json", {"host": holder.host, "process": holder.process, "devices": list(holder.devices)})
+
+    def holder(self) -> Holder | None:
+        """The job that works on it; None where none does, also where one was killed."""
+        with self.locked(0) as free:
+            if free:
+                return None
+        with suppress(OSError, ValueError):  # it has the lock and has not written yet
+            read = json.loads(self._state("job.json").read_text(encoding="utf-8"))
+            return Holder(read["host"], read["process"], tuple(read["devices"]))
+        return Holder("", 0)
+
+    def _write(self, ending: str, content: dict[str, object]) -> None:
+        write_file(self._state(ending), json.dumps(content) + "\n")
+
+
+def parts_of(out: Path, count: int) -> list[LaunchedPart]:
+    """The parts of a launch into an output path."""
+    return [LaunchedPart(number, count, out / PARTS) for number in range(1, count + 1)]
+
 
 OUTPUT, TASKS = "--output_path", "--tasks"
 LOGGED = ("--log_samples", "--predict_only")
@@ -154,3 +243,24 @@ def _difference(name: str, before: Any, now: Any) -> str:
     if isinstance(before, list) and isinstance(now, list):
         return f"{name}: {shlex.join(map(str, before))}\n    now {shlex.join(map(str, now))}"
     return f"{name}: {describe(before)}, now {describe(now)}"
+
+
+MERGED = "merged"
+"""The section of a card that `merge` writes: each part, and its results file with its SHA-256."""
+
+
+def find_merged(plan: LaunchPlan) -> Path | None:
+    """The results file of the run that the parts were merged into; None where they are not."""
+    runs = results_files(plan.out)
+    if not runs:
+        return None
+    cards = {path: read_run_card(card_path(path)).get(MERGED, {}) for path in runs}
+    if other := next((path for path, merged in cards.items() if not merged), None):
+        raise InputError(f"The parts could not be merged beside the run {other}. Give another {OUTPUT}.")
+    parts = {
+        f"part {Shard(part.number, part.count)}": f"{part.read_results().name} {file_sha256(part.read_results())}"
+        for part in plan.parts
+        if part.is_done
+    }
+    complete = len(parts) == len(plan.parts)
+    return next((path for path, merged in cards.items() if complete and parts.items() <= merged.items()), None)

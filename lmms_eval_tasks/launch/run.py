@@ -10,16 +10,59 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from lmms_eval_tasks.launch.executors import Jobs
 from lmms_eval_tasks.launch.job import DONE, HELD, TRY
-from lmms_eval_tasks.launch.parts import LaunchedPart
-from lmms_eval_tasks.launch.plan import LaunchPlan
-from lmms_eval_tasks.launch.progress import Show
+from lmms_eval_tasks.launch.plan import LaunchedPart, LaunchPlan
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import LITTLE, FullDisk, free_space
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.output import make_console
+from lmms_eval_tasks.utils.core.text import hide_secrets
+
+
+class Show(Protocol):
+    """Shows a launch."""
+
+    def note(self, text: str) -> None:
+        """Show an event."""
+
+    def update(self, done: int, running: int, waiting: int, failed: int) -> None:
+        """Show how many parts are in which state."""
+
+
+class _Lines:
+    """Lines on standard error, and how things stand: a bar below them, or where there is no terminal more lines."""
+
+    def __init__(self, count: int) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._console = make_console(stderr=True)
+        self._states = ""
+        self.bar = Progress(
+            TextColumn("Parts"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(),
+            console=self._console, transient=True, disable=not self._console.is_terminal,
+        )  # fmt: skip
+        self._task = self.bar.add_task("", total=count)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True)
+
+    def update(self, done: int, running: int, waiting: int, failed: int) -> None:
+        states = f"{done} done, {running} running, {waiting} waiting, {failed} failed"
+        if states != self._states and not self._console.is_terminal:
+            self._console.print(f"Parts: {states}")
+        self._states = states
+        self.bar.update(self._task, description=states, completed=done)
+
+
+@contextmanager
+def show_parts(count: int) -> Iterator[Show]:
+    """Show a launch of so many parts on standard error, as long as the block lasts."""
+    lines = _Lines(count)
+    with lines.bar:
+        yield lines
+
 
 LAST_LINES = 5
 """So many lines of a failed part's log are shown."""

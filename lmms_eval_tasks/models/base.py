@@ -16,13 +16,13 @@ from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.hooks import state_of
-from lmms_eval_tasks.host.models import model_name
+from lmms_eval_tasks.host.model.answer_forms import model_name
 from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
-from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import quote, suggest
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.text import quote, suggest
+from lmms_eval_tasks.utils.data.card import Row
 
 
 @dataclass(frozen=True)

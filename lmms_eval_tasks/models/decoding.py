@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.work import Work
-from lmms_eval_tasks.utils.core.processors import own_cores
+from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 if TYPE_CHECKING:

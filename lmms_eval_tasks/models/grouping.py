@@ -12,7 +12,7 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from PIL.Image import Image
 
-from lmms_eval_tasks.host.padding import is_padding
+from lmms_eval_tasks.host.asking.throughput import is_padding
 
 
 class ShownVideo(NamedTuple):

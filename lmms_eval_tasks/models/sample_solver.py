@@ -6,8 +6,8 @@ import numpy as np
 
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve, solve_frames
+from lmms_eval_tasks.utils.answers.losses import ClipLosses
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
 
 
 class SampleSolver(RequestModel):

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from lmms_eval_tasks.installed.registry import find_benchmark, registry
-from lmms_eval_tasks.utils.core.cells import Cell, Number
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.reporting.columns import score_number
-from lmms_eval_tasks.utils.reporting.layouts import Layout, LayoutPlace
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace, score_number
 from lmms_eval_tasks.utils.reporting.references import fits, published_entries
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.stats.estimates import METHOD, estimate
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 
 
 class _Shown(NamedTuple):

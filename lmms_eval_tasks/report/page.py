@@ -2,32 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 
 from markupsafe import Markup
 
 import lmms_eval_tasks
-from lmms_eval_tasks.report.attrition import attrition_panels
 from lmms_eval_tasks.report.best_of import best_notes, find_several
-from lmms_eval_tasks.report.clips import Clips, ClipShelf
-from lmms_eval_tasks.report.comparison import comparison_panels
-from lmms_eval_tasks.report.figures import figures_of
-from lmms_eval_tasks.report.items import as_json, task_block
-from lmms_eval_tasks.report.people import People, share_tasks, shared_panels
-from lmms_eval_tasks.report.sections import build_sections
-from lmms_eval_tasks.report.tables import run_warnings
-from lmms_eval_tasks.utils.core.cells import cell_text
+from lmms_eval_tasks.report.page_files import Clips, ClipShelf, run_badge, script_digest, template_environment
+from lmms_eval_tasks.report.page_items import as_json, task_block
+from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
+from lmms_eval_tasks.report.run_comparison import comparison_panels
+from lmms_eval_tasks.report.score_tables import run_warnings
+from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.wording import escape_surrogates
-from lmms_eval_tasks.utils.reporting.figures.files import page_figures
+from lmms_eval_tasks.utils.core.table import cell_text
+from lmms_eval_tasks.utils.core.text import escape_surrogates
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.reporting.figure import Figure
+from lmms_eval_tasks.utils.reporting.figure_files import figure_files, page_figures
 from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.reporting.templates import run_badge, script_digest, template_environment
-from lmms_eval_tasks.utils.runs.results_file import RESULTS
-from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.runs.run_card import applying_hazards, describe_hazard
+from lmms_eval_tasks.utils.runs.run_files import RESULTS
+
+LONGEST_NAME = 200
+"""Bytes of a file's name without its ending: most file systems take 255."""
+
+
+def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
+    """The figures of a page's sections, by the names of their files without an ending: task, panel, and run."""
+    named: dict[str, Figure] = {}
+    for section in sections:
+        for panel in section.panels:
+            for figure in panel.all_figures:
+                parts = re.sub(r"[^\w.-]+", "-", section.name), _slug(panel.title), _slug(figure.name)
+                named[_unused(".".join(filter(None, parts)), named)] = figure
+    return named
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
+
+
+def _unused(name: str, used: Container[str]) -> str:
+    """A name, shortened where it is too long, and with a number where it is taken: runs may differ in signs alone."""
+    short = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    numbered = (f"{short}-{number}" for number in count(2))
+    return next(one for one in chain([short], numbered) if one not in used)
+
+
+def write_figures(runs: Sequence[Run], folder: Path, only: str = "", progress: Progress = no_progress) -> int:
+    """Write every figure of the runs' page as PDF, SVG, PNG and CSV; the same runs and data give the same bytes."""
+    figures = figures_of(build_sections(runs, only)[1])
+    for done, (stem, figure) in enumerate(figures.items()):
+        progress("drawing figures", done, len(figures))
+        for form, content in figure_files(figure).items():
+            write_file(folder / f"{stem}.{form.value}", content)
+    progress("drawing figures", len(figures), len(figures))
+    return len(figures)
+
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"

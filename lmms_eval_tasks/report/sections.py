@@ -8,21 +8,26 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from lmms_eval_tasks.installed.parts import references_of
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.report.runs import columns_of, entries_of
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.score_tables import columns_of, entries_of
 from lmms_eval_tasks.report.series import series_panels
-from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.reporting.figures import Dot, DotPlot, Figure, fit_axis, heat_map
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.data.card import Card
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.data.manifest import SetAttrition
+from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units
+from lmms_eval_tasks.utils.reporting.figure import Figure, fit_axis
+from lmms_eval_tasks.utils.reporting.grids import heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
+from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
-from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
-from lmms_eval_tasks.utils.stats.estimates import METHOD, Estimate, Records
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.scores import references_of
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record
 
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
@@ -291,3 +296,34 @@ def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
 
 def _plain(value: str) -> str:
     return value.replace("_", " ")
+
+
+def attrition_panels(tasks: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
+    """The attrition of the sets that runs were asked, those that `build` made and that are prepared here."""
+    found: list[SetAttrition] = []
+    for name in tasks:
+        task = registry().find_task(name)
+        if task is None:
+            continue
+        try:
+            split = read_manifest(task.benchmark.card).splits.get(task.split)
+        except InputError:
+            continue  # Another place of the page says that nothing is prepared.
+        attrition = split.attrition if split else None
+        asked = [run.set_of(name) for run in runs if name in run.records]
+        if split and attrition and attrition not in found and all(one.may_share(split.data_set) for one in asked):
+            found.append(attrition)
+    return [_panel(one) for one in found]
+
+
+def _panel(attrition: SetAttrition) -> Panel:
+    table = text_table(None, "step", "rows", "of what came to it", numbers=True)
+    table.add_row(attrition.start, attrition.rows, "")
+    for step in attrition.steps:
+        kept = f"{100 * step.left / step.came:.0f}%" if step.came >= step.left and step.came else f"from {step.came:,}"
+        table.add_row(step.step, step.left, kept)
+        for reason, number in step.removed.items():
+            table.add_row(f"– {reason}", -number, "")
+    return Panel(
+        "What the build left at each step", note="Below each step: why rows were removed, and how many.", table=table
+    )

@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 import lmms_eval_tasks
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample import writers
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark

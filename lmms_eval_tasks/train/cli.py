@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from lmms_eval_tasks.cli.help import TRAIN
-from lmms_eval_tasks.cli.options import print_warnings
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.cli.options import TRAIN, print_warnings
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train.stages.choice_commands import choice_app
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
-from lmms_eval_tasks.utils.core.announced import load_announced
+from lmms_eval_tasks.utils.benchmark.catalog import load_announced
 
 train_app = typer.Typer(
     no_args_is_help=True,

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from lmms_eval_tasks.utils.stats import estimates
+from lmms_eval_tasks.utils.scoring import bootstrap as estimates
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,13 @@ from typing import Any
 import pytest
 from task_states import BoundState, aggregations, new_state
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hooks import bind_hooks, state_of
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.scoring.hooks import UnboundHook, unbound_message
+from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks, state_of
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.hooks import UnboundHook, unbound_message
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
 
 TASKS = registry().tasks
 VIEWS = [f"{name}_{view}" for name, task in TASKS.items() for view in task.kind.views]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from graded_records import records_of
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.scores import check_scores, unreached
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 KINDS = [(name, kind) for name, benchmark in registry().benchmarks.items() for kind in benchmark.kinds]

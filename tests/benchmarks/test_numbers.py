@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from graded_records import records_of
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.finished import Finished, every_name, finish
-from lmms_eval_tasks.thorough.numbers import CHECKS, stratum_panels
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.printed_numbers import CHECKS, Finished, every_name, finish, stratum_panels
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 NAMES = [(benchmark, *pair) for benchmark in registry().benchmarks for pair in every_name(benchmark)]

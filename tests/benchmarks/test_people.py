@@ -11,14 +11,14 @@ from sample_runs import Doc, at, prepared_sample, write_sample_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import read_table, table_path
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
-from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, keyed_questions, read_items
+from lmms_eval_tasks.utils.people.inquiries import ANSWER
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, keyed_questions, read_items
+from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,10 @@ import pytest
 from graded_records import records_of
 from task_states import new_state
 
-from lmms_eval_tasks.host.regrading import find_groups
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.host.view_entries import add_views
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.runs.result_entries import ScoredTask, make_entries
+from lmms_eval_tasks.finished.rescore import ScoredTask, find_groups, make_entries
+from lmms_eval_tasks.host.index import add_views
+from lmms_eval_tasks.host.tasks.running import TaskState
+from lmms_eval_tasks.registry import registry
 
 pytestmark = pytest.mark.slow  # lmms-eval is imported
 

@@ -9,10 +9,9 @@ from task_states import task_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.declared import check_declared
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.thorough import check_declared
+from lmms_eval_tasks.utils.benchmark.tasks import Task, task_configs
 
 BENCHMARKS = registry().benchmarks
 TASKS = registry().tasks

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from submission_world import prepare_world
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.checks import DIGESTS, check_thoroughly
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.thorough import DIGESTS, check_thoroughly
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 
 BENCHMARKS = registry().benchmarks

@@ -25,11 +25,10 @@ from lmms_eval_tasks.cast_bench.grading import (
     official_overall,
 )
 from lmms_eval_tasks.cast_bench.metrics import METRICS
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
-from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
-from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
-from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
+from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
+from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 WHOLE = {metric.name: metric for metric in (*EVIDENCE_SCORES.values(), *EVIDENCE_FORMAT)}
 """The scores of all questions that a question contributes to, whatever its category."""

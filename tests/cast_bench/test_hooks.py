@@ -21,7 +21,7 @@ from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.submission import FILES
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.runs.responses import QuestionText
+from lmms_eval_tasks.utils.scoring.record import QuestionText
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
 

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_row, timed_boxes
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.installed.sets import load_table
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.data.made_clips import ClipStore
-from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
+from lmms_eval_tasks.utils.data.made import mask_boxes
 
 pytestmark = pytest.mark.usefixtures("home")
 

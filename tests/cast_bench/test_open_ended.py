@@ -25,14 +25,13 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     given_parts,
     grade,
 )
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.judge import open_judge
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.utils.benchmark.benchmark import Grader
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.answers.question import Grader
+from lmms_eval_tasks.utils.judge.named import open_judge
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.server import JudgeSettings
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 EVIDENCE = [

@@ -18,10 +18,11 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.judge.client import Verdict
+from lmms_eval_tasks.utils.judge.replies import Case
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 TASK = "cast_bench_open"
 FOLDER = Path(open_ended.__file__).parent

@@ -21,9 +21,8 @@ from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cast_bench.released import read_items
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")

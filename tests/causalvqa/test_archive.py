@@ -15,7 +15,7 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
+from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -66,7 +66,7 @@ def test_an_archive_whose_members_would_escape(tmp_path: Path) -> None:
 def test_an_archive_larger_than_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
     usage = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr("lmms_eval_tasks.utils.data.building.shutil.disk_usage", lambda path: usage)
+    monkeypatch.setattr("lmms_eval_tasks.utils.data.prepare.shutil.disk_usage", lambda path: usage)
     with zipfile.ZipFile(source) as archive:
         size = sum(info.file_size for info in archive.infolist() if info.filename.endswith(".mp4"))
     assert refusal(source, tmp_path) == (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lmms_eval_tasks.causalvqa.metrics import PAIR_ACCURACY_STRATA_MEAN
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 
 def pairs(kind: str, difficulty: str, right: int, of: int) -> list[Record]:

@@ -10,9 +10,8 @@ from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folde
 from refusals import refused
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -10,10 +10,11 @@ from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa.agreement import Agreement, agreement_case
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.judge.client import Verdict
+from lmms_eval_tasks.utils.judge.replies import Case
+from lmms_eval_tasks.utils.scoring.record import Record
 
 TASK = "countervqa"
 

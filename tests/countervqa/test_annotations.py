@@ -10,7 +10,7 @@ from annotated_takes import draw_takes, write_takes
 from lmms_eval_tasks.build.countervqa.annotations import Take, TimedAction, read_takes
 from lmms_eval_tasks.build.countervqa.given_links import TakeLinks, links_of_takes, read_links
 from lmms_eval_tasks.build.countervqa.interactions import interaction_of
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def written(folder: Path, value: Any, name: str = "annotations.json") -> Path:

@@ -11,8 +11,8 @@ from task_states import task_state
 
 from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.metrics import METRICS
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,8 @@ from releases import write_clip
 
 from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.countervqa.prepare import prepare
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
 
 GRAPH: dict[str, Any] = {

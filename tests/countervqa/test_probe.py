@@ -10,8 +10,8 @@ from task_states import task_state
 
 from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.probe import METRICS, split_response
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.scoring.record import Record
 
 TASK = "countervqa_probe"
 _DOUBTS = "Answer: yes maybe\nHappened: no I guess"

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict
-from lmms_eval_tasks.utils.verdicts.sentences import split_sentences
-from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
+from lmms_eval_tasks.utils.answers.verdict import NO, UNCLEAR, YES, read_verdict, split_sentences
 
 
 def read_set(name: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from host_run import HostRun, SampleWorld, run_host
 from model_server import ModelServer
 
 from lmms_eval_tasks.host.options import REFUSED
-from lmms_eval_tasks.installed.prompts import prompt_ids
+from lmms_eval_tasks.prompting import prompt_ids
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host

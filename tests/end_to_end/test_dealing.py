@@ -12,7 +12,7 @@ import pytest
 from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
 from qwen_on_cpu_ranks import ranks_asked
 
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host

@@ -13,7 +13,7 @@ from intphys2_checkout import TEXTS, write_checkout
 
 from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.plan import read_plan
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host
 

@@ -12,7 +12,7 @@ import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
 from tiny_models import BUILDERS, write_tiny_model
 
-from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.core.files import file_sha256
 
 pytestmark = pytest.mark.host
 

@@ -15,10 +15,10 @@ from rebuilt import (
 )
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
-from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host
 

@@ -13,20 +13,20 @@ from host_run import HostRun, SampleWorld, own_command, own_command_alone, run_h
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.parts import comparable_parts
-from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.rescore import rescore
-from lmms_eval_tasks.submit import submit
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.finished.rescore import rescore
+from lmms_eval_tasks.finished.submit import submit
+from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.answers.choice import grade_choice
+from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import home, read_table
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
-from lmms_eval_tasks.utils.runs.responses import read_responses
+from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
-from lmms_eval_tasks.utils.scoring.choice import grade_choice
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.comparison import compare_records
-from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.utils.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.runs.scores import comparable_parts
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
+from lmms_eval_tasks.utils.scoring.compare import compare_records
+from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host
 
@@ -235,7 +235,7 @@ def test_a_changed_scorer_is_told_number_by_number(
         unread = response == "A" and "version" in row
         return grade_choice(row, "I cannot tell." if unread else response, **given)
 
-    monkeypatch.setattr("lmms_eval_tasks.utils.scoring.choice.grade_choice", strict)
+    monkeypatch.setattr("lmms_eval_tasks.utils.answers.choice.grade_choice", strict)
     saved = floor.samples("causalvqa_debug_paired")
     said = sum(sample["filtered_resps"] == "A" for sample in saved)
     status, out, err = call(floor.out, "--out", tmp_path / "again")
@@ -364,7 +364,7 @@ def test_a_rescore_that_was_killed_can_be_given_again(
 
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr("lmms_eval_tasks.rescore.write_rescored", killed)
+        patch.setattr("lmms_eval_tasks.finished.rescore.write_rescored", killed)
         with pytest.raises(Killed):
             call(floor.out, "--out", out)
     assert any((out / "submissions").iterdir()) and not list(out.glob("*_results.json"))

@@ -11,13 +11,12 @@ from clip_libraries import write_broken_torchcodec
 from host_run import HostRun, SampleWorld, run_host
 from packaging.version import Version
 
-from lmms_eval_tasks.host.closing import closing_lines
-from lmms_eval_tasks.host.weights import weights_identity
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.installed.scores import scores_of
+from lmms_eval_tasks.host.model.model_identity import weights_identity
+from lmms_eval_tasks.host.saving.saved import closing_lines
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Sections, differences
-from lmms_eval_tasks.utils.runs.scores_file import read_scores, scores_path, scores_text
+from lmms_eval_tasks.utils.runs.scores import read_scores, scores_of, scores_path, scores_text
 
 pytestmark = pytest.mark.host
 

@@ -8,16 +8,16 @@ import pytest
 from host_run import HostRun, SampleWorld, own_command_alone, run_host
 from merged_runs import difference, merge_parts, run_parts
 
-from lmms_eval_tasks.host.shards import deal_rows
-from lmms_eval_tasks.installed.registry import read_card, registry
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.rescore import rescore
+from lmms_eval_tasks.finished.rescore import rescore
+from lmms_eval_tasks.finished.submit import submit
+from lmms_eval_tasks.host.asking.part_of_run import deal_rows
+from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.submit import submit
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.building import CLIP_SECONDS
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
-from lmms_eval_tasks.utils.runs.shards import Shard
+from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.runs.run_files import Shard
 
 pytestmark = pytest.mark.host
 

@@ -17,8 +17,8 @@ from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, sta
 from kept_answers import kept_answers
 from tiny_vlms import write_tiny_family
 
-from lmms_eval_tasks.host.view_media import FOLDER
-from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.host.tasks.task_view import FOLDER
+from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

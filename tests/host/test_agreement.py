@@ -14,12 +14,14 @@ from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.host import agreement, evaluation
-from lmms_eval_tasks.host.agreement import describe_disagreement, rank_facts, stop_unless_ranks_agree
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.host.asking import across_ranks as agreement
+from lmms_eval_tasks.host.asking.across_ranks import describe_disagreement, rank_facts, stop_unless_ranks_agree
+from lmms_eval_tasks.host.tasks import running as evaluation
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data import home
 from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.data.replacement import replacement
+from lmms_eval_tasks.utils.data.prepare import replacement
 
 
 @pytest.mark.slow
@@ -110,7 +112,7 @@ def test_clips_are_looked_for_on_the_first_rank_alone(
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     several, looked = ThreadRanks(3, monkeypatch, evaluation), []
-    look = evaluation.absent_clips
+    look = home.absent_clips
     monkeypatch.setattr(evaluation, "absent_clips", lambda *of: looked.append(several.here) or look(*of))
     pointers = [{"benchmark": "causalvqa", "split": "test"}, {"benchmark": "nobody's", "split": "test"}]
 

@@ -20,15 +20,15 @@ from lmms_eval.api.model import lmms
 from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
 from loguru import logger
 
-from lmms_eval_tasks.host import answers, model_identity
-from lmms_eval_tasks.host.answer_files import answers_folder
-from lmms_eval_tasks.host.answers import keep_answers
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.failed_requests import NO_CONTENT
-from lmms_eval_tasks.host.model_identity import find_arguments
+from lmms_eval_tasks.host.asking import kept_answers as answers
+from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT
+from lmms_eval_tasks.host.asking.kept_answers import answers_folder, keep_answers
+from lmms_eval_tasks.host.model import model_identity
+from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.model.model_identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
-from lmms_eval_tasks.host.task_view import ItemKey
-from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import ItemKey
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
@@ -113,7 +113,7 @@ class World:
             answered_items=lambda table: lambda row: ItemKey(table[row]["item_id"], (Path(table[row]["clip"]),), {}),
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
-        setattr(model, model_identity.ARGUMENTS, arguments)
+        setattr(model, model_identity_module.ARGUMENTS, arguments)
         command = SimpleNamespace(output_path=str(self.out) if out == "" else out, seed=settings.pop("seed", None))
         before = dict(vars(model))
         with keep_answers(model, evaluation, {"cli_args": command, **settings}):
@@ -150,7 +150,7 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
 def test_token_counts_are_kept_with_the_answer(world: World) -> None:
     world.run(Model())
     model = Model()
-    setattr(model, model_identity.ARGUMENTS, "pretrained=tiny")
+    setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
     assert world.run(model)[0] and not model.asked
     lines = kept_lines(world.out)
     assert [line["item"] for line in lines] == [row["item_id"] for row in world.rows]
@@ -463,6 +463,6 @@ def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:
 def test_kept_answers_do_not_depend_on_what_else_is_known_of_the_weights() -> None:
     asked = Model()
     known = Weights("c0ffee", "bfloat16", "qwen2_5_vl")
-    identity = model_identity.model_identity(asked, {}, known)
-    assert identity == model_identity.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
-    assert identity != model_identity.model_identity(asked, {}, Weights("0ther", "bfloat16"))
+    identity = model_identity_module.model_identity(asked, {}, known)
+    assert identity == model_identity_module.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
+    assert identity != model_identity_module.model_identity(asked, {}, Weights("0ther", "bfloat16"))

@@ -16,9 +16,8 @@ from loguru import logger
 from numbered_clips import number_of, write_numbered
 from qwen_vl_utils import vision_process
 
-from lmms_eval_tasks.host.clip_readers import DECORD, HOST, OURS, find_reader, ready_reader
-from lmms_eval_tasks.host.qwen_reader import QwenReader, settle_reader
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.host.model.readers import DECORD, HOST, OURS, QwenReader, find_reader, ready_reader, settle_reader
+from lmms_eval_tasks.utils.core.errors import InputError
 
 REASON = "RuntimeError: Could not load libtorchcodec"
 SAMPLINGS: list[dict[str, Any]] = [

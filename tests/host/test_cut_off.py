@@ -12,12 +12,12 @@ from lmms_eval.api.instance import TokenCounts
 from submission_world import prepare_world
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.host.predictions import keep_prediction
-from lmms_eval_tasks.host.regrading import _asked_row
-from lmms_eval_tasks.host.state import TaskRequests
-from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
-from lmms_eval_tasks.utils.scoring.records import CUT_OFF, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.finished.rescore import _asked_row
+from lmms_eval_tasks.host.index import keep_prediction
+from lmms_eval_tasks.host.tasks.running import TaskRequests
+from lmms_eval_tasks.utils.runs.folder import LoggedItem
+from lmms_eval_tasks.utils.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 TASK = "causalvqa_debug_paired"
 WEIGHED = "The clip is short. So it is B. The man is next"

@@ -15,17 +15,17 @@ from submission_world import prepare_world
 from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.failed_requests import (
+from lmms_eval_tasks.host.asking.across_ranks import keep_failures_out
+from lmms_eval_tasks.host.asking.failed_requests import (
     NO_CONTENT,
     describe_silence,
     is_answer,
     name_failures,
     why_no_answer,
 )
-from lmms_eval_tasks.host.predictions import keep_prediction
-from lmms_eval_tasks.host.response_cache import keep_failures_out
-from lmms_eval_tasks.utils.scoring.records import Record, UnscoredReason
+from lmms_eval_tasks.host.index import keep_prediction
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 
 FAILED, BUDGET = UnscoredReason.FAILED, UnscoredReason.BUDGET
 

@@ -11,13 +11,19 @@ import pytest
 from submission_world import prepare_world
 
 from lmms_eval_tasks.host import ranks
-from lmms_eval_tasks.host.exchange import Exchange
-from lmms_eval_tasks.host.fit import answer_forms, describe_misfit, describe_unknown, describe_unready
-from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS, model_name
-from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.host.model.answer_forms import (
+    CHAT_MODELS,
+    MODELS,
+    answer_forms,
+    describe_misfit,
+    describe_unknown,
+    describe_unready,
+    model_name,
+)
+from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 WORDS, LOSSES = frozenset({AnswerForm.WORDS}), frozenset({AnswerForm.LOSSES})
 CLIP_LOSSES = frozenset({AnswerForm.CLIP_LOSSES})

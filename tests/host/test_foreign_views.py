@@ -11,12 +11,11 @@ import yaml
 from numbered_clips import write_numbered
 from PIL.Image import Image
 
-from lmms_eval_tasks.host.foreign_view_files import WrittenViews, write_views
-from lmms_eval_tasks.host.foreign_view_hooks import KEY, bind_view
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.host.tasks.foreign_views import KEY, WrittenViews, bind_view, write_views
+from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.benchmark.views import BLIND
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 @pytest.fixture

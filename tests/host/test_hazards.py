@@ -15,15 +15,13 @@ from numbered_clips import write_numbered
 from task_states import new_state
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host import hazards as host_hazards
 from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hazards import adapter_of, version_of
-from lmms_eval_tasks.host.qwen_reader import QwenReader
-from lmms_eval_tasks.host.run_card import gather
-from lmms_eval_tasks.host.weights import read_weights
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, known_hazards
-from lmms_eval_tasks.utils.runs.run_card import HAZARD, HAZARDS, NOT_KNOWN
+from lmms_eval_tasks.host.model.model_identity import read_weights
+from lmms_eval_tasks.host.model.readers import QwenReader
+from lmms_eval_tasks.host.saving import card_facts as host_hazards
+from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather, version_of
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN, known_hazards
 
 POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
 QWEN = "lmms_eval.models.chat.qwen2_5_vl"

@@ -10,13 +10,13 @@ from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw
 from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.cache import ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
+from lmms_eval_tasks.utils.judge.replies import Case, ReplyCache
+from lmms_eval_tasks.utils.judge.server import JudgeSettings
 
 PROMPT = Prompt("grading", "Grade {answer}")
 GOOD = Say('{"score": 7}')
@@ -161,9 +161,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import test_judge as t
-from lmms_eval_tasks.host.judge import open_judge
-from lmms_eval_tasks.utils.judge.cache import ReplyCache
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+from lmms_eval_tasks.utils.judge.named import open_judge
+from lmms_eval_tasks.utils.judge.replies import ReplyCache
+from lmms_eval_tasks.utils.judge.server import JudgeSettings
 settings = JudgeSettings(model="asked", url=sys.argv[1], concurrent=4)
 judge = open_judge(t.Grade, settings, ReplyCache(Path(sys.argv[2])))
 verdicts = judge.judge_all([t.case(str(i)) for i in range(40)], lambda what, done, total: print(done, flush=True))

@@ -12,13 +12,12 @@ from PIL import Image
 from pydantic import BaseModel
 from transformers import AutoTokenizer, Qwen2_5_VLForConditionalGeneration
 
-from lmms_eval_tasks.host.judge import open_judge, read_settings
-from lmms_eval_tasks.host.local_judge import LocalModel
-from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.client import Case, Sampling
-from lmms_eval_tasks.utils.judge.record import ReplyRecord
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.judge.local import LocalModel
+from lmms_eval_tasks.utils.judge.named import open_judge, read_settings
+from lmms_eval_tasks.utils.judge.replies import Case, ReplyRecord, Sampling
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PROMPT = read_prompt("mcq_letter")

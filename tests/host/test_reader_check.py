@@ -12,8 +12,8 @@ from clip_libraries import write_broken_torchcodec
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.host.reader_check import check_reader
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.preview.inputs import check_reader
+from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.slow  # decodes with every reader, and loads our models
 

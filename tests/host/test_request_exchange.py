@@ -16,14 +16,14 @@ from loguru import logger
 from small_clips import write_noise
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host import model_identity, request_exchange
-from lmms_eval_tasks.host.answers import keep_answers
-from lmms_eval_tasks.host.deal_plan import Encode
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.request_exchange import deal_clips
-from lmms_eval_tasks.host.response_cache import ask_on_every_rank
-from lmms_eval_tasks.host.task_view import ItemKey
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.host.asking import across_ranks
+from lmms_eval_tasks.host.asking import across_ranks as request_exchange
+from lmms_eval_tasks.host.asking.across_ranks import ask_on_every_rank, deal_clips
+from lmms_eval_tasks.host.asking.kept_answers import keep_answers
+from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import Encode, ItemKey
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
@@ -156,13 +156,13 @@ def evaluate(
         before = vars(model).keys()
         with ExitStack() as stack:
             if out is not None:
-                setattr(model, model_identity.ARGUMENTS, "pretrained=tiny")
+                setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
                 command = SimpleNamespace(output_path=str(out), seed=None)
                 stack.enter_context(keep_answers(model, evaluations[rank], {"cli_args": command}))
             ours = {task: tasks[task] for task in (OURS, PROBE)}
             stack.enter_context(deal_clips(model, evaluations[rank], ours))
             responses = model.generate_until(requests)
-        assert vars(model).keys() - before <= {model_identity.ARGUMENTS}, "the model is left as it was"
+        assert vars(model).keys() - before <= {model_identity_module.ARGUMENTS}, "the model is left as it was"
         assert len(responses) == len(requests)
         texts = [one if isinstance(one, str) else one.text for one in responses]
         return {
@@ -210,7 +210,7 @@ def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
 
 
 def test_without_the_deal_a_clip_is_opened_on_several_ranks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_exchange.ClipDealer, "generate_until", lambda self, ask, requests: ask(requests))
+    monkeypatch.setattr(across_ranks.ClipDealer, "generate_until", lambda self, ask, requests: ask(requests))
     assert max(evaluate(world, 2, monkeypatch).pairs().values()) == 2
 
 

@@ -12,20 +12,18 @@ from task_states import task_state
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import Unknown, package_version
-from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results
-from lmms_eval_tasks.host.run_card import FRAMES, gather
-from lmms_eval_tasks.host.saving import saved_results, write_card
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.host.model.model_identity import Weights, read_weights, weights_identity
+from lmms_eval_tasks.host.saving.card_facts import FRAMES, gather
+from lmms_eval_tasks.host.saving.saved import saved_results, write_card
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
-from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, read_run_card
-from lmms_eval_tasks.utils.runs.trained_on import Stage, TrainedOn
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Stage, TrainedOn, read_run_card
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"

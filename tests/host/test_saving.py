@@ -13,7 +13,7 @@ from task_states import task_state
 
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.replacements import SAVE, replace
-from lmms_eval_tasks.host.saving import free_date
+from lmms_eval_tasks.host.saving.saved import free_date
 
 
 def tracker(folder: Path | None, model: str = "") -> Any:

@@ -15,14 +15,13 @@ from submission_world import prepare_world
 from task_states import docs_of, new_state, task_state
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import NO_CLIP
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
 FIRST, SECOND = "as written", "otherwise"

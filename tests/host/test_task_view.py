@@ -14,19 +14,16 @@ from PIL.Image import Image
 from submission_world import prepare_world
 from task_states import BoundState, aggregations, docs_of, new_state, task_state
 
-from lmms_eval_tasks.host import captions
-from lmms_eval_tasks.host.deal_plan import Encode
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.host.task_view import UNANSWERED
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.submit import find_form
+from lmms_eval_tasks.finished.submit import find_form
+from lmms_eval_tasks.host.tasks import task_view
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Encode
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data import made_clips
-from lmms_eval_tasks.utils.data.frame_orders import source_of
-from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data import made as made_clips
+from lmms_eval_tasks.utils.data.frames import PyavFrames, source_of
 from lmms_eval_tasks.utils.data.home import home as data_home
 from lmms_eval_tasks.utils.data.home import media_path
 
@@ -229,7 +226,7 @@ def test_an_item_without_a_caption_is_unscored(world: Path, monkeypatch: pytest.
     file = write_captions(world / "captions.jsonl", {"clip": "another.mp4", "caption": "A cat."})
     monkeypatch.setenv("LMMS_EVAL_TASKS_CAPTIONS", str(file))
     state, doc = seen("socratic")
-    assert captions.NO_CAPTION in state.doc_to_text(doc)
+    assert task_view.NO_CAPTION in state.doc_to_text(doc)
     assert state.process_results(doc, ["A"])["record"]["unscored_reason"] == "no caption"
 
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.throughput import PROMPT, REUSED, Answered, describe, measure_throughput
+from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, describe, measure_throughput
+from lmms_eval_tasks.host.tasks.running import Evaluation
 
 DOCS = [{"clip": name} for name in ("a", "a", "b")]
 

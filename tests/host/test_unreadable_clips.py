@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from releases import write_clip
 
-from lmms_eval_tasks.host import unreadable_clips
-from lmms_eval_tasks.host.clip_readers import OURS, ClipReader
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.unreadable_clips import find_fault, leave_out_unreadable
+from lmms_eval_tasks.host.asking import unreadable_clips
+from lmms_eval_tasks.host.asking.unreadable_clips import find_fault, leave_out_unreadable
+from lmms_eval_tasks.host.model.readers import OURS, ClipReader
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.data.clips import write_placeholder
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 

@@ -15,13 +15,13 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 from slow_makings import make, makers
 
-from lmms_eval_tasks.host import model_identity, views_ahead
-from lmms_eval_tasks.host.answers import keep_answers
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.task_view import ItemKey
-from lmms_eval_tasks.host.view_media import FOLDER
-from lmms_eval_tasks.host.views_ahead import make_ahead
-from lmms_eval_tasks.utils.data.made_clips import Making
+from lmms_eval_tasks.host.asking import views_ahead
+from lmms_eval_tasks.host.asking.kept_answers import keep_answers
+from lmms_eval_tasks.host.asking.views_ahead import make_ahead
+from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import FOLDER, ItemKey
+from lmms_eval_tasks.utils.data.made import Making
 
 GREEDY = {"max_new_tokens": 4, "temperature": 0}
 
@@ -93,7 +93,7 @@ class World:
             shown=SimpleNamespace(makings=self.makings),
         )
         model.task_dict = {"ours": {"test": self.rows}}
-        setattr(model, model_identity.ARGUMENTS, "pretrained=tiny")
+        setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
         requests = [
             Instance(
                 "generate_until",

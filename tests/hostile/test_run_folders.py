@@ -21,12 +21,12 @@ from submission_world import prepare_world
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.rescore import rescore
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.stats import estimates
+from lmms_eval_tasks.finished.rescore import rescore
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.scoring import bootstrap as estimates
 
 pytestmark = pytest.mark.slow
 ONE_IN = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 200

@@ -4,16 +4,15 @@ from pathlib import Path
 import pytest
 from task_states import new_state
 
-from lmms_eval_tasks.host.captions import DESCRIBE
-from lmms_eval_tasks.host.hidden_questions import NOTICE
-from lmms_eval_tasks.installed.official_prompts import check_choice
-from lmms_eval_tasks.installed.prompts import choose_prompt, prompt_ids, read_prompt
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
+from lmms_eval_tasks.host.tasks.task_view import DESCRIBE
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import PROMPT
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, read_prompt
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.core.text import PROMPT
 
 
 def test_braces_in_a_question_stay_as_they_are() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.installed.registry import build_registry, registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
+from lmms_eval_tasks.utils.benchmark.catalog import build_registry
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS
 
 OWN = list(registry().benchmarks.values())
 METRIC = next(iter(OWN[0].kinds.values())).metrics[0].name

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from logged_runs import TASK, weak, write_run
 
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN, read_run
 
 CARD = {"run": {"limit": "none", "offset": 0}}
 

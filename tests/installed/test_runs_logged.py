@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)
 OTHER = Record("1_1", "1", {}, "A", "A", Outcome.CORRECT)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from releases import write_clip
 
-from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.intphys2 import prepare as module
 from lmms_eval_tasks.intphys2.card import CARD, KINDS
 from lmms_eval_tasks.intphys2.metadata import read_items
 from lmms_eval_tasks.intphys2.prepare import METADATA, prepare
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")

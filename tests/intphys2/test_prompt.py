@@ -8,8 +8,8 @@ import pytest
 from intphys2_checkout import TEXTS, write_checkout
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.installed.official_prompts import imported, sha256
 from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, asks_for_digit, read_settings
+from lmms_eval_tasks.prompting import imported, sha256
 
 pytestmark = pytest.mark.usefixtures("home")
 

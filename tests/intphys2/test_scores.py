@@ -19,9 +19,9 @@ from lmms_eval_tasks.intphys2.hooks import grade
 from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
 from lmms_eval_tasks.intphys2.report import references
 from lmms_eval_tasks.intphys2.submission import FORM
-from lmms_eval_tasks.utils.answers.plausibility import read_plausibility
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.answers.plausible import read_plausibility
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.submission.form import Table
 
 KINDS = ("1_Possible", "1_Impossible", "2_Possible", "2_Impossible")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.launch.devices import deal_devices, free_slots, visible_gpus
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.launch.executors import deal_devices, free_slots, visible_gpus
+from lmms_eval_tasks.utils.core.errors import InputError
 
 EIGHT = tuple("01234567")
 

@@ -18,8 +18,8 @@ from numbered_clips import write_numbered
 
 from lmms_eval_tasks.models.decoding import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped
 from lmms_eval_tasks.models.work import Work
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.processors import own_cores
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 

@@ -14,10 +14,10 @@ from task_states import BoundState, docs_of, task_state
 from version_gate import EXAMPLES
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.models.base import RequestModel
 from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
-from lmms_eval_tasks.thorough.examples import read_examples
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import read_examples
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
 TASKS = [name for name, task in registry().tasks.items() if task.kind.answer_form is not AnswerForm.LOSSES]

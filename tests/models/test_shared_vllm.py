@@ -19,21 +19,19 @@ from task_states import new_state
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hazards import adapter_of
-from lmms_eval_tasks.host.run_card import gather
-from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.host.model.model_identity import read_weights
+from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.models import shared_vllm as package
 from lmms_eval_tasks.models.shared_vllm import model as shared_vllm
 from lmms_eval_tasks.models.shared_vllm import videos
 from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.runs.hazards import DOES_NOT_APPLY
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.runs.run_card import DOES_NOT_APPLY, HAZARDS
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.mvp.converted import EpisodeClip, PictureClip, WebmClip, frame_of
 from lmms_eval_tasks.mvp.tfrecord import index_records
-from lmms_eval_tasks.utils.data.coding import FrameCoder
-from lmms_eval_tasks.utils.data.placing import place_clip
+from lmms_eval_tasks.utils.data.pictures import FrameCoder
+from lmms_eval_tasks.utils.data.prepare import place_clip
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource
 
 

@@ -10,8 +10,8 @@ from mvp_downloads import LENGTHS, episode, episode_colour, example, png, write_
 
 from lmms_eval_tasks.mvp.episodes import Episodes, read_frames, reading_order
 from lmms_eval_tasks.mvp.tfrecord import index_records
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from raw_releases import contents, mvp_pair, write_snapshot
 from releases import write_clip
 
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.hooks import strata
 from lmms_eval_tasks.mvp.prepare import pair_at_random, prepare, read_candidates, read_items
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.data.filtered import RemovedGroups, leaving_out
+from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups, leaving_out
 
 HOI = SUBSETS[0]
 

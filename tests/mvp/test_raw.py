@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SOURCES
 from lmms_eval_tasks.mvp.prepare import prepare
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import is_readable
-from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.pictures import FrameCoder
 
 pytestmark = pytest.mark.usefixtures("home")
 MADE = ("intphys", "language_table", "ssv2")
@@ -230,7 +230,7 @@ import os, signal, sys, threading
 from pathlib import Path
 from lmms_eval_tasks.mvp.prepare import prepare
 from lmms_eval_tasks.utils.core import files
-from lmms_eval_tasks.utils.data.coding import FrameCoder
+from lmms_eval_tasks.utils.data.pictures import FrameCoder
 
 def kill_after(owner, name, calls):
     method, lock, count = getattr(owner, name), threading.Lock(), [0]

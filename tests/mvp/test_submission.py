@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.finished.submit import validate
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.submit import validate
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import as_lines
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -10,13 +10,13 @@ from logged_runs import write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.best_of import OPTIMISTIC, find_several
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.core.cells import cell_text
-from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.core.table import cell_text
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY
 
 TASK = next(name for name, task in registry().tasks.items() if task.kind.best_of)
 KIND = registry().tasks[TASK].kind

@@ -14,10 +14,10 @@ from browser import Page, browser
 from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.page import write_page
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 pytestmark = pytest.mark.browser
 

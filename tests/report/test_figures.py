@@ -11,15 +11,14 @@ from logged_runs import strong, weak, write_run
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.figures import LONGEST_NAME, figures_of, write_figures
+from lmms_eval_tasks.report.page import LONGEST_NAME, figures_of, write_figures
+from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.report.sections import build_sections
-from lmms_eval_tasks.report.tables import score_tables
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.reporting.figures import DotPlot
-from lmms_eval_tasks.utils.reporting.figures.files import FigureFile, figure_files, page_figures
-from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.reporting.figure_files import FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.plots import DotPlot
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
 
 TASK = "causalvqa_debug_paired"
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.clips import ClipShelf
-from lmms_eval_tasks.report.graph_layout import GAP, MOST_LANES, WIDTH, place_events
-from lmms_eval_tasks.report.items import task_block
-from lmms_eval_tasks.utils.reporting.event_graphs import EventGraph
+from lmms_eval_tasks.report.page_files import ClipShelf
+from lmms_eval_tasks.report.page_items import GAP, MOST_LANES, WIDTH, place_events, task_block
+from lmms_eval_tasks.utils.reporting.item_views import EventGraph
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.runs.folder import read_run
 
 
 def graph_of(number: int, links: tuple[tuple[int, int], ...]) -> EventGraph:

@@ -14,16 +14,14 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.metrics import CELLS
-from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.layouts import layout_tables
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.data.filtered import RemovedGroups
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 MODEL, PEOPLE = "GPT-4o", "Human"
 NEAR = 0.05

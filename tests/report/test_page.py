@@ -18,20 +18,19 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report import clips as page_clips
-from lmms_eval_tasks.report.clips import Clips
-from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.report import page_files as page_clips
 from lmms_eval_tasks.report.page import build_page
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.report.page_items import LONGEST_RESPONSE, as_json
+from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, describe_hazard
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 

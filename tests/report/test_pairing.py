@@ -8,7 +8,7 @@ from logged_runs import write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
+from lmms_eval_tasks.utils.data.card import SetKind
 
 TASK = "mvp_mini_temporal_reasoning"
 # Either both clips of a pair are easy or none is.

@@ -11,9 +11,8 @@ from logged_runs import TASK, write_run
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.cli.series import gather_series
-from lmms_eval_tasks.report.series import Spread
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.report.series import Spread, gather_series
+from lmms_eval_tasks.utils.core.errors import InputError
 
 RIGHT = {100: 4, 1000: 12, 200: 8}
 """Step to how many of twenty pairs are right."""

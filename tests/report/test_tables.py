@@ -13,17 +13,15 @@ from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.report.tables import reference_tables, run_warnings, score_tables, stratum_tables
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.report.score_tables import columns_of, reference_tables, run_warnings, score_tables, stratum_tables
+from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_parts
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import CUT_OFF, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 
 def records(task: str, pairs: list[tuple[Outcome, Outcome]], kind: str = "planning") -> tuple[Record, ...]:

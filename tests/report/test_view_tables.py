@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from logged_runs import write_run
 
-from lmms_eval_tasks.installed.parts import references_of
-from lmms_eval_tasks.installed.registry import find_benchmark, registry
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.report.view_tables import view_tables
-from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.report.score_tables import view_tables
+from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.stats.comparison import compare_records
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.runs.scores import references_of
+from lmms_eval_tasks.utils.scoring.compare import compare_records
 
 TASK = "mvp_mini_temporal_reasoning"
 WHOLE = {str(number): (True, number < 30) for number in range(40)}

@@ -13,15 +13,15 @@ import datasets
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample import build, writers
 from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.sample.scenes.table_questions import TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.camera import REACH
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.errors import InputError
 
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
@@ -114,7 +114,7 @@ def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
 def test_a_new_module_is_all_that_a_new_writer_takes(tmp_path, monkeypatch):
     monkeypatch.setattr(writers, "__path__", [*writers.__path__, str(tmp_path)])
     (tmp_path / "own_benchmark.py").write_text(
-        "from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter\n"
+        "from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter\n"
         "WRITER = SampleWriter('nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
     )
     assert list(sample_writers()) == sorted([*OWN, "own_benchmark"])

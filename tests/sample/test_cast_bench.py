@@ -36,7 +36,7 @@ from lmms_eval_tasks.sample.world.bodies import gap_between
 from lmms_eval_tasks.sample.world.physics import simulate
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer, read_truth
 
 pytestmark = pytest.mark.slow
 

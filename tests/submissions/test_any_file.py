@@ -10,8 +10,8 @@ from hook_runs import FILES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.submit import validate
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.finished.submit import validate
+from lmms_eval_tasks.utils.core.errors import InputError
 
 PLAIN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BENCHMARKS = ("causalvqa", "mvp", "intphys2", "cast_bench", "yocausal")

@@ -10,8 +10,8 @@ import pytest
 from broken_files import break_file
 from hook_runs import FILES
 
-from lmms_eval_tasks.submit import validate
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.finished.submit import validate
+from lmms_eval_tasks.utils.core.errors import InputError
 
 CASES = json.loads((Path(__file__).parent / "broken.json").read_text("utf-8"))
 

@@ -13,9 +13,9 @@ import pytest
 from hook_runs import FILES, MVP_MINI, write_hook_run
 from submission_world import CAST_BENCH, EVERY, YOCAUSAL, command, with_log
 
-from lmms_eval_tasks import leaderboard
-from lmms_eval_tasks.utils.benchmark.card import SplitFacts
+from lmms_eval_tasks.finished import submit as leaderboard
 from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.card import SplitFacts
 
 NAME = "physical-reasoning"
 WRITTEN = {"causalvqa": "causalvqa", "intphys2": "intphys2", "mvp_mini": "mvp"}

@@ -12,7 +12,7 @@ from submission_world import EVERY
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 
 
 def test_its_commands_run_from_top_to_bottom(

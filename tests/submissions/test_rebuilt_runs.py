@@ -15,9 +15,9 @@ from rebuilt import write_causalvqa_release, write_causalvqa_responses, write_mv
 from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.finished.submit import submit, validate
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.submit import submit, validate
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -14,8 +14,8 @@ from releases import Question, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, command, losses, with_log
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 
 def refused(tmp_path: Path, *arguments: str | Path) -> list[str]:

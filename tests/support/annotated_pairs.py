@@ -18,7 +18,7 @@ from lmms_eval_tasks.build.mvp.frames import SIDE, frame_numbers
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.writers.mvp import ASKED, TruePair, pairs_of, truth_of, write_sources
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
 
 def true_pairs(snapshot: Path) -> list[TruePair]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from logged_runs import TASK, write_records
 
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion
-from lmms_eval_tasks.utils.stats.shared_items import SharedItem
+from lmms_eval_tasks.utils.people.agreement import SharedItem
+from lmms_eval_tasks.utils.people.responses import AskedQuestion
+from lmms_eval_tasks.utils.scoring.record import Record
 
 EXAMPLE = Path(__file__).parent.parent / "utils" / "stats" / "human_example"
 LETTERS = "ABCDE"

@@ -21,7 +21,7 @@ from lmms_eval_tasks.build.cast_bench.clock import clock
 from lmms_eval_tasks.build.cast_bench.pictures import picture_at
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
 SYNONYMS = {
     "crimson": "red", "golden": "yellow", "emerald": "green", "turquoise": "cyan", "azure": "blue", "rose": "pink",

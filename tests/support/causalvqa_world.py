@@ -24,7 +24,7 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.sample.writers.causalvqa import careless, draw_split, wordings_of
-from lmms_eval_tasks.utils.data.parts import part_pictures
+from lmms_eval_tasks.utils.data.made import part_pictures
 
 FRAMES = 3
 PLANTED = {

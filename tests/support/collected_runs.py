@@ -15,11 +15,11 @@ from typing import Any
 from lmms_eval.__main__ import cli_evaluate
 from lmms_eval.models.simple.dummy import Dummy
 
-from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host.saving import saved
 
 when: list[tuple[str, bool]] = []
 held: list[Any] = []
-answer, write_scores = Dummy.generate_until, saving.write_scores
+answer, write_scores = Dummy.generate_until, saved.write_scores
 
 
 def note_answering(self: Any, requests: Any) -> Any:
@@ -34,7 +34,7 @@ def note_saving(path: Any, results: Any, samples: Any) -> Any:
 
 
 if __name__ == "__main__":
-    Dummy.generate_until, saving.write_scores = note_answering, note_saving
+    Dummy.generate_until, saved.write_scores = note_answering, note_saving
     task, out, notes = sys.argv[1:]
     for run in ("first", "second"):
         arguments = f"--model dummy --tasks {task} --limit 1 --log_samples --output_path {out}/{run}"

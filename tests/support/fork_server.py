@@ -96,7 +96,7 @@ def _command(arguments: list[str], folder: str, environment: dict[str, str]) -> 
     import traceback
 
     from lmms_eval_tasks.cli.app import app
-    from lmms_eval_tasks.installed.registry import registry
+    from lmms_eval_tasks.registry import registry
 
     if "PYTHONPATH" in environment:
         # As an interpreter that starts: what is installed there is found, and announces its benchmarks.

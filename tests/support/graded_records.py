@@ -6,10 +6,9 @@ from functools import cache
 
 from version_gate import EXAMPLES
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.examples import read_examples
-from lmms_eval_tasks.thorough.graded import grade_examples
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import grade_examples, read_examples
+from lmms_eval_tasks.utils.scoring.record import Record
 
 
 @cache

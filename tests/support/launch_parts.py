@@ -9,9 +9,8 @@ import sys
 
 from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
 from lmms_eval_tasks.launch.plan import make_plan
-from lmms_eval_tasks.launch.progress import show_parts
-from lmms_eval_tasks.launch.run import describe_failure, run_parts
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def main(count: str, jobs: str, slurm: str, *command: str) -> int:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
 

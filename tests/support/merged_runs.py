@@ -11,7 +11,7 @@ from typing import Any
 
 from host_run import HostRun, own_command, run_host
 
-from lmms_eval_tasks.utils.core.variables import SHARD
+from lmms_eval_tasks.utils.core.text import SHARD
 
 Command = Callable[..., CompletedProcess[str]]
 OF_ITS_TIME = {"config", "date", "start_time", "end_time", "total_evaluation_time_seconds", "throughput"}

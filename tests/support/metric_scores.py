@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.record import Record
 
 
 def score_all(metrics: Iterable[Metric], records: Iterable[Record]) -> dict[str, float | int | None]:

@@ -22,12 +22,12 @@ from version_gate import EXAMPLES
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.examples import read_file
-from lmms_eval_tasks.utils.core.redaction import secret_forms
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import read_file
+from lmms_eval_tasks.utils.core.text import secret_forms
+from lmms_eval_tasks.utils.judge.client import UnreadableReply, Verdict, read_reply
+from lmms_eval_tasks.utils.judge.replies import Case
 from lmms_eval_tasks.utils.servers.client import safe_line
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality
 

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, Verdict
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
 
 
 def schema_of(prompt: str) -> type[BaseModel]:

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
-from lmms_eval_tasks.utils.data.manifest import file_sha256
 
 
 def copied_home(home: Path, folder: Path) -> Path:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.installed.sets import building
 from lmms_eval_tasks.mvp import prepare as mvp
+from lmms_eval_tasks.registry import building, find_benchmark
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.building import Origin
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.prepare import Origin
 
 
 def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample: bool = False) -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 
-from lmms_eval_tasks.utils.stats.shortcuts import ChoiceItem, Shortcut, constant_shortcuts, text_shortcuts
+from lmms_eval_tasks.utils.scoring.shortcuts import ChoiceItem, Shortcut, constant_shortcuts, text_shortcuts
 from lmms_eval_tasks.worlds.questions.question import Question
 
 Stratum = Callable[[Question], tuple[str, ...]]

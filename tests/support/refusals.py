@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def refused(prepare: Callable[[Path], object], source: Path, tmp_path: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.made_clips import MadeClip
+from lmms_eval_tasks.utils.data.made import MadeClip
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""

@@ -15,8 +15,8 @@ from task_states import task_state
 from version_gate import EXAMPLES as FILES
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.thorough.examples import read_examples
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.examples import read_examples
 
 ANSWERS: dict[str, Answer] = {
     **{task: answer for task, answer in EVERY.items() if not task.startswith("mvp_")},

@@ -26,8 +26,8 @@ from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.intphys2.prepare import prepare as prepare_intphys2
 from lmms_eval_tasks.mvp.card import CARD as MVP
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.benchmark.card import SplitFacts
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL
 from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 

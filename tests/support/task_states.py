@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hooks import bind_hooks
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 
 class BoundState(TaskState):

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from lmms_eval_tasks.host import exchange, ranks
-from lmms_eval_tasks.host.exchange import Exchange
+from lmms_eval_tasks.host import ranks
+from lmms_eval_tasks.host import ranks as exchange
+from lmms_eval_tasks.host.ranks import Exchange
 
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
-from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS
+from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS
 
 FRAMES = 12
 SIDE = 8

@@ -13,8 +13,8 @@ from lmms_eval_tasks.build.engine.pipeline import Pipeline
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 PROMPTS = {
     "describe": Prompt("describe", "You describe a number.\n{case}"),

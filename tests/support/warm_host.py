@@ -23,7 +23,7 @@ LONGEST = 900
 """Seconds after which a run is ended by a signal."""
 IMPORTS = (
     *("lmms_eval.cli.dispatch", "lmms_eval.__main__", "lmms_eval.evaluator", "nltk"),
-    *("av", "cv2", "scipy.stats", "pyarrow.parquet", "torch._dynamo", "lmms_eval_tasks.check"),
+    *("av", "cv2", "scipy.stats", "pyarrow.parquet", "torch._dynamo", "lmms_eval_tasks.utils.data.survey"),
     *("lmms_eval_tasks.cli.app", "torch.distributed.launcher.api"),
 )
 IMPORT_TIME = ("HF_", "LMMS_EVAL_PLUGINS", "PYTHONPATH")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 
 def pair_record(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.sample.writers import yocausal
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.core.work import no_progress
 
 
 def write_release(root: Path, pairs: int = 2) -> Path:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.thorough.scores import check_scores, unreached
+from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.record import Record
 
 RECORDS = [
     Record.graded(f"{n}", f"{n}", {}, "A", answered, asked=n != 3, fields={}) for n, answered in enumerate("AABA")

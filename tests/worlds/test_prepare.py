@@ -14,9 +14,9 @@ from made_facts import made_facts
 from releases import write_clip
 from sample_runs import at
 
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import prepare as module
 from lmms_eval_tasks.worlds.card import CARD, SPLIT

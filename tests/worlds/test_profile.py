@@ -12,11 +12,11 @@ from logged_runs import write_records
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import build_sections
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
 from lmms_eval_tasks.worlds.card import COLUMNS
 from lmms_eval_tasks.worlds.profile import (

@@ -11,9 +11,9 @@ from made_facts import made_facts
 from task_states import task_state
 from worlds_oracle import oracle
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
 from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, SUBSETS
 from lmms_eval_tasks.worlds.engine.families import families

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.comparison import compare_records
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.compare import compare_records
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.yocausal.cross_analysis import (
     correlate,
     correlate_scores,

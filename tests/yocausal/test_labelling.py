@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.sets import load_table
+from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.yocausal.labelling import (
     cohens_d,

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.card import SplitFacts
+from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.utils.data.home import table_path
-from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
-from lmms_eval_tasks.utils.stats.human_study import label_items, score_study, unknown_share
+from lmms_eval_tasks.utils.people.baseline import label_items, score_study, unknown_share
+from lmms_eval_tasks.utils.people.responses import read_human_responses
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.people import STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare

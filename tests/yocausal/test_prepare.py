@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_metadata, write_release
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.sets import load_table
+from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
 from lmms_eval_tasks.yocausal.prepare import prepare
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles import read_oracle
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
+from lmms_eval_tasks.utils.scoring.record import Record
 from lmms_eval_tasks.yocausal.metrics import (
     CCI,
     CCI_NORMALISED,

@@ -8,9 +8,9 @@ from typing import Any
 
 from lmms_eval_tasks.build.annotate.forms import AnswerFile, Collected, GivenAnswer, answer_faults, plan_digest
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedItem
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
-from lmms_eval_tasks.utils.core.json_rows import read_object
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_object
+from lmms_eval_tasks.utils.people.inquiries import Inquiry
 
 COLUMNS = ("item", "version", "annotator", "choice")
 RATED_COLUMNS = ("item", "version", "item_id", "annotator")

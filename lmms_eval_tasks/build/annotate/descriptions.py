@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
+from lmms_eval_tasks.utils.people.inquiries import TimedDescription
 
 
 def clock(second: int) -> str:

@@ -10,9 +10,9 @@ from typing import Annotated
 from pydantic import Field
 
 from lmms_eval_tasks.build.annotate.plan import SEPARATOR, Plan, PlannedItem, as_csv
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, InquiryForm
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText
-from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText
+from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.people.inquiries import Inquiry, InquiryForm
 
 CLOCK = "^[0-9]{2,3}:[0-5][0-9]$"
 Second = Annotated[float, Field(allow_inf_nan=False)]

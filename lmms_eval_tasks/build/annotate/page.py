@@ -17,20 +17,19 @@ from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedItem
 from lmms_eval_tasks.build.annotate.questions import asked_items
 from lmms_eval_tasks.build.annotate.texts import CLOSING, PageTexts
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
-from lmms_eval_tasks.report.items import as_json
+from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry
+from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, script_digest, template_environment
+from lmms_eval_tasks.report.page_items import as_json
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
-from lmms_eval_tasks.utils.data.placing import link_or_copy
+from lmms_eval_tasks.utils.data.prepare import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry
 from lmms_eval_tasks.utils.reporting.palette import ink_styles
-from lmms_eval_tasks.utils.reporting.templates import script_digest, template_environment
 
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, ATTENTION, RESPONSES
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_csv
+from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.people.inquiries import ANSWER, ATTENTION, RESPONSES
 
 MINUTES = 30
 """Minutes of clips that an annotator sees at most, where the number of annotators is not given; our choice."""

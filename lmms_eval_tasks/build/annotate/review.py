@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from lmms_eval_tasks.build.annotate.collect import planned_answers
 from lmms_eval_tasks.build.annotate.forms import AnswerFile
 from lmms_eval_tasks.build.annotate.plan import Plan
-from lmms_eval_tasks.utils.benchmark.reviews import Decision, decide
+from lmms_eval_tasks.utils.people.inquiries import Decision, decide
 
 COLUMNS = (
     *("item", "version", "item_id", "reviewer", "choice", "flags"),

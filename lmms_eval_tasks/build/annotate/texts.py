@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.build.engine.config import read_config
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, InquiryForm
+from lmms_eval_tasks.utils.people.inquiries import Inquiry, InquiryForm
 
 TASKS: Mapping[InquiryForm, str] = {
     "choice": "Watch the clip, then answer the question about it. If you are not sure, give the answer that you think "

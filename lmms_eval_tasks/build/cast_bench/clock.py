@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.evidence.timestamps import is_clock, official_seconds
+from lmms_eval_tasks.utils.answers.evidence_reading import is_clock, official_seconds
 
 
 def clock(second: int) -> str:

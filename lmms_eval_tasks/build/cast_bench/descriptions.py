@@ -30,9 +30,9 @@ from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.replies import Form, is_refusal
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.utils.answers.opening import content
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 MOST_WORDS = 29
 """The paper: under 30."""

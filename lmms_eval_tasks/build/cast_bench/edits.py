@@ -10,9 +10,9 @@ from pydantic import Field
 
 from lmms_eval_tasks.build.cast_bench.clock import read_span
 from lmms_eval_tasks.build.cast_bench.rows import ClipRow, TimedEntry, TrackedInstance, as_label
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
-from lmms_eval_tasks.utils.core.wording import describe, first_line
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.core.text import describe, first_line
 
 
 class EditedText(RowForm):

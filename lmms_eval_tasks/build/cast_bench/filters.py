@@ -22,7 +22,7 @@ from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox
+from lmms_eval_tasks.utils.data.made import TimedBox
 
 
 class Choice(Form):

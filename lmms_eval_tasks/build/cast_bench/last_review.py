@@ -15,9 +15,9 @@ from lmms_eval_tasks.build.cast_bench.rows import EvidencePiece, OptionsRow, Que
 from lmms_eval_tasks.build.cast_bench.texts import is_legible, on_one_line, words_of
 from lmms_eval_tasks.build.engine.steps import Removed, SetStep
 from lmms_eval_tasks.cast_bench.people import wording_of
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe, first_line
+from lmms_eval_tasks.utils.core.errors import GroupedIssues
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.core.text import describe, first_line
 
 NOT_REVIEWED = "nobody reviewed it as it is now"
 DISCARDED = "discarded by a reviewer"

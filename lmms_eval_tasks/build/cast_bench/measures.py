@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, ndimage
 
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream
 
 WIDTH = 160
 """Pixels of a picture's width in which jumps and shifts are measured."""

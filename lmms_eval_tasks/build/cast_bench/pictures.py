@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from lmms_eval_tasks.build.cast_bench.rows import PixelBox
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox, boxes_at, touched_pixels
+from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
 Picture = NDArray[np.uint8]
 """(H, W, 3) RGB."""

@@ -20,11 +20,11 @@ from lmms_eval_tasks.build.cast_bench.rows import (
 )
 from lmms_eval_tasks.cast_bench.released import FILE
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, QuestionRoles
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
-from lmms_eval_tasks.utils.data.placing import link_or_copy
-from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
+from lmms_eval_tasks.utils.data.prepare import link_or_copy
 
 VIDEOS = "videos"
 DESCRIPTIONS = "descriptions"

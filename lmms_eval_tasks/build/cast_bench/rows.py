@@ -7,7 +7,7 @@ from pydantic import Field
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.cast_bench.roles_file import ANSWER
-from lmms_eval_tasks.utils.core.json_rows import RowForm
+from lmms_eval_tasks.utils.core.forms import RowForm
 
 PixelBox = tuple[int, int, int, int]
 """``x1, y1, x2, y2`` in pixels of the clip's frame, outer edges."""

@@ -10,8 +10,8 @@ from lmms_eval_tasks.build.cast_bench.edits import read_edits
 from lmms_eval_tasks.build.cast_bench.rows import ClipRow
 from lmms_eval_tasks.build.cast_bench.tracks import read_tracks, track_files
 from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.frames import NEAR
 

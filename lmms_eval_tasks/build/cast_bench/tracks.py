@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.build.cast_bench.rows import PixelBox, TrackedInstance
 from lmms_eval_tasks.build.cast_bench.run_lengths import mask_box
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_object
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
-from lmms_eval_tasks.utils.core.wording import describe, first_line
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_object
+from lmms_eval_tasks.utils.core.text import describe, first_line
 
 MASKLETS = ("manual", "auto")
 LONGEST_SIDE = 1e5

@@ -17,11 +17,10 @@ from lmms_eval_tasks.build.causalvqa.rows import AnnotatedQuestion
 from lmms_eval_tasks.build.causalvqa.texts import LONGEST_OPTION, LONGEST_QUESTION
 from lmms_eval_tasks.build.engine.texts import bare_words
 from lmms_eval_tasks.causalvqa.card import TYPES
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_rows
+from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.release import is_safe
 

@@ -9,7 +9,7 @@ from lmms_eval_tasks.build.causalvqa.rows import LETTERS, VERSIONS, QuestionPair
 from lmms_eval_tasks.build.causalvqa.texts import option_faults, question_faults
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 BLIND = "blind"
 GUESSED = "right without the clip in both versions"

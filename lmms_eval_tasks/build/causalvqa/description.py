@@ -22,7 +22,7 @@ from lmms_eval_tasks.build.causalvqa.texts import OptionText
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.steps import Forecast, Removed, RowStep
-from lmms_eval_tasks.utils.data.parts import part_pictures
+from lmms_eval_tasks.utils.data.made import part_pictures
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 VIEWER = "viewer"

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from lmms_eval_tasks.build.causalvqa.rows import LETTERS, VERSIONS, QuestionPair
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, SetStep
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.stats.human_baseline import DROPPED, summarise
-from lmms_eval_tasks.utils.stats.human_responses import COLUMNS, AskedQuestion, read_human_responses
-from lmms_eval_tasks.utils.stats.key_checks import disputed_questions
+from lmms_eval_tasks.utils.core.forms import read_csv
+from lmms_eval_tasks.utils.people.baseline import DROPPED, disputed_questions, summarise
+from lmms_eval_tasks.utils.people.responses import COLUMNS, AskedQuestion, read_human_responses
 
 DISPUTED = "the most frequent answer of people is not the key"
 TOO_HARD = "too few people are right"

@@ -12,12 +12,11 @@ from pathlib import Path
 from lmms_eval_tasks.build.causalvqa.config import PairBuildConfig
 from lmms_eval_tasks.build.causalvqa.rows import LETTERS, VERSIONS, QuestionPair
 from lmms_eval_tasks.causalvqa.metadata import metadata_name
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.clips import in_parallel
+from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
-from lmms_eval_tasks.utils.data.parts import cut_part
+from lmms_eval_tasks.utils.data.made import cut_part
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 SPLIT = "debug"

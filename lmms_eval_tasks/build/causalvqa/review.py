@@ -25,12 +25,12 @@ from lmms_eval_tasks.build.causalvqa.writing import Refused, write_until_good
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.causalvqa.card import TYPES
-from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REMOVING, REPAIRING, REVIEWERS, Decision, decide
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.forms import read_csv
+from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
+from lmms_eval_tasks.utils.people.inquiries import FLAGS, REMOVING, REPAIRING, REVIEWERS, Decision, decide
 
 COLUMNS = ("item", "version", "reviewer", "choice", "flags", "type", "start", "end", "comment")
 REWORDED = frozenset(letter for letter, flag in FLAGS.items() if letter in REPAIRING and not flag.kind)

@@ -30,23 +30,22 @@ from lmms_eval_tasks.build.annotate.plan import (
 from lmms_eval_tasks.build.annotate.questions import asked_items, only_split, planned_questions
 from lmms_eval_tasks.build.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.build.annotate.review import collect_reviews, decide_items
-from lmms_eval_tasks.cli.help import PEOPLE
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.report.clips import Clips
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
-from lmms_eval_tasks.utils.benchmark.reviews import Decision
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.cli.options import PEOPLE
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from lmms_eval_tasks.build.annotate.forms import AnswerFile
     from lmms_eval_tasks.build.annotate.plan import Plan
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from lmms_eval_tasks.utils.core.table import FittingTable
 
 RunOption = Annotated[
     Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)

@@ -19,22 +19,19 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     single_frame_filter,
     view_records,
 )
-from lmms_eval_tasks.cli.help import BUILD
-from lmms_eval_tasks.cli.options import FormatOption
-from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, BUILD, FormatOption, open_runs
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.output import Output, open_output
-from lmms_eval_tasks.utils.stats.estimates import METHOD
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from lmms_eval_tasks.utils.core.table import FittingTable
     from lmms_eval_tasks.utils.reporting.references import Control
-    from lmms_eval_tasks.utils.runs.run import Run
+    from lmms_eval_tasks.utils.runs.folder import Run
 
 filter_app = typer.Typer(
     no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD
@@ -124,7 +121,7 @@ def _apart(runs: Sequence[Run]) -> list[str]:
 
 
 def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
-    from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
+    from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 
     headings = ("task", "pairs", "removed", "percent", "kept", "unscored")
     table = text_table("pairs that a shortcut solves", *headings, numbers=True)

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.help import BUILD
-from lmms_eval_tasks.cli.options import FormatOption, clips_folder, table_file
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.cli.options import BUILD, FormatOption, clips_folder
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.output import open_output
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import make_console, open_output, show_progress, text_table
+from lmms_eval_tasks.utils.data.home import table_file
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.build.curation.mining import Mining
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from lmms_eval_tasks.utils.core.table import FittingTable
 
 CANDIDATES_HELP = (
     "Candidates: CSV or JSON lines (item_id, clip, question, answer[, options, skill]), a prepared table (.parquet), "

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from lmms_eval_tasks.countervqa.released import Interaction
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.strict_json import read_released_json
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.forms import read_released_json
+from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.release import is_safe
 
 FIELDS = {

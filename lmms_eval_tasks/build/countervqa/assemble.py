@@ -21,7 +21,7 @@ from lmms_eval_tasks.build.graphs.measures import (
     mean_outlier_scores,
 )
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from lmms_eval_tasks.build.countervqa.verification import VerifyQuestions
 from lmms_eval_tasks.build.engine.built_set import BuiltTable
 from lmms_eval_tasks.build.engine.running import StepRun
 from lmms_eval_tasks.build.graphs.measures import FILTERS, Thresholds
-from lmms_eval_tasks.utils.data.attrition import AttritionStep, SetAttrition
+from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
 
 PAPER = {
     "annotated clips": 1200,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.build.engine.built_set import REPLACE, BuiltSet
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 
 def build(

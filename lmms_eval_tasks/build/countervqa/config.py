@@ -16,9 +16,9 @@ from lmms_eval_tasks.build.countervqa.solving import FRAMES
 from lmms_eval_tasks.build.engine.config import ConfigPath, RoleSettings, read_config
 from lmms_eval_tasks.build.graphs.encoders import TFIDF
 from lmms_eval_tasks.build.graphs.measures import Thresholds
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import file_sha256
+from lmms_eval_tasks.utils.core.text import hide_secrets
 
 
 class BuildOptions(BaseModel):

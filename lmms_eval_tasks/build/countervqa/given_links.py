@@ -10,11 +10,10 @@ from typing import Any
 from lmms_eval_tasks.build.countervqa.annotations import Take, numbered
 from lmms_eval_tasks.build.graphs.causal_graph import check_links
 from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.json_rows import read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.forms import read_json, read_rows
+from lmms_eval_tasks.utils.core.text import describe
 
 Pair = tuple[str, str]
 Links = tuple[Pair, ...]

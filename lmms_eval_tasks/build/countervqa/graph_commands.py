@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console, text_table
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.output import make_console, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
 
 
 def graph_quality(
@@ -18,8 +18,8 @@ def graph_quality(
 ) -> None:
     """Compare predicted causal links with a reference: precision, recall, F1 and accuracy."""
     from lmms_eval_tasks.build.countervqa.graph_quality import MEASURES, compare_graphs
+    from lmms_eval_tasks.utils.people.baseline import LinkCounts
     from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
-    from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts
 
     quality = compare_graphs(predicted, gold)
     console = make_console()

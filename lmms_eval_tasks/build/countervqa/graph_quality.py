@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.build.countervqa.given_links import TakeLinks, read_links
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts, count_links
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
 
 MEASURES = ("precision", "recall", "f1", "accuracy")
 

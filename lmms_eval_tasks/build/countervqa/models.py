@@ -11,10 +11,10 @@ from typing import Any
 
 from lmms_eval_tasks.build.engine.config import DEFAULT_ROLE, BuildConfig, RoleSettings
 from lmms_eval_tasks.build.engine.models import Models
-from lmms_eval_tasks.host.judge import judge_sender, read_settings
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.judge.client import Sampling
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import hide_secrets
+from lmms_eval_tasks.utils.judge.named import judge_sender, read_settings
+from lmms_eval_tasks.utils.judge.replies import Sampling
 
 REPLIES = "replies"
 

@@ -33,8 +33,8 @@ from lmms_eval_tasks.build.engine.running import run_steps
 from lmms_eval_tasks.build.engine.steps import AnyStep, roles_of
 from lmms_eval_tasks.build.graphs.embeddings import server_encoder
 from lmms_eval_tasks.build.graphs.encoders import TFIDF, SentenceEncoder, sentence_transformer, tfidf_encoder
-from lmms_eval_tasks.host.judge import read_settings
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.work import Progress
+from lmms_eval_tasks.utils.judge.named import read_settings
 
 GivenLinks = tuple[Mapping[str, TakeLinks], tuple[str, ...]]
 """Take to what is known of its links without a model, and warnings."""

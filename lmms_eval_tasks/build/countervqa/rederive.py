@@ -19,9 +19,9 @@ from lmms_eval_tasks.countervqa.released import (
     Verdict,
     asked_goal,
 )
-from lmms_eval_tasks.utils.core.json_rows import read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_rows
+from lmms_eval_tasks.utils.core.text import describe
 
 BY_RULE: Mapping[Rule, tuple[Level, Verdict]] = {
     "adjacent_unlinked": (1, "yes"),

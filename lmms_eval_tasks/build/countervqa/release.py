@@ -17,11 +17,10 @@ from lmms_eval_tasks.build.countervqa.rows import MeasuredTake
 from lmms_eval_tasks.build.countervqa.step_log import STEPS, StepLog
 from lmms_eval_tasks.build.graphs.measures import Thresholds
 from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS
-from lmms_eval_tasks.utils.core.files import replacing, write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.placing import link
-from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import FAILED, refuse_smaller, replacing, replacing_set, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.data.prepare import link
 
 FACTS = "build.json"
 MEASURES = "takes.jsonl"

@@ -16,7 +16,7 @@ from lmms_eval_tasks.build.countervqa.verification import VerifyingAnswer
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.steps import Removed, RowStep
 from lmms_eval_tasks.countervqa.hooks import clock
-from lmms_eval_tasks.utils.data.clip_frames import clip_frames
+from lmms_eval_tasks.utils.data.frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FRAMES = 8

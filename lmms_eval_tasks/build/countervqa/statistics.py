@@ -14,7 +14,7 @@ from lmms_eval_tasks.build.countervqa.annotations import Take
 from lmms_eval_tasks.build.countervqa.interactions import interaction_of
 from lmms_eval_tasks.build.engine.built_set import BuiltTable
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 
 PAPER = {

@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows, validate_value
-from lmms_eval_tasks.utils.core.parquet import read_parquet
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8, summarize_names
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.forms import (
+    RowForm,
+    WholeText,
+    read_csv,
+    read_json,
+    read_parquet,
+    read_rows,
+    validate_value,
+)
+from lmms_eval_tasks.utils.core.text import describe, first_line, is_utf8, summarize_names
 
 COLUMNS = ("item_id", "clip", "question", "answer")
 OPTIONS = "options"

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 
 from lmms_eval_tasks.build.curation.candidates import plain_text
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import first_line
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import first_line
 
 Rule = Callable[[str, str, str], bool]
 """Given a question and two answers, whether neither answer can be right where the other is.

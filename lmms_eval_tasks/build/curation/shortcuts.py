@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import FRAME, Record
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.record import FRAME, Record
 
 MODELS, MODEL_SHARE, FRAME_SHARE = 5, 0.8, 0.3
 """MVP's: a frame is solvable where 4 of 5 models are right; a pair goes where 30% of the frames of both clips are."""

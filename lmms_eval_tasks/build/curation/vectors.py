@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.parquet import read_parquet
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe, first_line, quote
+from lmms_eval_tasks.utils.core.forms import read_json, read_parquet
+from lmms_eval_tasks.utils.core.text import describe, first_line, quote
 
 CLIP, EMBEDDING = "clip", "embedding"
 """Columns of a parquet file of vectors."""

@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from lmms_eval_tasks.build.engine.models import Models
 from lmms_eval_tasks.build.engine.replies import NO_REPLY, Form, fault_kind, read_form
 from lmms_eval_tasks.build.engine.steps import Removed
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.client import NOT_ASKED, UNREADABLE, Case, reply_key
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.judge.client import NOT_ASKED, UNREADABLE, UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import Case, reply_key
 
 F = TypeVar("F", bound=Form)
 T = TypeVar("T")

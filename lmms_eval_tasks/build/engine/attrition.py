@@ -9,7 +9,7 @@ from typing import Any
 
 from lmms_eval_tasks.build.engine.built_set import BuiltTable
 from lmms_eval_tasks.build.engine.steps import PaperCount
-from lmms_eval_tasks.utils.data.attrition import AttritionStep
+from lmms_eval_tasks.utils.data.manifest import AttritionStep
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 

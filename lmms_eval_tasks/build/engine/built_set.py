@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.utils.data.attrition import SetAttrition
+from lmms_eval_tasks.utils.data.manifest import SetAttrition
 
 REPLACE = "Let a smaller set take the place of the one that is there."
 """The help of the option of `build`."""

@@ -15,7 +15,7 @@ from lmms_eval_tasks.build.engine.forecast import describe_estimate, estimate_st
 from lmms_eval_tasks.build.engine.pipeline import Pipeline
 from lmms_eval_tasks.build.engine.rows import check_ids
 from lmms_eval_tasks.build.engine.steps import roles_of
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:

@@ -12,10 +12,9 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.text import describe, first_line, hide_secrets, is_utf8
+from lmms_eval_tasks.utils.judge.server import JudgeSettings
 
 DEFAULT_ROLE = "default"
 """The model of all roles that are not named."""

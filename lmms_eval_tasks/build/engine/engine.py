@@ -17,12 +17,10 @@ from lmms_eval_tasks.build.engine.pipeline import Pipeline
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.build.engine.running import HiddenLines, RowOutcome, run_steps
 from lmms_eval_tasks.build.engine.steps import AnyStep, roles_of
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.attrition import SetAttrition
-from lmms_eval_tasks.utils.data.manifest import file_sha256
-from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import FAILED, file_sha256, refuse_smaller, replacing_set, write_file
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.manifest import SetAttrition
 
 REPLIES = "replies"
 STEPS = "steps"

@@ -14,12 +14,10 @@ from typing import Any, TypeVar
 from lmms_eval_tasks.build.engine.budget import RequestBudget
 from lmms_eval_tasks.build.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.build.engine.replies import fault_kind
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Send
-from lmms_eval_tasks.utils.judge.record import ReplyRecord
-from lmms_eval_tasks.utils.judge.server import open_sender
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 T = TypeVar("T")

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from lmms_eval_tasks.utils.judge.client import UNREADABLE
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
+from lmms_eval_tasks.utils.judge.client import UNREADABLE, UnreadableReply, read_reply
 
 NO_REPLY = "no usable reply"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_eval_tasks.utils.core.json_rows import RowForm
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import RowForm
+from lmms_eval_tasks.utils.core.text import summarize_names
 
 
 class PipelineRow(RowForm):

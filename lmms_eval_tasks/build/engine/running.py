@@ -18,8 +18,8 @@ from lmms_eval_tasks.build.engine.models import Models
 from lmms_eval_tasks.build.engine.rows import PipelineRow, check_ids
 from lmms_eval_tasks.build.engine.steps import AnyStep, Removed, RowStep
 from lmms_eval_tasks.utils.core.files import replacing
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 
 @dataclass(frozen=True)

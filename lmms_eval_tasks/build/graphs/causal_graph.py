@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.text import describe
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.build.graphs.encoders import SentenceEncoder
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Sampling, Send
-from lmms_eval_tasks.utils.judge.server import open_client
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyCache, Sampling, Send
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_client
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PATH = "/embeddings"

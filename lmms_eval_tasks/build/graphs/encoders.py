@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import first_line
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import first_line
 
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word; in Chinese and Japanese, which do not part them, a character."""

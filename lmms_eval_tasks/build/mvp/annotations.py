@@ -8,11 +8,9 @@ from typing import Any
 
 from lmms_eval_tasks.build.mvp.rows import AnnotatedClip
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows, validate_value
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value
+from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.release import is_safe
 
 NEEDED = ("id", "clip", "source", "category")

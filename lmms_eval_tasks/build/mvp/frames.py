@@ -15,10 +15,10 @@ from lmms_eval_tasks.build.mvp.config import MvpBuildConfig
 from lmms_eval_tasks.build.mvp.rows import MinimalPair, PairedClip
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
-from lmms_eval_tasks.utils.scoring.records import FRAME, Outcome, Record
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
+from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record
 
 LETTERS = ("A", "B")
 SIDE = 512

@@ -12,7 +12,7 @@ from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
-from lmms_eval_tasks.utils.data.placing import link
+from lmms_eval_tasks.utils.data.prepare import link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:

@@ -11,7 +11,7 @@ import torch
 from lmms_eval_tasks.models.grouping import ClipGroup, ClipQuestion
 from lmms_eval_tasks.models.shared_prefix.inputs import ShownText
 from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, Prefix, SharedQuestion, width_of
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 AUTO = "auto"
 MOST = 32

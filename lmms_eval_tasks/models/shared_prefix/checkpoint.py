@@ -11,7 +11,7 @@ import torch
 from transformers.utils import is_flash_attn_2_available
 
 from lmms_eval_tasks.models.shared_prefix.inputs import FAMILIES, FrameSettings, PlainInputs, QwenInputs
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 AUTO = "auto"
 FLASH = "flash_attention_2"

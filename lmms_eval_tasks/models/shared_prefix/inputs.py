@@ -16,7 +16,7 @@ import torch
 from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
 
-from lmms_eval_tasks.host.qwen_reader import OPENED, read_opened
+from lmms_eval_tasks.host.model.readers import OPENED, read_opened
 from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip, Stopped
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 

@@ -24,10 +24,10 @@ from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments
 from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, QwenInputs, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, PrefixSharer, SharingMode, width_of
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 ALONE = "Where questions cannot be answered together, they are answered alone ({})."
 Answer = tuple[ClipQuestion, GenerationResult | None]

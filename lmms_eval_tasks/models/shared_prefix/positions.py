@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 TEXT, VIDEO = 0, 2
 """Of `mm_token_type_ids`; 1 is a picture."""

@@ -21,7 +21,7 @@ from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_c
 from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
 from lmms_eval_tasks.models.work import Work
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 LEAST = (0, 32)
 """The version with which it was run. vLLM 0.24 does not yet hand the times of a video to Qwen2.5-VL's processor."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip
-from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frame_orders import source_of
+from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.data.frames import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from diffusers import DiffusionPipeline
 
 from lmms_eval_tasks.models.video_diffusion.noising import Flow, Noising, scheduler_noising
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
-from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
+from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS
 
 Text = Mapping[str, torch.Tensor]
 """Encoded captions: named tensors whose first dimension is the batch."""

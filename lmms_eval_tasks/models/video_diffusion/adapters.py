@@ -11,7 +11,7 @@ import torch
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, load_pipeline, posterior_mean
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
+from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS
 
 IMAGES_AT_ONCE = 8
 

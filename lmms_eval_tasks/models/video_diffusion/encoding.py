@@ -14,15 +14,15 @@ from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.denoising.protocol import (
+from lmms_eval_tasks.utils.answers.losses import WindowRecord
+from lmms_eval_tasks.utils.answers.losses_protocol import (
     Window,
     available_frames,
     centred_positions,
     leading_positions,
     plan_windows,
 )
-from lmms_eval_tasks.utils.denoising.response import WindowRecord
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FRAMES_AT_ONCE = 16
 UNEQUAL_FRAMES = 2

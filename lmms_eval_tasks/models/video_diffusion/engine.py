@@ -29,23 +29,23 @@ from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.models.video_diffusion.store import Answer, AskedClips
 from lmms_eval_tasks.models.work import Work
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
-from lmms_eval_tasks.utils.denoising.protocol import (
-    ShortClip,
-    choose_timesteps,
-    combine_by_timestep,
-    combine_losses,
-    noise_seed,
-)
-from lmms_eval_tasks.utils.denoising.response import (
+from lmms_eval_tasks.utils.answers.losses import (
+    ClipLosses,
     DenoisingResponse,
     Directed,
     FramesRecord,
     ItemError,
     settings_digest,
 )
+from lmms_eval_tasks.utils.answers.losses_protocol import (
+    ShortClip,
+    choose_timesteps,
+    combine_by_timestep,
+    combine_losses,
+    noise_seed,
+)
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FIRST_BATCH = 20
 ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips", ShortClip: "short_clip"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
-from lmms_eval_tasks.host.answer_files import answers_folder, log_kept
+from lmms_eval_tasks.host.asking.kept_answers import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
@@ -24,7 +24,7 @@ from lmms_eval_tasks.models.video_diffusion.settings import (
 )
 from lmms_eval_tasks.models.video_diffusion.store import Answer, AnswerStore, AskedClips
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance

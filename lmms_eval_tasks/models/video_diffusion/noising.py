@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import torch
 
-from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS, Process
+from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS, Process
 
 
 def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from lmms_eval_tasks.host.weights import weights_identity
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
+from lmms_eval_tasks.host.model.model_identity import weights_identity
+from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS, Protocol, nearest_bucket
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.answers.losses import ClipLosses, DenoisingResponse, read_clip_losses, read_denoising
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.kept_values import KeptValues
-from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses, read_clip_losses
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.store import KeptValues
 
 Answer = DenoisingResponse | ClipLosses
 

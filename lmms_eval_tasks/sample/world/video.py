@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.scene import DrawnScene
-from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.data.coding import INSTRUCTIONS
+from lmms_eval_tasks.utils.core.work import Progress
+from lmms_eval_tasks.utils.data.pictures import INSTRUCTIONS
 
 _X264 = f"asm={INSTRUCTIONS}"
 _OPTIONS = {"preset": "medium", "threads": "1"}

@@ -16,8 +16,8 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.work import Progress
 
 FILE, VIDEOS, BUILD = "castbench_hf.jsonl", "videos", "build"
 _CONFIG = f"""\

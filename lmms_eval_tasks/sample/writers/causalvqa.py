@@ -13,8 +13,8 @@ from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTION
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.work import Progress
 
 RELEASE, ARCHIVE, TRUTH, BUILD = "CausalVQA", "CausalVQA.zip", "test_truth.csv", "build"
 COLUMNS = (

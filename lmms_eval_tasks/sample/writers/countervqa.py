@@ -10,9 +10,9 @@ from typing import Any
 from lmms_eval_tasks.sample.scenes.collisions import Collisions, absent_hits, draw_collisions
 from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.work import Progress
 
 CLIPS, BUILD = "clips", "build"
 _CONFIG = f"""\

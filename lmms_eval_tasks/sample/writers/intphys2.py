@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.sample.scenes.violations import FAMILIES
 from lmms_eval_tasks.sample.world.camera import film_moving
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.work import Progress
 
 RELEASE, TRUTH = "IntPhys2", "heldout_truth.csv"
 COLUMNS = ("SceneIndex", "filename", "type", "condition", "env", "game_name", "Camera", "Difficulty")

@@ -15,9 +15,9 @@ import pyarrow.parquet
 from lmms_eval_tasks.sample.scenes import minimal_pairs
 from lmms_eval_tasks.sample.world.scene import DrawnScene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.work import Progress
 
 SNAPSHOT, VIDEOS, BUILD = "snapshot", "videos", "build"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")

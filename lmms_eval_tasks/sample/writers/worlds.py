@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.work import Progress
 
 DATA = Path(str(resources.files("lmms_eval_tasks"))) / "worlds" / "sample_data"
 """Made by `tools/worlds_sample.py`."""

@@ -22,8 +22,8 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
+from lmms_eval_tasks.utils.core.work import Progress
 
 # Subset to the source in whose place it stands and the families that take turns in it.
 SUBSETS: Mapping[str, tuple[str, tuple[SceneFamily, ...]]] = {

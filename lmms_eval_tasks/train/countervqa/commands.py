@@ -9,8 +9,8 @@ import typer
 
 from lmms_eval_tasks.train.stages.commands import Source, Tests, Videos, add_commands, show_comparison
 from lmms_eval_tasks.train.stages.staging import Inputs, Written
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.work import Progress
 
 app = typer.Typer(no_args_is_help=True, help="CFGPT, the paper's post-training: a reimplementation, on ms-swift.")
 
@@ -46,13 +46,13 @@ def cot(
         {command} --source set --out out/cot --teacher gpt-4o
         {command} --source set --out out/cot --teacher gpt-4o --frames 16
     """
-    from lmms_eval_tasks.host.judge import open_named_judge
     from lmms_eval_tasks.train.countervqa.questions import read_set
     from lmms_eval_tasks.train.countervqa.stages import asked_of_clips, tested_clips
     from lmms_eval_tasks.train.countervqa.teacher import REPLIES, TaughtReply, teach, write_teaching
     from lmms_eval_tasks.train.stages.staging import compare_with_tests, require_clips
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.judge.record import ReplyRecord
+    from lmms_eval_tasks.utils.core.errors import InputError
+    from lmms_eval_tasks.utils.judge.named import open_named_judge
+    from lmms_eval_tasks.utils.judge.replies import ReplyRecord
 
     judge = open_named_judge(TaughtReply, teacher, "--teacher", ReplyRecord(out / REPLIES))
     questions = read_set(source, videos)

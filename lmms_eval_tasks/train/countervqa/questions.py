@@ -16,13 +16,13 @@ from lmms_eval_tasks.countervqa.released import (
     CounterfactualQuestion,
     read_release,
 )
-from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.train.stages.rows import TrainingItem
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.core.text import describe
 
 CLAIMS_PROMPT = "countervqa_claims"
 

@@ -12,8 +12,7 @@ from lmms_eval_tasks.train.rewards.correctness import correctness_reward
 from lmms_eval_tasks.train.rewards.functions import REWARDS as SHARED
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict
-from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR
+from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 
 REWARD_NAME = "countervqa"
 """For EasyR1."""

@@ -15,7 +15,7 @@ from lmms_eval_tasks.train.countervqa.questions import (
 )
 from lmms_eval_tasks.train.stages.leaks import TestedClip
 from lmms_eval_tasks.train.stages.staging import Inputs, Written, sft_method, write_stage
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 REASONING, ANSWERS = "sft on reasoning", "sft on answers"
 """What a supervised stage is called in `trained_on.json`."""

@@ -13,18 +13,18 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.questions import QuestionSet, ReasoningRow, reasoned
 from lmms_eval_tasks.train.rewards.form import format_reward
 from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
+from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.clip_frames import clip_frames
+from lmms_eval_tasks.utils.core.forms import WholeText, as_lines
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict
-from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict
+from lmms_eval_tasks.utils.judge.replies import Case
 
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"

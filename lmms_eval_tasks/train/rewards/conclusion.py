@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.train.rewards.form import FormedAnswer, opening_verdict
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict, stated_verdicts
-from lmms_eval_tasks.utils.verdicts.statements import NO, YES
+from lmms_eval_tasks.utils.answers.verdict import NO, YES, read_verdict, stated_verdicts
 
 WRONG_END = 0.1
 """The most that an answer earns which does not end rightly."""

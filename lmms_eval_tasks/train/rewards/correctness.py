@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.answers.reader import read_choice
+from lmms_eval_tasks.utils.answers.choice import read_choice
 
 _OPTIONS = range(2, 27)
 

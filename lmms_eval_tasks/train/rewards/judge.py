@@ -15,21 +15,19 @@ from lmms_eval_tasks.train.rewards.conclusion import WRONG_END, expected_verdict
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.utils.answers.opening import shorten
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import (
+from lmms_eval_tasks.utils.answers.verdict import read_verdict
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.core.text import (
     REWARD_JUDGE_FRAMES,
     REWARD_JUDGE_MODEL,
     REWARD_JUDGE_REPLIES,
     REWARD_JUDGE_URL,
 )
-from lmms_eval_tasks.utils.judge.cache import ReplyCache
-from lmms_eval_tasks.utils.judge.client import UNREADABLE, Case, Judge
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
-from lmms_eval_tasks.utils.judge.server import open_sender
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import Case, ReplyCache
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
 from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict
 
 PROMPTS: Mapping[str, Prompt] = {
     name: Prompt(name, Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8").rstrip("\n"))
@@ -109,7 +107,7 @@ def _frames(clip: str, number: int) -> tuple[bytes, ...]:
     if not clip or not number:
         return ()
     # Only here: it needs what decodes clips.
-    from lmms_eval_tasks.utils.data.clip_frames import clip_frames
+    from lmms_eval_tasks.utils.data.frames import clip_frames
 
     return clip_frames(Path(clip), number)[0]
 

@@ -9,7 +9,7 @@ import typer
 from lmms_eval_tasks.train.stages.commands import add_commands
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
 from lmms_eval_tasks.train.stages.staging import Inputs, Written
-from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.work import Progress
 
 Split = Annotated[str | None, typer.Option(help="Split of the set, where it has several.")]
 

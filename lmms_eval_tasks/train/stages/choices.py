@@ -8,23 +8,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
 from lmms_eval_tasks.train.stages.leaks import TestedClip
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets, ReleasedChoices
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Method, Written, grpo_method, sft_method, write_stage
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import make_table
-from lmms_eval_tasks.utils.data.counts import counts
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
+from lmms_eval_tasks.utils.benchmark.tasks import task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, counts, find_marks
+from lmms_eval_tasks.utils.data.prepare import make_table
 
 PLUGIN = Path(rewards.__file__).with_name("swift_plugin.py")
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""

@@ -13,8 +13,8 @@ from lmms_eval_tasks.train.stages.configuration import Frames, read_options
 from lmms_eval_tasks.train.stages.leaks import ClipComparison
 from lmms_eval_tasks.train.stages.reinforcement import GRPO, read_own_rewards
 from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Written
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
 
 MODEL = "Qwen/Qwen3-VL-8B-Instruct"
 """The best of CFGPT's paper."""
@@ -124,7 +124,7 @@ def curves(
     training: Annotated[Path, typer.Argument(help="Folder of a training; it may be running.")],
 ) -> None:
     """Show the loss and each reward of a training, and draw them as a picture beside its log."""
-    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.core.errors import InputError
 
     if not _show_curves(training):
         raise InputError(f"Expected the folder of a training that has logged a step, but got {training}.")

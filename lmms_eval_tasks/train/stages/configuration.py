@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import InputError
 
 ENVIRONMENT = "ENV"
 FRAMES = 512

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, clips_of_rows, read_manifest, read_table
 
 TrainedClips = Mapping[Path, Collection[str]]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.core.errors import GroupedIssues
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import describe
 
 VIDEO_TAG = "<video>"
 """Where ms-swift puts the clip into a message."""

@@ -20,9 +20,9 @@ from lmms_eval_tasks.train.stages.configuration import (
 )
 from lmms_eval_tasks.train.stages.rows import TrainingItem, check_items, write_items
 from lmms_eval_tasks.train.stages.swift_runs import STATE, last_checkpoint, run_swift
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.data.manifest import file_sha256
-from lmms_eval_tasks.utils.runs.trained_on import Stage, TrainedOn, read_trained_on
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.files import file_sha256
+from lmms_eval_tasks.utils.runs.run_card import Stage, TrainedOn, read_trained_on
 
 PATHS = ("model", "dataset", "output_dir", "external_plugins")
 """Options that are left out of what weights were trained on: places on a disk, and what it says elsewhere."""

@@ -13,9 +13,9 @@ from lmms_eval_tasks.train.stages.leaks import ClipComparison, TestedClip, Train
 from lmms_eval_tasks.train.stages.reinforcement import GRPO, SUBCOMMAND, OwnRewards, grpo_settings
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.train.stages.stage import Training, write_training
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 SFT = "sft"
 SFT_RATE = 5e-5

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 STATE = "trainer_state.json"
 """What a checkpoint's folder gets last: without it the checkpoint is not whole."""

@@ -9,33 +9,51 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, with_usual
-from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.answers.choice import EXTRACTOR
+from lmms_eval_tasks.utils.answers.losses import CLIP_LOSSES_READER, DENOISING_READER
+from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIEWS, View
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.work import Progress
+from lmms_eval_tasks.utils.data.card import Card, Row
+from lmms_eval_tasks.utils.people.inquiries import Inquiry, with_usual
 
 if TYPE_CHECKING:
     import datasets
     import typer
-    from pydantic import BaseModel
 
-    from lmms_eval_tasks.utils.data.masked_clips import TimedBox
-    from lmms_eval_tasks.utils.judge.client import Case, Verdict
-    from lmms_eval_tasks.utils.prompting.prompts import Prompt, PromptSource
-    from lmms_eval_tasks.utils.reporting.columns import Column
-    from lmms_eval_tasks.utils.reporting.layouts import Layout
-    from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
+    from lmms_eval_tasks.utils.core.prompt import Prompt, PromptSource
+    from lmms_eval_tasks.utils.data.made import TimedBox
+    from lmms_eval_tasks.utils.people.baseline import HumanStudy
+    from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
+    from lmms_eval_tasks.utils.reporting.item_views import AnswerView, ItemView
     from lmms_eval_tasks.utils.reporting.panels import Panel
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-    from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-    from lmms_eval_tasks.utils.runs.responses import PredictionLines
-    from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
-    from lmms_eval_tasks.utils.scoring.records import Record
-    from lmms_eval_tasks.utils.stats.human_study import HumanStudy
+    from lmms_eval_tasks.utils.scoring.record import LogLine, PredictionLines, Record
     from lmms_eval_tasks.utils.submission.form import OfficialForm
+
+
+@dataclass(frozen=True)
+class SampleWriter:
+    """How one benchmark's sample data is made and prepared.
+
+    Attributes:
+        contents: what the benchmark's folder of the sample holds, in a few words for the sample's README.
+        sizes: how much to draw by default, by names of the writer's own.
+        write: called with the folder, the seed, the sizes and a progress callback; writes the release to the folder,
+            with the same bytes for the same seed and sizes.
+        prepare: options of `lmms-eval-tasks prepare` for the benchmark, a tuple for each time that it has to run;
+            `{folder}` stands for the folder.
+        release: the release below the folder, `.` when it is the folder itself. It exists, and is marked as sample
+            data, when `write` is called.
+    """
+
+    contents: str
+    sizes: Mapping[str, int]
+    write: Callable[[Path, int, Mapping[str, int], Progress], None]
+    prepare: tuple[tuple[str, ...], ...] = (("--source", "{folder}"),)
+    release: str = "."
 
 
 class AnswerForm(str, Enum):
@@ -46,48 +64,6 @@ class AnswerForm(str, Enum):
     """Of a clip and its reversal, as `utils.denoising.response` has them."""
     CLIP_LOSSES = "clip losses"
     """One number for each clip that is shown, as `utils.denoising.clip_losses` has them."""
-
-
-@dataclass(frozen=True)
-class TaskSettings:
-    """What a task's configuration and the environment chose; a benchmark may add to it.
-
-    Attributes:
-        prompt: How its items are asked; None where the model is shown no prompt of ours.
-    """
-
-    prompt: Prompt | None = None
-
-    @property
-    def signature(self) -> str | None:
-        """The prompt's id and digest, for records."""
-        return self.prompt.signature if self.prompt else None
-
-    def facts(self) -> Mapping[str, Any]:
-        """What a run card lists of them beside the prompt."""
-        return {}
-
-
-class Grader(Protocol):
-    """What grades answers one by one: a judge, or the verdicts that one gave before; threads may share it."""
-
-    def judge(self, case: Case) -> Verdict[Any]:
-        """The verdict on a case; raises nothing."""
-
-
-class TaskContext(Protocol):
-    """What grading an item may ask of the evaluation that it belongs to."""
-
-    @property
-    def settings(self) -> Any:
-        """The task's settings, of the type that `TaskKind.read_settings` returns."""
-
-    @property
-    def model(self) -> Any:
-        """The model that runs; None where none does."""
-
-    def judge(self, schema: type[BaseModel]) -> Grader | None:
-        """The run's judge for replies of a schema; None where nothing is to be judged."""
 
 
 @dataclass(frozen=True)
@@ -320,3 +296,15 @@ class Benchmark:
             KeyError: where the pointer names no kind of this benchmark.
         """
         return self.kinds[pointer.get("kind") or next(iter(self.kinds))]
+
+
+READERS = {
+    AnswerForm.WORDS: EXTRACTOR,
+    AnswerForm.LOSSES: DENOISING_READER,
+    AnswerForm.CLIP_LOSSES: CLIP_LOSSES_READER,
+}
+
+
+def extractor_of(kind: TaskKind) -> str:
+    """Name and version of what reads the answers to a kind of task."""
+    return kind.extractor or READERS[kind.answer_form]

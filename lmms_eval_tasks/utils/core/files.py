@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
+import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from uuid import uuid4
 
-from lmms_eval_tasks.utils.core.variables import HOME
+from filelock import FileLock, Timeout
+
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import HOME
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 try:
     import fcntl
@@ -181,3 +189,198 @@ def _lock(file: int, wait: bool = True) -> bool:
     except OSError:
         return False
     return True
+
+
+T = TypeVar("T")
+
+PAUSE = 0.005
+"""Seconds between two looks at a swap that is under way."""
+
+logger = logging.getLogger(__name__)
+
+
+def _old(current: Path) -> Path:
+    return current.with_name(f".{current.name}.old")
+
+
+def _swapping_lock(current: Path) -> FileLock:
+    return FileLock(current.with_name(f".{current.name}.lock"))
+
+
+@contextmanager
+def held(lock: FileLock, what: Path) -> Iterator[None]:
+    """A lock, which is waited for with a warning that says what another process is writing."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        logger.warning("another process is writing %s; waiting for it to end", what)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def locked(current: Path) -> Iterator[None]:
+    """The lock of a benchmark's folder, held for a build; a swap that was cut short is undone or finished first."""
+    with held(_swapping_lock(current), current):
+        _recover(current)
+        yield
+
+
+def swap(folder: Path, current: Path) -> None:
+    """Put a new folder in the place of the current one, which is deleted; the caller holds the lock."""
+    old = _old(current)
+    if current.exists():
+        current.replace(old)
+    folder.replace(current)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def _recover(current: Path) -> None:
+    """Undo or finish the swap of a build that was killed in it; the caller holds the lock."""
+    old = _old(current)
+    if not old.exists():
+        return
+    if current.exists():
+        shutil.rmtree(old)
+    else:
+        old.replace(current)
+
+
+def read_steadily(current: Path, read: Callable[[], T]) -> T:
+    """What a function reads from a folder that does not change places meanwhile; it is called again where it did."""
+    while True:
+        is_settled = _settle(current)
+        before = _identity(current)
+        try:
+            value = read()
+        except Exception:
+            if _identity(current) == before and not (is_settled and _is_between_renames(current)):
+                raise
+        else:
+            if _identity(current) == before:
+                return value
+
+
+def _settle(current: Path) -> bool:
+    """Wait for a swap that is under way; where its build is dead, undo it."""
+    while _is_between_renames(current):
+        try:
+            with _swapping_lock(current).acquire(timeout=0):
+                _recover(current)
+        except Timeout:
+            time.sleep(PAUSE)
+        except OSError:
+            return False
+    return True
+
+
+def _is_between_renames(current: Path) -> bool:
+    return not current.exists() and _old(current).exists()
+
+
+def _identity(current: Path) -> tuple[int, int, int] | None:
+    """What tells a folder from one that took its place; None where there is none."""
+    try:
+        facts = current.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
+
+
+def file_sha256(path: Path, progress: Progress = no_progress) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    size, done = path.stat().st_size, 0
+    for block in read_blocks(path):
+        digest.update(block)
+        done += len(block)
+        progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
+    return digest.hexdigest()
+
+
+FAILED = "failed"
+"""Where a build that made no set leaves what it wrote, until the next build."""
+NEXT = ".next"
+ENTRIES = ".entries"
+"""In `NEXT`: the names of its parts, of which some may have been moved."""
+
+
+@contextmanager
+def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write a set into, whose parts replace those of the earlier set when the block ends without an
+    error."""
+    out.mkdir(parents=True, exist_ok=True)
+    with held(FileLock(out / ".set.lock"), out):
+        clear_parts(out)
+        _move(out, names)
+        for remains in out.glob(".new-*"):
+            shutil.rmtree(remains)
+        folder = out / f".new-{uuid4().hex}"
+        folder.mkdir()
+        try:
+            yield folder
+        except InputError:
+            _remove(out / FAILED)
+            folder.replace(out / FAILED)
+            raise
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+        write_file(folder / ENTRIES, json.dumps([path.name for path in folder.iterdir()]))
+        folder.replace(out / NEXT)
+        _move(out, names)
+        _remove(out / FAILED)
+
+
+def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
+    """Refuse a set with fewer rows than the one that is there."""
+    if before is None or now < before:
+        known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
+        raise InputError(
+            f"{out} holds {known}, and this build made {now:,}; the set there was not replaced.\n{hint}\n"
+            "Remedy: where a server failed, give the same command again; --replace takes the new set all the same."
+        )
+
+
+def _move(out: Path, names: Sequence[str]) -> None:
+    """Put the parts of `NEXT`, where there is one, into their places."""
+    new = out / NEXT
+    if not new.is_dir():
+        return
+    entries = json.loads((new / ENTRIES).read_text(encoding="utf-8"))
+    for name in names:
+        place, old = out / name, out / f".{name}.old"
+        if name in entries and not (new / name).exists():
+            continue
+        if place.exists():
+            _remove(old)
+            place.replace(old)
+        if name in entries:
+            (new / name).replace(place)
+    for name in names:
+        _remove(out / f".{name}.old")
+    shutil.rmtree(new)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+_DIGESTS: dict[tuple[str, int, int], str] = {}
+"""Path, size and time of change to digest, for this process. It depends on nothing but the files."""
+
+
+def content_digest(path: Path, progress: Progress = no_progress) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal; read anew where its size or its time of change is another."""
+    facts = path.stat()
+    key = str(path), facts.st_size, facts.st_mtime_ns
+    if key not in _DIGESTS:
+        _DIGESTS[key] = file_sha256(path, progress)
+    return _DIGESTS[key]

@@ -2,17 +2,315 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.core.console import make_console
-from lmms_eval_tasks.utils.core.formats import Document, Format, write_document
+from lmms_eval_tasks.utils.core.table import EXPLAINED, Cell, Mark, Number, cell_text
+from lmms_eval_tasks.utils.core.text import printable_lines
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from rich.console import Console
+    from rich.text import Text
+
+    from lmms_eval_tasks.utils.core.table import FittingTable
+    from lmms_eval_tasks.utils.core.work import Progress
+
+
+class Format(str, Enum):
+    """How a command writes its tables, where not for a terminal."""
+
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+
+
+@dataclass
+class Document:
+    """What a command has to say."""
+
+    command: str
+    version: str
+    tables: list[FittingTable] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def write_document(document: Document, form: Format) -> str:
+    """A document in a format; warnings stand with the numbers in all of them."""
+    text = _WRITERS[form](document)
+    return text if form is Format.JSON else printable_lines(text)
+
+
+def _as_json(document: Document) -> str:
+    tables = [
+        {
+            "title": table.title,
+            "columns": list(table.headings),
+            "names": table.names,
+            "rows": [[cell.to_json() if isinstance(cell, Number) else cell for cell in row] for row in table.rows],
+            "caption": table.caption,
+            "signature": table.signature,
+            "warnings": table.warnings,
+        }
+        for table in document.tables
+    ]
+    value = {
+        "command": document.command,
+        "lmms_eval_tasks": document.version,
+        "warnings": document.warnings,
+        "tables": tables,
+        "notes": document.notes,
+    }
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+CSV_COLUMNS = (
+    "table", "row", "column", "value", "low", "high", "n", "unit", "of", "mark", "text", "signature", "warnings"
+)  # fmt: skip
+"""Columns of CSV."""
+
+
+def _as_csv(document: Document) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for table in document.tables:
+        common = {
+            "table": table.title,
+            "signature": table.signature,
+            "warnings": " ".join([*document.warnings, *table.warnings]),
+        }
+        for row in table.rows:
+            name = " / ".join(filter(None, map(cell_text, row[: table.names])))
+            for heading, cell in zip(table.headings[table.names :], row[table.names :], strict=True):
+                if cell != "":
+                    writer.writerow({**common, "row": name, "column": heading, **_csv_fields(cell)})
+    return text.getvalue()
+
+
+def _csv_fields(cell: Cell) -> Mapping[str, object]:
+    if isinstance(cell, Number):
+        return cell.to_json()
+    return {"value": cell} if isinstance(cell, int) else {"text": cell}
+
+
+def _as_markdown(document: Document) -> str:
+    blocks = []
+    for table in document.tables:
+        warnings = [f"> **{_markdown(warning)}**" for warning in (*document.warnings, *table.warnings)]
+        rows = [" | ".join(["", *map(_markdown, map(_marked_text, row)), ""]).strip() for row in table.rows]
+        rule = " | ".join(["", *(":--" if text else "--:" for text in _text_columns(table)), ""]).strip()
+        headings = " | ".join(["", *map(_markdown, table.headings), ""]).strip()
+        signs = {mark: "*" if mark is Mark.DIFFERS else mark.value for mark in _marks(table)}
+        notes = [f"{sign}: {EXPLAINED[mark]}" for mark, sign in signs.items()]
+        notes += [*table.caption.splitlines(), table.signature]
+        blocks += [
+            f"### {_markdown(table.title)}" if table.title else "",
+            "\n>\n".join(warnings),
+            "\n".join([headings, rule, *rows]),
+            "\n\n".join(_markdown(note) for note in notes if note),
+        ]
+    return "\n\n".join(filter(None, blocks or [f"> **{_markdown(one)}**" for one in document.warnings])) + "\n"
+
+
+def _marked_text(cell: Cell) -> str:
+    marked = isinstance(cell, Number) and cell.mark is Mark.DIFFERS
+    return f"{cell_text(cell)} *" if marked else cell_text(cell)
+
+
+def _markdown(text: str) -> str:
+    """A text in which nothing is markup, on one line."""
+    escaped = "".join(f"\\{char}" if char in "\\`*_|#~$" else char for char in text)
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace("\n", "<br>")
+
+
+def _as_latex(document: Document) -> str:
+    tables = [_latex_table(table, document.warnings) for table in document.tables]
+    first = f"% lmms-eval-tasks {document.version}, {document.command}. It needs \\usepackage{{booktabs}}.\n"
+    return first + "\n".join(tables or [f"% {' '.join(one.split())}\n" for one in document.warnings])
+
+
+def _latex_table(table: FittingTable, warnings: Sequence[str]) -> str:
+    spans = [
+        any(isinstance(row[column], Number) and row[column].interval_text for row in table.rows)  # type: ignore[union-attr]
+        for column in range(len(table.headings))
+    ]
+    letters, headings = "", []
+    for heading, text, spanned in zip(table.headings, _text_columns(table), spans, strict=True):
+        letters += ("l" if text else "r") + ("r" if spanned else "")
+        headings += [_latex(heading), *([r"95\% interval"] if spanned else [])]
+    rows = [
+        [text for cell, spanned in zip(row, spans, strict=True) for text in _latex_cells(cell, spanned)]
+        for row in table.rows
+    ]
+    lines = ["  " + " & ".join(row) + r" \\" for row in rows]
+    caption = [
+        *_sentences(table.title),
+        *(rf"\textbf{{{text}}}" for text in _sentences(*warnings, *table.warnings)),
+        *(f"{_LATEX_MARKS[mark]}: {text}" for mark in _marks(table) for text in _sentences(EXPLAINED[mark])),
+        *_sentences(*table.caption.splitlines(), table.signature),
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{' '.join(caption)}}}",
+            rf"\begin{{tabular}}{{{letters}}}",
+            r"\toprule",
+            "  " + " & ".join(headings) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+_LATEX_MARKS = {
+    Mark.ABOVE: r"$^{\uparrow}$",
+    Mark.BELOW: r"$^{\downarrow}$",
+    Mark.OPEN: r"$^{\circ}$",
+    Mark.DIFFERS: "$^{*}$",
+}
+_LATEX_ESCAPES = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "×": r"$\times$", "[": "{[}", "]": "{]}",
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    """A text in which nothing is a command, on one line."""
+    escaped = "".join(_LATEX_ESCAPES.get(char, char) for char in text)
+    # Two hyphens in a row would be one dash.
+    return " ".join(re.sub("-(?=-)", "-{}", escaped).split())
+
+
+def _latex_cells(cell: Cell, spanned: bool) -> list[str]:
+    """The cell of a number, and that of its interval where its column has one."""
+    if not isinstance(cell, Number):
+        return [_latex(cell_text(cell)), *([""] if spanned else [])]
+    mark = _LATEX_MARKS[cell.mark] if cell.mark else ""
+    return [_latex(cell.value_text) + mark, *([_latex(cell.interval_text)] if spanned else [])]
+
+
+def _sentences(*texts: str) -> list[str]:
+    """Texts for a caption, each with a full stop; empty ones are left out."""
+    return [f"{_latex(text).rstrip('.')}." for text in texts if text.strip()]
+
+
+def _marks(table: FittingTable) -> list[Mark]:
+    used = {cell.mark for row in table.rows for cell in row if isinstance(cell, Number) and cell.mark}
+    return [mark for mark in Mark if mark in used]
+
+
+def _text_columns(table: FittingTable) -> list[bool]:
+    """Which columns hold texts alone."""
+    return [
+        not any(isinstance(row[column], int | Number) for row in table.rows) for column in range(len(table.headings))
+    ]
+
+
+_WRITERS: Mapping[Format, Callable[[Document], str]] = {
+    Format.JSON: _as_json,
+    Format.CSV: _as_csv,
+    Format.MARKDOWN: _as_markdown,
+    Format.LATEX: _as_latex,
+}
+
+WIDEST = 100
+ENDLESS = 1_000_000
+"""Columns that no row needs."""
+
+
+def text_table(
+    title: str | None, *columns: str, names: int = 1, numbers: bool | None = None, blank_repeats: bool = False
+) -> FittingTable:
+    """An empty table; its ``add_row`` takes a text or a count for each column, and a console prints it at any width.
+
+    Args:
+        title: What stands above it. Without one, the columns that are no names hold numbers, which stand to the right.
+        columns: Headings of the columns.
+        names: How many columns, the first ones, hold names; they are repeated where the others do not fit side by side.
+        numbers: Whether the columns that are no names hold numbers, where the title does not say so.
+        blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
+    """
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+    numbers = title is None if numbers is None else numbers
+    return FittingTable(title, columns, names, numbers, padding=1, blank_repeats=blank_repeats)
+
+
+def make_console(stderr: bool = False) -> Console:
+    """Rich's console, at most 100 columns wide; into a file or a pipe it writes 100, and each row of a table whole.
+
+    No text of a release or of a model can give the terminal orders, and brackets in it are no markup.
+
+    Args:
+        stderr: Whether it prints on standard error, instead of standard output.
+    """
+    from rich.console import Console
+
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+    class SafeConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(printable_lines(text), **options)
+
+        def print(self, *objects: Any, **options: Any) -> None:
+            width = self.width
+            if not self.is_terminal and any(isinstance(one, FittingTable) for one in objects):
+                self.width = ENDLESS
+            super().print(*objects, **options)
+            self.width = width
+
+    console = SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    # A file or a pipe has no width of its own, and rich would take 80 columns for it.
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
+    return console
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """A bar on stderr for each kind of work, in a `with` block; nothing is shown where stderr is no terminal.
+
+    It gives the function to call, as `Progress` says: what is being done, how many are done, and how many there are.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    bars = Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    tasks: dict[str, Any] = {}
+
+    def advance(what: str, done: int, total: int) -> None:
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=total)
+        bars.update(tasks[what], completed=done, total=total)
+
+    with bars:
+        yield advance
 
 
 class Output:

@@ -13,7 +13,7 @@ from threading import Lock, local
 
 from lmms_eval_tasks.utils.data import clip_maker
 from lmms_eval_tasks.utils.data.clip_store import ClipStore, NotMade
-from lmms_eval_tasks.utils.data.made_clips import Making
+from lmms_eval_tasks.utils.data.made import Making
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 PATIENCE = 10.0

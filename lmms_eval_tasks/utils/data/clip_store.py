@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from lmms_eval_tasks.utils.core.files import new_part, put_part
-from lmms_eval_tasks.utils.data.clip_facts import ClipFacts, digest_clip
+from lmms_eval_tasks.utils.data.clips import ClipFacts, digest_clip
 
 FORMAT = 1
 """Grows when the same view of the same clip is to be made in another way."""

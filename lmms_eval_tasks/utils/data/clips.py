@@ -2,25 +2,337 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.containers import is_cut_short, length_in_seconds
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import content_digest, write_file
+from lmms_eval_tasks.utils.core.work import Progress, in_parallel, no_progress
+from lmms_eval_tasks.utils.data.pictures import upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+MICROSECONDS = 1_000_000
+MATROSKA = "matroska,webm"
+"""By FFmpeg's name; its length counts from zero, and not from where the clip begins."""
+_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"styp", b"sidx", b"moof", b"pnot"})
+_EBML = bytes.fromhex("1a45dfa3")
+_MOST_PARTS = 100_000
+
+
+def first_second(container: Any) -> float:
+    """When an open container (``av.container.InputContainer``) begins, by its own clock; 0 where that is before
+    zero."""
+    return max(0, container.start_time or 0) / MICROSECONDS
+
+
+def length_in_seconds(container: Any) -> float | None:
+    """How long an open container says that it is, from where it begins; None where it does not say."""
+    if not container.duration:
+        return None
+    return since_first_second(container, container.duration / MICROSECONDS)
+
+
+def since_first_second(container: Any, length: float) -> float:
+    """A length that an open container states, from where it begins."""
+    begins = first_second(container) if container.format.name == MATROSKA else 0.0
+    return length - begins if length > begins else length
+
+
+def is_cut_short(path: Path) -> bool:
+    """Whether a file lacks its end; errors as for `missing_bytes`."""
+    return missing_bytes(path) > 0
+
+
+def missing_bytes(path: Path) -> int:
+    """How many bytes a file lacks at its end by the headers of its parts; 0 where it is whole, or they do not say.
+
+    An MP4 or a QuickTime file, Matroska or WebM, and an AVI say it; a transport stream does not. In Matroska the length
+    of a whole film or of a part of it may be unknown, as where it was written while it was filmed; what is in it is
+    then looked at.
+    Source: ISO/IEC 14496-12, section 4.2 (boxes); RFC 8794, sections 4 to 6; RFC 9559, section 5.1.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size, end = path.stat().st_size, 0
+    with path.open("rb") as file:
+        head = file.read(12)
+        if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
+            end = 8 + int.from_bytes(head[4:8], "little")
+        else:
+            read = _read_box if head[4:8] in _BOXES else _read_element if head[:4] == _EBML else None
+            for _ in range(_MOST_PARTS if read else 0):
+                file.seek(end)
+                try:
+                    end = read(file) if read else end
+                except EOFError:
+                    end = max(end, size + 1)
+                except ValueError:  # a part that goes on to the end, or none: what comes behind the film
+                    break
+                if end >= size:
+                    break
+    return max(0, end - size)
+
+
+def _read_box(file: BinaryIO) -> int:
+    """Where a box of an MP4 ends; errors as for `_read_number`."""
+    begin = file.tell()
+    length = int.from_bytes(_read(file, 8)[:4], "big")
+    if length == 1:
+        length = int.from_bytes(_read(file, 8), "big")
+    if length < 8:
+        raise ValueError
+    return begin + length
+
+
+def _read_element(file: BinaryIO) -> int:
+    """Where an element of Matroska ends, or what is in it begins where its length is unknown; errors as below."""
+    _read_number(file)
+    return (_read_number(file) or 0) + file.tell()
+
+
+def _read_number(file: BinaryIO) -> int | None:
+    """A number of one to eight bytes, of which the first one's leading zeros say how many follow; None if unknown."""
+    first = _read(file, 1)
+    if not first[0]:
+        raise ValueError
+    content = first + _read(file, 8 - first[0].bit_length())
+    most = (1 << 7 * len(content)) - 1
+    number = int.from_bytes(content, "big") & most
+    return None if number == most else number
+
+
+def _read(file: BinaryIO, count: int) -> bytes:
+    content = file.read(count)
+    if len(content) < count:
+        raise EOFError
+    return content
+
+
+FORMAT = 1
+"""Grows when what is kept changes its meaning."""
+CLIP = "{clip}"
+"""Stands in a kept reason for the path of the clip, of which there may be several."""
+
+logger = logging.getLogger(__name__)
+
+
+class ClipFacts:
+    """What is known of clips, a small file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, clip: Path, decoded: str) -> int | None:
+        """How many frames a clip has; None where that is not known."""
+        try:
+            fact = json.loads(self._path(clip, decoded).read_text(encoding="utf-8"))
+            frames, problem, decoder = fact.get("frames"), fact.get("problem"), fact.get("decoder")
+        except (OSError, ValueError, AttributeError):
+            return None
+        # Another version may decode what this one cannot.
+        if isinstance(problem, str) and decoder == _decoder():
+            raise UnreadableClip(problem.replace(CLIP, str(clip)))
+        return frames if isinstance(frames, int) and frames > 0 else None
+
+    def find_out(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
+        """Decode a clip, and keep how many frames it has or why it cannot be done; arguments and errors as for
+        `find`."""
+        path = self._path(clip, decoded)
+        try:
+            frames = decode()
+        except UnreadableClip as error:
+            # A disk that fails or memory that runs out says nothing about the clip.
+            if not isinstance(error.__cause__, (OSError, MemoryError)):
+                self._keep(path, {"problem": str(error).replace(str(clip), CLIP), "decoder": _decoder()})
+            raise
+        self._keep(path, {"frames": frames})
+        return frames
+
+    def _path(self, clip: Path, decoded: str) -> Path:
+        key = hashlib.sha256(f"{FORMAT}\0{decoded}\0{digest_clip(clip)}".encode()).hexdigest()
+        return self._folder / key[:2] / f"{key}.json"
+
+    def _keep(self, path: Path, fact: dict[str, Any]) -> None:
+        try:
+            write_file(path, json.dumps(fact))
+        except OSError as error:  # it is found out again
+            logger.debug("%s cannot be written (%s).", path, error)
+
+
+def digest_clip(clip: Path) -> str:
+    """SHA-256 of a clip's bytes, in hexadecimal."""
+    try:
+        return content_digest(clip)
+    except OSError as error:
+        raise UnreadableClip(f"Expected a clip at {clip}, but there is no file that can be read.") from error
+
+
+def _decoder() -> str:
+    import av
+
+    return str(av.__version__)
+
+
+_LENGTH = re.compile(r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)\0?")
+
+
+class FrameStream:
+    """A clip that is decoded from its first frame to its last; used in a `with` block.
+
+    Args:
+        path: The file.
+        threads: How many decode, each a frame; 0 leaves it to the decoder, which parts a frame among them.
+
+    Attributes:
+        fps: Average number of frames a second; 0 where the file states none.
+        rate: The same as a fraction, or a guess, above 0.
+        stated_frames: How many frames its header says there are; 0 where it does not say.
+        size: Width and height in pixels, as stored; 0 where the file states none.
+        aspect: Width of a pixel to its height; 0 where the file states none. Of upright frames once one was decoded.
+
+    Raises:
+        UnreadableClip: it is no video that can be opened; also while frames are decoded.
+    """
+
+    def __init__(self, path: Path, threads: int = 0) -> None:
+        self._path, self._threads = path, threads
+        self._times: list[int | None] = []
+        self._last_duration = 0
+        self.fps, self.rate, self.aspect = 0.0, Fraction(25), Fraction(0)
+        self.stated_frames, self.size = 0, (0, 0)
+
+    def __enter__(self) -> FrameStream:
+        """Open the clip.
+
+        Raises:
+            UnreadableClip: it is no video that can be opened.
+        """
+        import av
+
+        self._errors = (av.FFmpegError, OSError, ValueError, IndexError)
+        try:
+            self._container = av.open(str(self._path))
+            self._stream = self._container.streams.video[0]
+            if self._threads:
+                self._stream.thread_type = "AUTO"
+                self._stream.codec_context.thread_count = self._threads
+            rate = self._stream.average_rate or self._stream.guessed_rate
+            base, aspect = self._stream.time_base, self._stream.codec_context.sample_aspect_ratio
+        except self._errors as error:
+            raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be opened.") from error
+        self.fps, self.stated_frames = float(self._stream.average_rate or 0), self._stream.frames
+        self.size = self._stream.codec_context.width, self._stream.codec_context.height
+        self.rate = Fraction(rate) if rate else self.rate
+        self._time_base = Fraction(base) if base else 1 / self.rate
+        self.aspect = Fraction(aspect) if aspect else self.aspect
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the clip."""
+        self._container.close()
+
+    def frames(self, as_stored: bool = False) -> Iterator[Any]:
+        """Its decoded frames (``av.VideoFrame``) in the order in which they are shown; once.
+
+        Args:
+            as_stored: Not upright, where the clip is stored lying on its side.
+
+        Raises:
+            UnreadableClip: one cannot be decoded, or there is none.
+        """
+        decoded = self._container.decode(self._stream)
+        while True:
+            try:
+                frame = next(decoded, None)
+            except self._errors as error:
+                raise self._undecodable() from error
+            if frame is None:
+                break
+            if not self._times and frame.rotation % 180 and self.aspect:
+                self.aspect = 1 / self.aspect
+            self._times.append(frame.pts)
+            self._last_duration = frame.duration or 0
+            yield frame if as_stored else upright(frame)
+        if not self._times:
+            raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
+        if not 0 < self.stated_frames <= len(self._times) and missing_bytes(self._path):
+            raise self._undecodable()
+
+    def pixels(self, frame: Any, layout: str, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
+        """A frame as an array.
+
+        Args:
+            frame: One of its frames.
+            layout: ``gray`` for (H, W), ``rgb24`` or ``bgr24`` for (H, W, 3). Colours are taken for BT.601, whatever
+                the clip says.
+            size: Width and height; the frame's own by default.
+
+        Raises:
+            UnreadableClip: it is of a form that cannot be turned into that.
+        """
+        width, height = size or (frame.width, frame.height)
+        try:
+            pixels: NDArray[np.uint8] = frame.to_ndarray(width=width, height=height, format=layout)
+        except self._errors as error:
+            raise self._undecodable() from error
+        return pixels
+
+    def _undecodable(self) -> UnreadableClip:
+        with suppress(OSError):
+            if missing := missing_bytes(self._path):
+                return UnreadableClip(
+                    f"Expected {self._path} to hold all that it says it holds, but it was cut off: it lacks at least "
+                    f"{missing:,} of its bytes."
+                )
+        return UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.")
+
+    def stated_seconds(self) -> float | None:
+        """The length that the file states for its pictures; None where it states none, or one for its sound as well."""
+        if own := _LENGTH.fullmatch(self._stream.metadata.get("DURATION", "")):  # as Matroska has it
+            return since_first_second(self._container, int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3]))
+        return length_in_seconds(self._container) if len(self._container.streams) == 1 else None
+
+    def seconds_of_last_frame(self) -> float:
+        """When the frame that was decoded last is shown, in seconds from the first one on."""
+        first, last = self._times[0], self._times[-1]
+        if first is None or last is None:
+            return float((len(self._times) - 1) / self.rate)
+        return float((last - first) * self._time_base)
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        """For how many ticks each decoded frame is shown, and the seconds of a tick.
+
+        Where the clip does not say, or its times do not grow, all are shown equally long.
+        """
+        times = [time for time in self._times if time is not None]
+        steps = [later - time for time, later in pairwise(times)]
+        if len(times) < len(self._times) or min(steps, default=1) <= 0:
+            return [1] * len(self._times), 1 / self.rate
+        usual = max(1, round(1 / (self.rate * self._time_base)))
+        return [*steps, self._last_duration or usual], self._time_base
+
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
 """Of the files that are taken for videos in any folder."""
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
-
-K = TypeVar("K")
-T = TypeVar("T")
 
 
 def videos_below(folder: Path) -> list[Path]:
@@ -55,14 +367,6 @@ def unreadable(
     """The files that are not readable videos, in the given order; opened in parallel threads."""
     looked = in_parallel(list(paths), lambda path: is_readable(path, whole), progress, what)
     return [path for path, good in looked if not good]
-
-
-def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progress, what: str) -> Iterator[tuple[K, T]]:
-    """Each thing and what `work` returns for it, in the given order; several are worked on in parallel threads."""
-    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
-        for done, result in enumerate(zip(things, pool.map(work, things), strict=True), 1):
-            yield result
-            progress(what, done, len(things))
 
 
 def clip_seconds(path: Path) -> float | None:

@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from bisect import bisect_right
 from collections.abc import Sequence
+from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmms_eval_tasks.utils.data.containers import first_second, is_cut_short, length_in_seconds
-from lmms_eval_tasks.utils.data.frame_orders import ReorderedClip, source_of
-from lmms_eval_tasks.utils.data.pictures import rgb_of
+from lmms_eval_tasks.utils.data.clips import digest_clip, first_second, is_cut_short, length_in_seconds
+from lmms_eval_tasks.utils.data.pictures import as_jpeg, rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class FrameOrder(str, Enum):
+    """Another order than a clip's own."""
+
+    REVERSED = "reversed"
+    SHUFFLED = "shuffled"
+
+    def numbers(self, clip: Path, count: int, seed: int = 0) -> tuple[int, ...]:
+        """Numbers of a clip's frames, from 0 on, in this order."""
+        own = list(range(count))
+        if self is FrameOrder.REVERSED:
+            return tuple(reversed(own))
+        generator, order = seeded(clip, seed), list(own)
+        while order == own and count > 1:
+            generator.shuffle(order)
+        return tuple(order)
+
+
+def seeded(clip: Path, seed: int) -> random.Random:
+    """A generator of random numbers that depends on a seed and what a clip holds alone."""
+    return random.Random(hashlib.sha256(f"{seed}\0{digest_clip(clip)}".encode()).hexdigest())
+
+
+class ReorderedClip(str):
+    """A clip whose frames a model is to read in another order."""
+
+    path: Path
+    order: FrameOrder
+
+    def __new__(cls, path: Path, order: FrameOrder) -> ReorderedClip:
+        """A clip in an order."""
+        clip = super().__new__(cls, f"{path}#{order.value}")
+        clip.path, clip.order = path, order
+        return clip
+
+    def __getnewargs__(self) -> tuple[Path, FrameOrder]:  # type: ignore[override]
+        return self.path, self.order
+
+
+def source_of(clip: str | Path) -> tuple[Path, str]:
+    """The file of a clip, and the order in which its frames are to be read; empty for its own."""
+    return (clip.path, clip.order.value) if isinstance(clip, ReorderedClip) else (Path(clip), "")
+
 
 NEAR = 1e-3
 """Seconds by which a frame may come later than the time that is asked for."""
@@ -186,3 +232,20 @@ class _Packet(NamedTuple):
     is_keyframe: bool
     is_discard: bool
     is_corrupt: bool
+
+
+SIDE = 448
+"""Pixels of a frame's longer side."""
+
+
+def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their
+    times."""
+    import numpy as np
+
+    reader = PyavFrames(clip, threads=1)
+    if not reader.count:
+        raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
+    places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})
+    images = tuple(as_jpeg(frame, SIDE) for frame in reader.read(places))
+    return images, [place / reader.fps if reader.fps else 0.0 for place in places]

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.core.files import why_unwritable
-from lmms_eval_tasks.utils.core.parquet import read_parquet
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import HOME, MISSING
-from lmms_eval_tasks.utils.core.wording import is_utf8, summarize_names
-from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.swapping import read_steadily
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import file_sha256, read_steadily, why_unwritable
+from lmms_eval_tasks.utils.core.forms import read_parquet
+from lmms_eval_tasks.utils.core.text import HOME, MISSING, is_utf8, summarize_names
+from lmms_eval_tasks.utils.data.card import Card
+from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow
+
 
 PLACEHOLDER = "placeholder.mp4"
 
@@ -201,3 +200,18 @@ def missing_report(card: Card, split: str, facts: SplitManifest, absent: Mapping
         f"Either get the clips and run:  {card.prepare_command}\n"
         f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
     )
+
+
+def table_file(name: str) -> Path:
+    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``."""
+    benchmark, colon, split = name.partition(":")
+    path = table_path(benchmark, split) if colon and not Path(name).exists() else Path(name)
+    if not path.is_file():
+        raise InputError(f"{name} cannot be used: there is no {path}.")
+    return path
+
+
+def prepared_benchmark(name: str) -> str | None:
+    """The benchmark of a prepared split that an option names, as for `table_file`; None where it names a path."""
+    benchmark, colon, _ = name.partition(":")
+    return benchmark if colon and not Path(name).exists() else None

@@ -2,16 +2,130 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.attrition import SetAttrition
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+
+ATTRITION = "attrition.json"
+"""The file of a built set that has it."""
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class AttritionStep(BaseModel):
+    """A step of a build."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    step: str
+    came: Count
+    left: Count
+    removed: dict[str, Count] = Field(default_factory=dict)
+
+
+class SetAttrition(BaseModel):
+    """The steps of a build."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    start: str
+    rows: Count
+    steps: tuple[AttritionStep, ...]
+
+
+def write_attrition(attrition: SetAttrition, folder: Path) -> None:
+    """Write it into the folder of a built set."""
+    text = json.dumps(attrition.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    write_file(folder / ATTRITION, text + "\n")
+
+
+def read_attrition(source: str | Path) -> SetAttrition | None:
+    """The attrition of the set that is prepared from a source; None where no file has it."""
+    path = Path(source).expanduser()
+    file = (path if path.is_dir() else path.parent) / ATTRITION
+    if not file.is_file():
+        return None
+    try:
+        return SetAttrition.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InputError(
+            f"{file} cannot be read as the steps of a build, and nothing was prepared.\n"
+            "Remedy: build the set again, or delete the file."
+        ) from error
+
+
+class FilteredLine(RowForm):
+    """What became of a group; further columns say why."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    task: WholeText
+    group_id: WholeText
+    removed: bool
+
+
+@dataclass(frozen=True)
+class RemovedGroups:
+    """The groups that a filter removed, by task, and the name of its file."""
+
+    name: str
+    by_task: Mapping[str, frozenset[str]]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The groups of all tasks."""
+        return frozenset().union(*self.by_task.values())
+
+
+def read_removed(path: Path) -> frozenset[str]:
+    """The ids of the groups that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
+
+    Raises:
+        InputError: a line has another form; all problems at once.
+        OSError: the file cannot be read.
+    """
+    return read_filter(path).ids
+
+
+def read_filter(path: Path) -> RemovedGroups:
+    """What a filter removed, by task; errors as for `read_removed`."""
+    issues = GroupedIssues()
+    lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
+    issues.raise_if_any(f"{path} is not what a filter wrote")
+    tasks = dict.fromkeys(line.task for line in lines if line.removed)
+    groups = {task: frozenset(line.group_id for line in lines if line.removed and line.task == task) for task in tasks}
+    return RemovedGroups(path.name, groups)
+
+
+_LEFT_OUT: ContextVar[RemovedGroups | None] = ContextVar("left_out", default=None)
+"""A benchmark's `prepare` has no parameter for it, so that none can forget it."""
+
+
+@contextmanager
+def leaving_out(removed: RemovedGroups | None) -> Iterator[None]:
+    """Leave groups out of the splits that are built in this block."""
+    token = _LEFT_OUT.set(removed)
+    try:
+        yield
+    finally:
+        _LEFT_OUT.reset(token)
+
+
+def left_out() -> RemovedGroups | None:
+    """The groups to leave out here; None for none."""
+    return _LEFT_OUT.get()
+
 
 SCHEMA: Literal[1] = 1
 
@@ -87,14 +201,3 @@ class Manifest(BaseModel):
     tool_version: str
     benchmark: str
     splits: dict[str, SplitManifest]
-
-
-def file_sha256(path: Path, progress: Progress = no_progress) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    size, done = path.stat().st_size, 0
-    for block in read_blocks(path):
-        digest.update(block)
-        done += len(block)
-        progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
-    return digest.hexdigest()

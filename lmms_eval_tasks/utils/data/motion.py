@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import first_line, is_utf8, summarize_names
+from lmms_eval_tasks.utils.core.text import first_line, is_utf8, summarize_names
 
 LARGEST_METADATA = 1 << 24
 """Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import random
 import threading
@@ -11,17 +9,54 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply, one_line, reader_of
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.answers.opening import content
+from lmms_eval_tasks.utils.core.forms import read_json
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, ReplyCache, Sampling, Send, reply_key
 from lmms_eval_tasks.utils.servers.errors import ServerError
+
+SHOWN = 200
+
+Form = TypeVar("Form")
+M = TypeVar("M", bound=BaseModel)
+
+
+class UnreadableReply(Exception):
+    """A reply that is not what was asked for; the text is the reason, in one line."""
+
+
+def read_reply(text: str, schema: type[M]) -> M:
+    """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed."""
+    answer = content(text)
+    try:
+        read_json(answer)
+        return schema.model_validate_json(answer, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnreadableReply(one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
+    except ValueError as error:
+        raise UnreadableReply(one_line(str(error))) from None
+
+
+def reader_of(schema: type[Form] | Callable[[str], Form]) -> Callable[[str], Form]:
+    """What reads replies: strictly as `read_reply` does where a form is given, else the function that is given."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return cast(Callable[[str], Form], partial(read_reply, schema=schema))
+    return cast(Callable[[str], Form], schema)
+
+
+def one_line(text: str) -> str:
+    """The beginning of a text, as one line."""
+    return " ".join(text.split())[:SHOWN]
+
 
 UNREADABLE = "unreadable reply: "
 """How the reason begins why replies could not be used."""
@@ -31,46 +66,6 @@ NOT_ASKED = "not asked"
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """What decides, with the prompt, how a judge replies: another value is another judge."""
-
-    model: str
-    temperature: float = 0.0
-    top_p: float | None = None
-    max_tokens: int = 2048
-    json_mode: bool = False
-    server: str = ""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a judge is asked at once, and how often again."""
-
-    concurrent: int = 8
-    requests: int = 6
-    unreadable: int = 3
-    first_delay: float = 1.0
-    longest_delay: float = 120.0
-    give_up_after: int = 32
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Case:
-    """What a judge is asked about.
-
-    Attributes:
-        text: The prompt, its fields filled in.
-        prompt: The prompt that was filled in, which signs the verdict.
-        images: The bytes of JPEG files to look at, in order.
-    """
-
-    text: str
-    prompt: Prompt
-    images: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,26 +88,6 @@ class Verdict(Generic[R]):
         """The verdict as JSON values, for the record."""
         reply = self.reply.model_dump(mode="json") if isinstance(self.reply, BaseModel) else self.reply
         return {**vars(self), "reply": reply}
-
-
-Send = Callable[[Case], Reply]
-"""Sends one request and returns its reply, from any thread.
-
-Raises:
-    ServerError: where there is none. Any other exception counts as one that will not succeed later.
-"""
-
-
-def reply_key(sampling: Sampling, case: Case) -> str:
-    """Hexadecimal SHA-256 of all that decides the reply: the judge, the prompt and what it was filled in with."""
-    parts = {
-        **vars(sampling),
-        "prompt_id": case.prompt.prompt_id,
-        "prompt": case.prompt.sha256,
-        "text": case.text,
-        "images": [hashlib.sha256(image).hexdigest() for image in case.images],
-    }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
 class Judge(Generic[R]):

@@ -5,15 +5,80 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 from urllib.parse import quote
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Send
-from lmms_eval_tasks.utils.judge.settings import ADDRESSES, LOCAL_MODEL, JudgeSettings
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import hide_secrets
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, Sampling, Send
 from lmms_eval_tasks.utils.servers.address import header_value, parse_address
 from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, ChatReply, chat_content, chat_request, read_chat
 from lmms_eval_tasks.utils.servers.client import ServerClient
+
+LOCAL_MODEL = "transformers"
+"""The provider that asks no server."""
+NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
+ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
+"""The variables of servers' addresses, which are lmms-eval's."""
+DEFAULTS = {"openai": "https://api.openai.com/v1", "local": "http://localhost:8000/v1"}
+
+
+class JudgeSettings(BaseModel):
+    """How to reach a judge and how to ask it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    provider: Literal["openai", "azure", "local", "transformers"] = "openai"
+    url: str | None = None
+    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
+    top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
+    json_mode: bool = Sampling.json_mode
+    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
+    requests: int = Field(default=Limits.requests, ge=1, le=20)
+    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
+    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
+    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
+    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
+    seed: int = Limits.seed
+
+    @property
+    def address(self) -> str:
+        """The server's address: as given, as the provider's own variable says, or the provider's default."""
+        return self.url or self._named_address or DEFAULTS.get(self.provider, "")
+
+    @property
+    def _named_address(self) -> str:
+        return os.environ.get(ADDRESSES.get(self.provider, ""), "")
+
+    @property
+    def server(self) -> str:
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
+        address = (self.url or self._named_address).rstrip("/")
+        return hide_secrets(f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip(), {})
+
+    @property
+    def sampling(self) -> Sampling:
+        """What decides what the judge says."""
+        return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
+
+    @property
+    def limits(self) -> Limits:
+        """How much is asked at once, and how often again."""
+        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
+
+    def check_variables(self) -> None:
+        """Refuse settings whose server cannot be asked for want of a key or an address."""
+        if unset := [name for name in NEEDED.get(self.provider, ()) if not os.environ.get(name)]:
+            raise InputError(
+                f"The model {self.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"
+                "For a server that asks for no key, any text will do, or choose provider=local."
+            )
+
 
 AZURE_KEY = "AZURE_API_KEY"
 AZURE_VERSION, FIRST_AZURE_VERSION = "API_VERSION", "2024-02-15-preview"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from lmms_eval_tasks.utils.core.cells import Cell, Number, cell_text
+from lmms_eval_tasks.utils.core.table import Cell, Number, cell_text
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference
-from lmms_eval_tasks.utils.scoring import rates
+from lmms_eval_tasks.utils.scoring import metrics as metrics_module
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
+from lmms_eval_tasks.utils.scoring.record import Record
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,14 @@ def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple
     """
     beginnings = tuple(f"{metric.name}_" for metric in metrics)
     official = [metric for metric in metrics if metric.name == f"{leading[0].name}_official"]
-    listed = {metric.name for metric in (*leading, *rates.COMMON_METRICS)}
+    listed = {metric.name for metric in (*leading, *metrics_module.COMMON_METRICS)}
     others = [one for one in metrics if one.name not in listed and not one.name.startswith(beginnings)]
     return (
         *(Column(metric, interval=True) for metric in leading),
         *map(Column, official),
         *(Column(metric) for metric in others if metric.kind == "mean"),
-        Column(rates.UNPARSED_RATE),
-        Column(rates.UNSCORED_RATE),
+        Column(metrics_module.UNPARSED_RATE),
+        Column(metrics_module.UNSCORED_RATE),
         *(Column(metric) for metric in others if metric.kind != "mean"),
     )
 
@@ -121,3 +123,95 @@ def by_group(records: Records) -> list[list[Record]]:
     for record in records:
         members[record.group_id].append(record)
     return list(members.values())
+
+
+@dataclass(frozen=True)
+class LayoutPlace:
+    """What such a table shows of each model, in a row or a column of its own: a score, or a score of some items.
+
+    Attributes:
+        heading: Its name in the table.
+        task: The task or group of which it is a score.
+        metric: The score of runs; None where a run has none of the kind.
+        where: Fields of the entries of ``published.json`` that have it, with their values; a tuple is any of these.
+        applies: Which records of a run count; by default all.
+        field: The field of such an entry that has the number.
+    """
+
+    heading: str
+    task: str
+    metric: Metric | None
+    where: Mapping[str, object]
+    applies: Callable[[Record], bool] | None = None
+    field: str = "value"
+
+
+def _model(entry: Mapping[str, Any]) -> str:
+    return str(entry["model"])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table of a benchmark's paper.
+
+    Attributes:
+        title: Its number and what it shows.
+        sources: How the sources of its entries in ``published.json`` begin; none of a table without published figures.
+        places: What it shows of each model, in the paper's order.
+        across: Whether models are columns, and places rows.
+        views: The views whose runs stand in it; an empty name stands for whole items.
+        called: An entry's metric to what it is called, for tables that are `across`: there each column has the name of
+            its score, which need not be the same of models and people.
+        name: What a row or column of published figures is called, by their entry; by default the model.
+        of_sets: Whether it compares sets, so that a run of another one stands in it too.
+        digits: How many decimals the paper prints.
+        note: What has to be known about it.
+    """
+
+    title: str
+    sources: tuple[str, ...]
+    places: Sequence[LayoutPlace]
+    across: bool = False
+    views: tuple[str, ...] = ("",)
+    called: Mapping[str, str] = field(default_factory=dict)
+    name: Callable[[Mapping[str, Any]], str] = _model
+    of_sets: bool = False
+    digits: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """The records of one run, as panels show them.
+
+    Attributes:
+        tag: Its number on the page, which also gives its hue.
+        name: What reports call it: its model, or what tells it apart from another run of that.
+        parts: The records of each of its parts (the tasks of a group, or one task).
+        apart: Why no published score stands beside it, as options that left items out; empty of the whole release.
+        results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.
+    """
+
+    tag: str
+    name: str
+    parts: Sequence[Records]
+    apart: str = ""
+    results: Path | None = None
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all its parts."""
+        return [record for part in self.parts for record in part]
+
+    @property
+    def view(self) -> str:
+        """Name of the view that was shown; empty for whole items."""
+        return next((record.view for part in self.parts for record in part), "")
+
+    def estimate(self, metric: Metric) -> Estimate | None:
+        """A score of it with its interval, the unweighted mean over its parts; None where a part has no score.
+
+        Raises:
+            ValueError: where the score is a count, which has no interval.
+        """
+        return estimate(metric, self.parts)

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human
-from lmms_eval_tasks.utils.core.cells import Mark
+from lmms_eval_tasks.utils.core.table import Mark
+from lmms_eval_tasks.utils.data.card import Card, Human
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, Records, estimate, refuse_counts
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,250 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME, SHARD
-from lmms_eval_tasks.utils.runs.hazards import APPLIES, known_hazards
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
+
+FILE = Path(__file__).with_name("hazards.json")
+APPLIES, DOES_NOT_APPLY = "applies", "does not apply"
+
+
+def _check_specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(f"Expected a specifier of versions, but got {text!r}") from error
+    return text
+
+
+Specifier = Annotated[str, AfterValidator(_check_specifier)]
+
+
+class ArgumentTest(BaseModel):
+    """A test of one argument of a model, as the model has it; exactly one of its fields is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    above: float | None = None
+    unset: bool | None = None
+    none_of: tuple[str | bool, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check_count(self) -> ArgumentTest:
+        if [self.above, self.unset, self.none_of].count(None) != 2:
+            raise ValueError("Expected exactly one test of an argument")
+        return self
+
+    def holds(self, name: str, value: Any) -> bool:
+        """Whether a value passes; None stands for an argument that is not set."""
+        if self.unset is not None:
+            return (value is None) is self.unset
+        if self.none_of is not None:
+            return str(value).lower() not in {str(other).lower() for other in self.none_of}
+        try:
+            return float(value) > float(self.above or 0)
+        except (TypeError, ValueError):
+            raise ValueError(f"Expected {name} to be a number, but got {value!r}.") from None
+
+    def __str__(self) -> str:
+        """What has to hold, to follow the argument's name."""
+        if self.unset is not None:
+            return "not set" if self.unset else "set"
+        if self.none_of is not None:
+            return f"not {' or '.join(str(value).lower() for value in self.none_of)}"
+        return f"above {self.above:g}"
+
+
+class Hazard(BaseModel):
+    """One entry; a condition that it does not have always holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    adapters: tuple[str, ...] = Field(default=(), description="any of them")
+    weights: tuple[str, ...] = Field(default=(), description="any of them")
+    readers: tuple[str, ...] = Field(default=(), description="any of them")
+    packages: dict[str, Specifier] = Field(default={}, description="all of them")
+    arguments: dict[str, ArgumentTest] = Field(default={}, description="all of them")
+    effect: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_conditions(self) -> Hazard:
+        if not (self.adapters or self.weights or self.readers):
+            raise ValueError("Expected adapters, weights or readers, for no hazard is one of every model")
+        return self
+
+    def where(self) -> str:
+        """Its conditions as text: `weights qwen2_5_vl; transformers >=5.3.0; fps not set`."""
+        any_of = (("adapter", self.adapters), ("weights", self.weights), ("reader", self.readers))
+        parts = [f"{name} {' or '.join(values)}" for name, values in any_of if values]
+        parts += [f"{package} {specifier}" for package, specifier in self.packages.items()]
+        return "; ".join([*parts, *(f"{name} {test}" for name, test in self.arguments.items())])
+
+    def found(self, facts: RunFacts) -> dict[str, str]:
+        """What a card says of a run to which it applies."""
+        versions = [f"{package} {facts.version(package)}" for package in self.packages]
+        reader = [f"reader {facts.reader}"] if self.readers else []
+        values = {name: facts.argument(name) for name in self.arguments}
+        given = [f"{name} {'not set' if value is None else value}" for name, value in values.items()]
+        return {
+            "adapter": f"{facts.adapter}, weights {facts.weights}" if self.weights else facts.adapter,
+            "versions": ", ".join(versions) or "any",
+            "condition": ", ".join([*reader, *given]) or "none",
+            "effect": self.effect,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What conditions are tested on."""
+
+    adapter: str
+    weights: str | None
+    shows_videos: bool
+    version: Callable[[str], str | None]
+    argument: Callable[[str], Any]
+    reader: str | None = None
+
+
+def applies(hazard: Hazard, facts: RunFacts) -> bool:
+    """Whether a hazard applies to a run."""
+    doubt: Exception | None = None
+    for holds in _conditions(hazard, facts):
+        try:
+            if not holds():
+                return False
+        except Exception as error:  # whatever a fact's finder raises
+            doubt = error
+    if doubt:
+        raise doubt
+    return True
+
+
+def _conditions(hazard: Hazard, facts: RunFacts) -> Iterator[Callable[[], bool]]:
+    yield lambda: facts.shows_videos
+    if hazard.adapters:
+        yield lambda: facts.adapter in hazard.adapters
+    if hazard.weights:
+        yield lambda: facts.weights in hazard.weights
+    if hazard.readers:
+        yield lambda: facts.reader in hazard.readers
+    for package, specifier in hazard.packages.items():
+        yield partial(_is_installed, package, specifier, facts)
+    for name, test in hazard.arguments.items():
+        yield partial(_passes, test, name, facts)
+
+
+def _is_installed(package: str, specifier: str, facts: RunFacts) -> bool:
+    version = facts.version(package)
+    return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
+
+
+def _passes(test: ArgumentTest, name: str, facts: RunFacts) -> bool:
+    return test.holds(name, facts.argument(name))
+
+
+def read_hazards(path: Path) -> dict[str, Hazard]:
+    """The hazards of a file by name, in its order."""
+    try:
+        entries = TypeAdapter(list[Hazard]).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path.name}: {first['msg']}{f' at {where}' if where else ''}.") from None
+    hazards = {hazard.name: hazard for hazard in entries}
+    if len(hazards) < len(entries):
+        raise InputError(f"{path.name}: Expected names that differ, but got one twice.")
+    return hazards
+
+
+@cache
+def known_hazards() -> Mapping[str, Hazard]:
+    """The hazards that this version knows, by name."""
+    return read_hazards(FILE)
+
+
+TRAINED_ON = "trained_on.json"
+
+
+class Stage(BaseModel):
+    """One training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str
+    data: dict[str, str]
+    items: int = Field(ge=1)
+    clips: int = Field(ge=1)
+    rows_sha256: str
+    options: dict[str, Any]
+    steps: int | None = None
+    all_steps: int | None = None
+
+    @property
+    def progress(self) -> str:
+        """How far it went, for a run card."""
+        return "not finished" if self.steps is None else f"{self.steps} of {self.all_steps} steps"
+
+
+class TrainedOn(BaseModel):
+    """The trainings that made weights, the first one first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base: str
+    stages: tuple[Stage, ...] = Field(min_length=1)
+    compared_with: tuple[str, ...]
+    tool_version: str
+
+    def summary(self) -> str:
+        """One line for a run card."""
+        stages = "; then ".join(
+            f"{stage.method} on {stage.items:,} questions about {stage.clips:,} clips "
+            f"(rows {stage.rows_sha256[:12]}), {stage.progress}"
+            for stage in self.stages
+        )
+        compared = ", ".join(self.compared_with) or "no test set"
+        return f"{self.base}: {stages}; clips compared with {compared}"
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder of weights."""
+        write_file(folder / TRAINED_ON, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_trained_on(folder: Path) -> TrainedOn | None:
+    """What the weights in a folder were trained on; None where nothing says so."""
+    path = folder / TRAINED_ON
+    if not path.is_file():
+        return None
+    try:
+        return TrainedOn.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be used: Expected what `train … export` writes.") from error
+
 
 CARD = "_run_card.json"
 TASK = "task "

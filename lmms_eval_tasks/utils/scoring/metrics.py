@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.record import Record
 
 PERCENT = (0.0, 100.0)
 PAIR = 2
@@ -282,3 +282,56 @@ def aggregate_tasks(
 def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:
     """The score of a group of tasks, or of one, from what counts in each."""
     return aggregate_tasks(metric, [metric.combine(units) for units in parts if units])
+
+
+def percent(flag: bool | None) -> float | None:
+    """100 for True, 0 for False, None for None."""
+    return None if flag is None else 100.0 * flag
+
+
+def _unparsed(record: Record) -> float | None:
+    return None if record.unanswered else percent(record.answered is None)
+
+
+def _unscored(record: Record) -> float:
+    return 100.0 * (record.correct is None)
+
+
+UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors="plain")
+"""Percent of the items with a response in which no answer can be read; they count as wrong."""
+
+UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors="plain")
+"""Percent of items that could not be asked or graded."""
+
+SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors="plain")
+"""100 where the data is simulated. Tasks on released data have no such score."""
+
+COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
+"""What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
+as ``sample_data`` where the data is simulated."""
+
+
+def _right(record: Record) -> float | None:
+    return percent(record.correct)
+
+
+def _right_officially(record: Record) -> float | None:
+    return percent(record.fields["official_correct"])
+
+
+PAIR_ACCURACY = Metric("pair_accuracy", "pair accuracy", _right, together=PAIR)
+"""Percent of complete, scored pairs with both members right."""
+
+SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", _right, errors="clustered")
+"""Percent of scored items that are right."""
+
+PAIR_ACCURACY_OFFICIAL = Metric("pair_accuracy_official", "official reader", _right_officially, together=PAIR)
+OFFICIAL_ACCURACIES = (
+    PAIR_ACCURACY_OFFICIAL,
+    Metric("single_accuracy_official", "official reader, single", _right_officially),
+)
+"""Pair and single accuracy in percent as the benchmark's own script reads the responses: of records with the field
+``official_correct``, which `choice_grader` gives them with ``read_official``."""
+
+PAIRS_SCORED = Metric("pairs_scored", "pairs", _right, together=PAIR, kind="groups", unit="", higher_is_better=None)
+"""How many pairs `PAIR_ACCURACY` stands on: those with two members, both scored."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Timeout
 
-from lmms_eval_tasks.utils.core.redaction import hide_forms, hide_secrets, secret_forms
+from lmms_eval_tasks.utils.core.text import hide_forms, hide_secrets, secret_forms
 from lmms_eval_tasks.utils.servers.address import ServerAddress, basic_authorization
 from lmms_eval_tasks.utils.servers.environment import find_proxy, trusted_certificates
 from lmms_eval_tasks.utils.servers.errors import ServerError, connection_error, status_error

@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import certifi
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.servers.address import ServerAddress, parse_address
 
 BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")

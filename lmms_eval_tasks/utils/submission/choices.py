@@ -9,12 +9,11 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.forms import RowForm, as_lines, read_rows
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.data.card import Card, Row
+from lmms_eval_tasks.utils.scoring.record import GradedItem
 from lmms_eval_tasks.utils.submission.form import FORM_ALONE, Attendance, Built, Checked, Table
 
 Difference = tuple[str, str, str]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.core.errors import GroupedIssues
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.data.card import Card, DataSet, Row
+from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.scoring.record import GradedItem
 
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
 FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
@@ -184,3 +185,25 @@ class Attendance:
             self.issues.add("rows", f"Expected one for every item of {whole}, but there is none for", describe(item))
         total = sum(map(len, self.expected.values()))
         return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
+
+
+def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str, Task]:
+    """The tasks, by name, whose items make a part of a submission, among all tasks of its benchmark."""
+    submitted = {name: task for name, task in tasks.items() if task.split == split and not task.no_submission}
+
+    def of_subset(subset: str | None) -> dict[str, Task]:
+        return {name: task for name, task in submitted.items() if task.pointer.get("subset") == subset}
+
+    return of_subset(part) or of_subset(None) or submitted
+
+
+def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
+    """The prepared table of a split, or of it the rows that some of its tasks ask."""
+    arrow, manifest = read_table(card, split)
+    subsets = {task.pointer.get("subset") for task in tasks}
+    if subsets and None not in subsets:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        arrow = arrow.filter(pc.is_in(arrow["subset"], pa.array(sorted(map(str, subsets)))))
+    return Table(split, arrow.to_pylist(), manifest.data_set)

@@ -13,8 +13,8 @@ from lmms_eval_tasks.build.annotate.collect import collect_answers, read_answer_
 from lmms_eval_tasks.build.annotate.forms import AnswerFile, plan_digest
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedQuestion, as_csv, make_plan
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.utils.core.errors import InputError
 
 QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000, ("A", "B")) for n in range(4) for v in (0, 1)]
 PLAN = make_plan("causalvqa", "test", QUESTIONS, 4, responses=2, attention=1)

@@ -23,12 +23,12 @@ from lmms_eval_tasks.build.annotate.questions import asked_items, planned_questi
 from lmms_eval_tasks.build.annotate.texts import PageTexts
 from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.report.clips import Clips
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.utils.answers.evidence_reading import official_seconds
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("sample")]
 

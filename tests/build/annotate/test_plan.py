@@ -21,8 +21,8 @@ from lmms_eval_tasks.build.annotate.plan import (
     read_plan,
 )
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 
 pytestmark = pytest.mark.slow  # the sample is filmed first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmms_eval_tasks.build.annotate.review import decide_items
-from lmms_eval_tasks.utils.benchmark.reviews import Decision, decide
+from lmms_eval_tasks.utils.people.inquiries import Decision, decide
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.cast_bench.people import read_descriptions
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import read_items
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.data.masked_clips import boxes_at
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.made import boxes_at
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
 pytestmark = pytest.mark.slow  # a whole build comes first
 

@@ -20,8 +20,8 @@ from lmms_eval_tasks.build.annotate.forms import EditedEntry, plan_digest
 from lmms_eval_tasks.build.annotate.plan import read_plan
 from lmms_eval_tasks.build.cast_bench.command import build
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
 
 CLIP = "sav_000003"
 

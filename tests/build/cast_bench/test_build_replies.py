@@ -33,7 +33,7 @@ from lmms_eval_tasks.build.engine.replies import Form, read_form
 from lmms_eval_tasks.build.engine.steps import Removed
 from lmms_eval_tasks.cast_bench.roles_file import QuestionRoles
 from lmms_eval_tasks.cast_bench.taxonomy import type_names
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 CONFIG = CastBenchConfig.model_validate({"clips": "clips", "tracks": "tracks", "tries": 1})
 BALL = TrackedInstance(id="i1", source="i1", name="red ball", boxes={0: (0, 0, 9, 9), 1: (1, 1, 9, 9)})

@@ -40,8 +40,8 @@ from lmms_eval_tasks.build.cast_bench.texts import (
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 LENGTH, NOTHING = "near-miss: length not within 10%", "near-miss: nothing changed"
 TWO = "near-miss: more than one attribute changed"

@@ -30,7 +30,7 @@ from lmms_eval_tasks.build.cast_bench.sources import read_sources, source_files
 from lmms_eval_tasks.build.engine.asking import Asking
 from lmms_eval_tasks.build.engine.models import Models
 from lmms_eval_tasks.build.engine.steps import Removed
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 WIDTH, HEIGHT, LAST = 160, 120, 3
 

@@ -35,9 +35,9 @@ from lmms_eval_tasks.build.engine.steps import Removed
 from lmms_eval_tasks.build.engine.texts import bare_words
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.sample.scenes.options import reworded
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import clip_seconds
-from lmms_eval_tasks.utils.data.parts import part_pictures
+from lmms_eval_tasks.utils.data.made import part_pictures
 
 pytestmark = pytest.mark.slow  # a whole build comes first
 

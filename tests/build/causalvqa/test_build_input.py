@@ -13,7 +13,7 @@ from numbered_clips import write_numbered
 from lmms_eval_tasks.build.causalvqa.annotations import read_questions
 from lmms_eval_tasks.build.causalvqa.command import build
 from lmms_eval_tasks.build.causalvqa.config import PairBuildConfig
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 NOWHERE = "http://127.0.0.1:9/v1"
 GOOD = {

@@ -25,7 +25,7 @@ from lmms_eval_tasks.build.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.build.engine.steps import Removed
 from lmms_eval_tasks.causalvqa.metadata import read_choices
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)

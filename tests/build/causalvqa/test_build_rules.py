@@ -12,7 +12,7 @@ from lmms_eval_tasks.build.causalvqa.texts import Fault, OptionText, QuestionTex
 from lmms_eval_tasks.build.causalvqa.writing import write_until_good
 from lmms_eval_tasks.build.engine.replies import read_form
 from lmms_eval_tasks.build.engine.steps import Removed
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 OPTION: TypeAdapter[str] = TypeAdapter(OptionText)
 QUESTION: TypeAdapter[str] = TypeAdapter(QuestionText)

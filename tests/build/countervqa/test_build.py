@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.build.countervqa.command import build
 from lmms_eval_tasks.build.countervqa.rederive import check_set
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.sample.writers.countervqa import draw_clip
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.attrition import read_attrition
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, find_marks
+from lmms_eval_tasks.utils.data.manifest import read_attrition
 
 
 @pytest.fixture(scope="module")

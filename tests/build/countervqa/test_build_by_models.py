@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.build.countervqa.command import build
 from lmms_eval_tasks.build.countervqa.rederive import check_set
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.slow  # a whole build comes first
 

@@ -18,8 +18,8 @@ from lmms_eval_tasks.build.countervqa.command import build
 from lmms_eval_tasks.build.countervqa.rederive import check_set
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.countervqa.released import GRAPHS, QUESTIONS
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
 
 LOOSE = {"min_ancd": 0.0, "min_depth": 1, "min_cnda": 0.0}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lmms_eval_tasks.build.countervqa.graph_quality import compare_graphs
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.people.baseline import LinkCounts
 
 
 def links(path: Path, **takes: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 
 from lmms_eval_tasks.build.curation.candidates import Candidate, join_questions, read_candidates
 from lmms_eval_tasks.build.graphs.encoders import encode_texts, tfidf_encoder
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 ROWS = [
     {

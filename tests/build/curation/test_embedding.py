@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.build.curation.embedding import VisionModel, as_parquet, embed_clips
 from lmms_eval_tasks.build.curation.vectors import SCALE, read_vectors
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 SIZE = {"height": 32, "width": 32}
 LAYER = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}

@@ -13,7 +13,7 @@ from lmms_eval_tasks.build.curation.candidates import Candidate
 from lmms_eval_tasks.build.curation.mining import Mining, distinct_clips, mine_pairs
 from lmms_eval_tasks.build.curation.rules import find_rule
 from lmms_eval_tasks.build.curation.vectors import Floats, exact_units
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def double_loop(

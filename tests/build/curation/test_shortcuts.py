@@ -10,8 +10,8 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     check_share,
     single_frame_filter,
 )
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 TASK = "some_task"
 

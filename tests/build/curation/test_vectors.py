@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from lmms_eval_tasks.build.curation.vectors import EXACT, exact_units, read_vectors
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def write_ids(path: Path, *names: str) -> Path:

@@ -25,7 +25,7 @@ from lmms_eval_tasks.build.engine.models import Models
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.build.engine.running import RowOutcome, run_steps
 from lmms_eval_tasks.build.engine.steps import AnyStep, RowStep
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 build = pipeline_command(lambda: PIPELINE)
 

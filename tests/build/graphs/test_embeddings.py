@@ -9,9 +9,9 @@ from judge_server import Fail, JudgeServer, Raw, nobody
 
 from lmms_eval_tasks.build.graphs.embeddings import server_encoder
 from lmms_eval_tasks.build.graphs.encoders import SentenceEncoder, encode_texts
-from lmms_eval_tasks.host.judge import read_settings
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.cache import ReplyCache
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.replies import ReplyCache
 
 
 def vector(text: str, length: int = 3) -> Raw:

@@ -7,7 +7,7 @@ import pytest
 from lmms_eval_tasks.build.graphs.causal_graph import causal_graph
 from lmms_eval_tasks.build.graphs.depth import Depth, causal_depth
 from lmms_eval_tasks.build.graphs.measures import adjacent_noncausal_density
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 GRAPHS = {
     # name: (actions, links, ANCD, depth)

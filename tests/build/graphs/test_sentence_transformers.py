@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lmms_eval_tasks.build.graphs.encoders import encode_texts, sentence_transformer
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 LOADED: list[tuple[str, object]] = []
 

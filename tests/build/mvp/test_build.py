@@ -16,7 +16,7 @@ from killed_builds import check_killed_builds, check_two_builds_at_once
 
 from lmms_eval_tasks.build.mvp.command import build
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 PHYSICS = 8
 """Number of the first pair of physics, whose questions are the source's own."""

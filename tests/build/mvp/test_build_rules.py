@@ -27,11 +27,11 @@ from lmms_eval_tasks.build.mvp.pairs import BalanceSkills, MinePairs
 from lmms_eval_tasks.build.mvp.questions import objection_to
 from lmms_eval_tasks.build.mvp.release import write_release
 from lmms_eval_tasks.build.mvp.rows import AskedClip, ContrastedClip, MinimalPair, PairedClip
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.mvp.prepare import prepare
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
 

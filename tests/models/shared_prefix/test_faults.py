@@ -13,8 +13,8 @@ from clip_questions import ask
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.models.shared_prefix import SharedPrefix
 from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 Load = Callable[..., SharedPrefix]
 OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")

@@ -14,8 +14,8 @@ from tiny_vlms import FAMILIES
 
 from lmms_eval_tasks.models.shared_prefix import SharedPrefix
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip
-from lmms_eval_tasks.utils.data.made_clips import show_shuffled
+from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.made import show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 Load = Callable[..., SharedPrefix]

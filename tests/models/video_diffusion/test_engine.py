@@ -14,9 +14,8 @@ from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
 from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
 from lmms_eval_tasks.models.video_diffusion.noising import draw_noise
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
+from lmms_eval_tasks.utils.answers.losses import ClipLosses, DenoisingResponse
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 
 Clips = dict[str, tuple[Path, Path]]
 CAPTION = "a ball falls"

@@ -23,8 +23,8 @@ from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, to_pixels
 from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
 from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.protocol import centred_positions
+from lmms_eval_tasks.utils.answers.losses_protocol import centred_positions
+from lmms_eval_tasks.utils.core.errors import InputError
 
 FAMILIES = list(known_families())
 Clips = dict[str, tuple[Path, Path]]

@@ -7,7 +7,7 @@ from toy_denoiser import toy_engine, train
 from yocausal_records import pair_record
 
 from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
-from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.yocausal.metrics import RSI
 from lmms_eval_tasks.yocausal.rsi import compare_losses
 

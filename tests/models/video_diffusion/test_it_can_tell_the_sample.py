@@ -17,7 +17,7 @@ from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFa
 from lmms_eval_tasks.sample.world.physics import FPS as FILMED
 from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.writers.yocausal import write_pair
-from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.yocausal.metrics import CCI, RSI_CAUSAL
 from lmms_eval_tasks.yocausal.rsi import compare_losses
 

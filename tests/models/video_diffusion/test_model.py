@@ -19,9 +19,9 @@ from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 from lmms_eval_tasks.plugin import register
+from lmms_eval_tasks.utils.answers.losses import read_denoising
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.response import read_denoising
+from lmms_eval_tasks.utils.core.errors import InputError
 
 Clips = dict[str, tuple[Path, Path]]
 Make = Callable[..., VideoDiffusion]

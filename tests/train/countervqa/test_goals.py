@@ -12,9 +12,9 @@ from task_states import task_state
 from lmms_eval_tasks.build.countervqa.phrasing import Phrasing
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.prepare import prepare
-from lmms_eval_tasks.installed.sets import load_table
+from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.train.countervqa.questions import answer_items, read_set, reward_items
-from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines
 
 WORDS = Phrasing(())
 GOAL, NEVER = "making milk tea", "C salts the water."

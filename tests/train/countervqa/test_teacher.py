@@ -12,10 +12,9 @@ from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.prepare import prepare
-from lmms_eval_tasks.host.local_judge import LocalModel
 from lmms_eval_tasks.train.countervqa.questions import read_reasoning, read_set
-from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case
+from lmms_eval_tasks.utils.judge.local import LocalModel
+from lmms_eval_tasks.utils.judge.replies import Case, Reply
 
 CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"
 REASONING = f"The milk comes out of the open fridge.\n{CLAIMS}"

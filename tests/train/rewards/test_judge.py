@@ -12,7 +12,7 @@ from releases import write_clip
 
 from lmms_eval_tasks.train.rewards.judge import RewardJudge, read_grade
 from lmms_eval_tasks.train.rewards.sample import read_sample
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 SAMPLE = read_sample(
     {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from lmms_eval_tasks.train.stages.configuration import Configuration, Frames, base_options, read_options
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def test_the_paper_s_frames_are_512_of_144_pixels_a_side() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.train.stages.leaks import TestedClip, compare_clips, namesakes
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 @pytest.mark.parametrize(

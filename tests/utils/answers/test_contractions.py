@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.answers.contractions import spell_out
+from lmms_eval_tasks.utils.answers.verdict import spell_out
 
 
 @pytest.mark.parametrize(("text", "spelled_out"), [

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.answers.plausibility import read_plausibility
-from lmms_eval_tasks.utils.answers.reader import read_choice
-from lmms_eval_tasks.utils.verdicts.reader import read_verdict
-from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR
+from lmms_eval_tasks.utils.answers.choice import read_choice
+from lmms_eval_tasks.utils.answers.plausible import read_plausibility
+from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 
 FOLDER = Path(__file__).parent
 OPTIONS = ["The cat pushes it", "A gust of wind moves the curtain", "The man pulls the cloth", "The dog tilts it"]

@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import read_oracle
 
-from lmms_eval_tasks.utils.answers.context import Mention
-from lmms_eval_tasks.utils.answers.letters import statements
+from lmms_eval_tasks.utils.answers.choice import read_choice
+from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements
 from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, shorten
-from lmms_eval_tasks.utils.answers.reader import read_choice
-from lmms_eval_tasks.utils.answers.tokens import tokenize
+from lmms_eval_tasks.utils.answers.words import tokenize
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]

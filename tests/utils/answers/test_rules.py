@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.answers import context, predicate, words
-from lmms_eval_tasks.utils.answers.tokens import tokenize
-from lmms_eval_tasks.utils.answers.words import load_words
+from lmms_eval_tasks.utils.answers import choice_letters, words
+from lmms_eval_tasks.utils.answers import choice_letters as context
+from lmms_eval_tasks.utils.answers import choice_letters as predicate
+from lmms_eval_tasks.utils.answers.words import load_words, tokenize
 
 TABLES = [
     (module, name)
     for module in (context, predicate)
     for name, value in vars(module).items()
-    if isinstance(value, context.RuleTable)
+    if isinstance(value, choice_letters.RuleTable)
 ]
 RULES = [
     pytest.param(module, name, index, id=f"{name}: {rule.example}")
@@ -31,16 +32,16 @@ def test_a_rule_decides_its_example(
     rules = list(getattr(module, table).rules)
     verdicts = []
 
-    def then(mention: context.Mention, at: int) -> Any:
+    def then(mention: choice_letters.Mention, at: int) -> Any:
         verdict = rule.then if isinstance(rule.then, str) else rule.then(mention, at)
         verdicts.append(verdict)
         return verdict
 
     rule, rules[index] = rules[index], replace(rules[index], then=then)
-    monkeypatch.setattr(module, table, context.RuleTable(*rules))
+    monkeypatch.setattr(module, table, choice_letters.RuleTable(*rules))
     tokens = tokenize(rule.example)
     place = next(place for place, token in enumerate(tokens) if token.raw == "B")
-    predicate.read_after(context.Mention(tokens, context.padded_words(tokens), place))
+    choice_letters.read_after(choice_letters.Mention(tokens, choice_letters.padded_words(tokens), place))
     # The rule for "option" is the only one that says more than its verdict.
     assert any(verdicts) or rule.words is words.OPTION
 

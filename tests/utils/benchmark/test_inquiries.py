@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, Scale
+from lmms_eval_tasks.utils.people.inquiries import Inquiry, Scale
 
 SCALE = Scale("hard", "How hard?", {"1": "Easy", "2": "Hard"})
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import MASKED, VIEWS, Shown, find_view, name_view, split_name
 
 POSITIONS = ("first", "centre", "last", "random0", "random7", "random123456")

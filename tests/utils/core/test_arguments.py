@@ -1,6 +1,6 @@
 import pytest
 
-from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.text import parse_arguments
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.output import make_console, text_table
 
 HOSTILE = "a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"
 SHOWN = r"a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"

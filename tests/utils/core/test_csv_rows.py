@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import read_csv
 
 
 def write(folder: Path, content: str | bytes) -> Path:

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.dealing import deal, join
+from lmms_eval_tasks.utils.core.work import deal, join
 
 THINGS = st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=30)
 

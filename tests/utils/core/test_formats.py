@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.cells import Cell, Mark, Number
-from lmms_eval_tasks.utils.core.formats import CSV_COLUMNS, Document, Format, write_document
-from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.core.output import CSV_COLUMNS, Document, Format, write_document
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number
 
 HOSTILE = "a_b & 50% $x$ #1 {y} ~ ^ \\end{table} [z] | <b> \x1b[31m \u202e \udc80"
 cells = st.one_of(

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines
 
 
 def test_rows_are_lines_in_order_with_the_same_bytes(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from lmms_eval_tasks.utils.core import json_rows
-from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core import forms as json_rows
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.forms import RowForm, read_object, read_rows
 
 
 class Named(RowForm):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.kept_values import SUFFIX, KeptValues
+from lmms_eval_tasks.utils.core.store import SUFFIX, KeptValues
 
 VALUES = st.dictionaries(st.text("abcdef", min_size=1), st.fixed_dictionaries({"text": st.text()}), max_size=4)
 

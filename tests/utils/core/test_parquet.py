@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lmms_eval_tasks.utils.core.parquet import read_parquet
+from lmms_eval_tasks.utils.core.forms import read_parquet
 
 READERS = """
 import os, sys
 from pathlib import Path
 import pyarrow.parquet
-from lmms_eval_tasks.utils.core.parquet import read_parquet
+from lmms_eval_tasks.utils.core.forms import read_parquet
 
 for _ in range(60):
     child = os.fork()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
 
 
 def test_no_problem_raises_nothing() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.redaction import HIDDEN, hide_in_words, hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.text import HIDDEN, hide_in_words, hide_known_secrets, hide_secrets
 
 SECRET = "abc-DEF_123456"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.strict_json import read_json, read_released_json
+from lmms_eval_tasks.utils.core.forms import read_json, read_released_json
 
 VALUES = st.recursive(
     st.none()

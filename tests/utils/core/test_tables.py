@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.core.table import FittingTable
 
 NAMES = ("qwen2_5_vl Qwen2.5-VL-72B-Instruct", "internvl3 InternVL3-78B", "replay")
 HEADINGS = ("model", "pair accuracy", "single accuracy", "official pair accuracy", "unparsed", "unscored", "pairs")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables
 
 EVERY = {*KNOWN, *registry().variables}
 

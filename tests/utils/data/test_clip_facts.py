@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.data import clip_facts
+from lmms_eval_tasks.utils.data import clips as clip_facts
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 

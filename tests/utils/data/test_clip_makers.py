@@ -15,7 +15,7 @@ from slow_makings import make, makers, wait_until
 
 from lmms_eval_tasks.utils.data.clip_makers import ClipMakers
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.made_clips import Making, show_reversed
+from lmms_eval_tasks.utils.data.made import Making, show_reversed
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 START = """
@@ -24,7 +24,7 @@ from pathlib import Path
 from slow_makings import make
 from lmms_eval_tasks.utils.data.clip_makers import ClipMakers
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.made_clips import Making
+from lmms_eval_tasks.utils.data.made import Making
 folder = Path(sys.argv[1])
 ClipMakers(ClipStore(folder / "made", 1 << 30), 1).submit(Making(make, folder / "clip.mp4", ("one", "later"))).result()
 """

@@ -17,7 +17,7 @@ from numbered_clips import number_of, pictures_by, write_numbered
 
 from lmms_eval_tasks.utils.data import clip_store
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.made_clips import show_reversed
+from lmms_eval_tasks.utils.data.made import show_reversed
 
 STOP_AT = """
 import sys

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.data.placing import link
+from lmms_eval_tasks.utils.data.prepare import link
 from lmms_eval_tasks.utils.data.release import is_safe
 
 

@@ -11,9 +11,8 @@ import pytest
 from numbered_clips import cut_off, lay_on_its_side, number_of, write_numbered
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frame_orders import FrameOrder, ReorderedClip, source_of
-from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.made_clips import show_reversed, show_shuffled
+from lmms_eval_tasks.utils.data.frames import FrameOrder, PyavFrames, ReorderedClip, source_of
+from lmms_eval_tasks.utils.data.made import show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 MAKERS = {FrameOrder.REVERSED: show_reversed, FrameOrder.SHUFFLED: show_shuffled}

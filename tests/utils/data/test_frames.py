@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from small_clips import write_noise
 
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.utils.data.clips import clip_seconds, is_readable
-from lmms_eval_tasks.utils.data.containers import is_cut_short
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream, clip_seconds, is_cut_short, is_readable
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 

@@ -8,12 +8,12 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data import home as home_module
-from lmms_eval_tasks.utils.data.building import make_table, write_table
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, home, media_path, table_path
+from lmms_eval_tasks.utils.data.prepare import make_table, write_table
 
 REMEDY = (
     "Run:  lmms-eval-tasks prepare causalvqa --source CausalVQA.zip\n"

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.registry import read_card, registry
 
 
 @pytest.mark.parametrize("benchmark", ["causalvqa", "mvp"])

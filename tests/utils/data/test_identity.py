@@ -15,16 +15,13 @@ from unittest.mock import patch
 import pyarrow
 import pytest
 
-from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.installed.sets import building
-from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.registry import building, find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data import identity
-from lmms_eval_tasks.utils.data.building import Origin
+from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
-from lmms_eval_tasks.utils.data.replacement import replacement
+from lmms_eval_tasks.utils.data.prepare import Origin, replacement
 
 WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
 """What the card is to say of the whole split."""

@@ -24,9 +24,10 @@ from numbered_clips import (
 from numpy.typing import NDArray
 from PIL import Image
 
-from lmms_eval_tasks.utils.data import made_clips
+from lmms_eval_tasks.utils.data import made as made_clips
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.made_clips import ClipStore, MadeClip, show_frame, show_reversed, show_shuffled
+from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 COUNT = 70
@@ -156,7 +157,7 @@ def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore
 
 def test_a_picture_is_whole_where_decord_was_imported_first(clip: Path, tmp_path: Path) -> None:
     code = (
-        "import decord, cv2, sys; from pathlib import Path; from lmms_eval_tasks.utils.data.made_clips import *; "
+        "import decord, cv2, sys; from pathlib import Path; from lmms_eval_tasks.utils.data.made import *; "
         "print(show_frame(Path(sys.argv[1]), 'last', ClipStore(Path(sys.argv[2]), 1 << 30)).path)"
     )
     command = [sys.executable, "-c", code, str(clip), str(tmp_path / "made")]

@@ -11,8 +11,8 @@ import pytest
 from numbered_clips import lay_on_its_side, number_of, pictures_by, write_numbered
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.data.made_clips import ClipStore
-from lmms_eval_tasks.utils.data.masked_clips import black_out, boxes_at, mask_boxes
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.made import black_out, boxes_at, mask_boxes
 from lmms_eval_tasks.utils.data.pictures import from_planes, planes_of
 
 SIZE = (160, 120)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.measuring import measure_clips
+from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.utils.data.prepare import measure_clips
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:

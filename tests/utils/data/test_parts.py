@@ -13,7 +13,7 @@ from numbered_clips import lay_on_its_side, number_of, pictures_by, write_number
 from PIL import Image
 
 from lmms_eval_tasks.utils.data.clips import clip_seconds
-from lmms_eval_tasks.utils.data.parts import cut_part, part_pictures
+from lmms_eval_tasks.utils.data.made import cut_part, part_pictures
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FPS, COUNT = 12.5, 100

@@ -10,12 +10,12 @@ from raw_releases import QUESTION, write_metadata
 from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.utils.benchmark.data_set import SetKind
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, mark_as_built
-from lmms_eval_tasks.utils.data.replacement import replacement
+from lmms_eval_tasks.utils.data.prepare import replacement
 
 Question = dict[str, object]
 OTHER: Question = {**QUESTION, "qid": "q9"}
@@ -94,7 +94,7 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lmms_eval_tasks.causalvqa.card import CARD
-    from lmms_eval_tasks.utils.benchmark.card import SplitFacts
+    from lmms_eval_tasks.utils.data.card import SplitFacts
 
     monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))  # type: ignore[arg-type]
     source = release(tmp_path, QUESTION)

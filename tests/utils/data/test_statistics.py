@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_seconds
-from lmms_eval_tasks.utils.data.statistics import StratumStatistics, split_statistics
+from lmms_eval_tasks.utils.data.survey import StratumStatistics, split_statistics
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -12,14 +12,13 @@ from locks import held_by_another_process
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.installed.registry import read_card
-from lmms_eval_tasks.installed.sets import load_table
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.registry import load_table, read_card
+from lmms_eval_tasks.utils.core import files as swapping
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import locked, read_steadily, swap
 from lmms_eval_tasks.utils.data import home as home_module
-from lmms_eval_tasks.utils.data import swapping
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.data.replacement import replacement
-from lmms_eval_tasks.utils.data.swapping import locked, read_steadily, swap
+from lmms_eval_tasks.utils.data.prepare import replacement
 
 OTHER = {**QUESTION, "qid": "q9"}
 
@@ -49,7 +48,7 @@ def test_a_reader_waits_for_a_swap_that_is_under_way(
 
     with held_by_another_process(home / ".causalvqa.lock"):
         current.rename(old)
-        monkeypatch.setattr(swapping.time, "sleep", pause)
+        monkeypatch.setattr(time, "sleep", pause)
         assert list(read_manifest(read_card("causalvqa")).splits) == ["debug"]
     assert len(pauses) == 3
 

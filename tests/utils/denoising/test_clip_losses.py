@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.denoising.clip_losses import (
+from lmms_eval_tasks.utils.answers.losses import (
     NON_FINITE,
     TIE,
     ClipLosses,
@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.denoising.clip_losses import (
     lowest_clip,
     read_clip_losses,
 )
-from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 LOSSES = st.lists(st.floats(allow_nan=True), min_size=1, max_size=5)
 

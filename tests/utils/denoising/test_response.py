@@ -7,7 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.denoising.protocol import (
+from lmms_eval_tasks.utils.answers.losses import (
+    DenoisingResponse,
+    Directed,
+    ItemError,
+    WindowRecord,
+    read_denoising,
+    settings_digest,
+)
+from lmms_eval_tasks.utils.answers.losses_protocol import (
     PROTOCOLS,
     ShortClip,
     available_frames,
@@ -18,14 +26,6 @@ from lmms_eval_tasks.utils.denoising.protocol import (
     nearest_bucket,
     noise_seed,
     plan_windows,
-)
-from lmms_eval_tasks.utils.denoising.response import (
-    DenoisingResponse,
-    Directed,
-    ItemError,
-    WindowRecord,
-    read_denoising,
-    settings_digest,
 )
 
 compressions = st.sampled_from([1, 4, 6, 8])

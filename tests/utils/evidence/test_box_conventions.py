@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.api.evidence import EvidenceQuestion
 from lmms_eval_tasks.cast_bench.grading import evidence_question
-from lmms_eval_tasks.utils.evidence.box_conventions import MIN_BOXES, ConventionDiagnosis, diagnose_convention
-from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention, FrameSize
-from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance
+from lmms_eval_tasks.utils.answers.evidence_boxes import Box, BoxConvention, Evidence, EvidenceInstance, FrameSize
+from lmms_eval_tasks.utils.answers.evidence_settings import MIN_BOXES, ConventionDiagnosis, diagnose_convention
 
 FRAME = (1920, 1080)
 SEEN = (640, 360)

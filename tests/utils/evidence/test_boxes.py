@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import unit_oracles
 
-from lmms_eval_tasks.utils.evidence.boxes import (
+from lmms_eval_tasks.utils.answers.evidence_boxes import (
     Box,
     BoxConvention,
     box_area,

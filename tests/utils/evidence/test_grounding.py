@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import measurement
 
-from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention
-from lmms_eval_tasks.utils.evidence.grounding import Grounding, GroundingSettings, ground_evidence, temporal_iou
-from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance, Timeline
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
+from lmms_eval_tasks.utils.answers.evidence import Grounding, GroundingSettings, ground_evidence, temporal_iou
+from lmms_eval_tasks.utils.answers.evidence_boxes import Box, BoxConvention, Evidence, EvidenceInstance, Timeline
+from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND, read_evidence_answer, read_truth
 
 BOX: Box = (0, 0, 100, 100)
 FAR: Box = (500, 500, 600, 600)

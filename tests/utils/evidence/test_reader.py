@@ -14,10 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import measurement, unit_oracles
 
-from lmms_eval_tasks.utils.evidence.grounding import ground_evidence
-from lmms_eval_tasks.utils.evidence.instances import Timeline
-from lmms_eval_tasks.utils.evidence.reader import Diagnosis, EvidenceAnswer, read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, MAX_DEPTH, first_answer, last_answer
+from lmms_eval_tasks.utils.answers.evidence import ground_evidence
+from lmms_eval_tasks.utils.answers.evidence_boxes import Timeline
+from lmms_eval_tasks.utils.answers.evidence_reading import (
+    MAX_ANSWER,
+    MAX_DEPTH,
+    Diagnosis,
+    EvidenceAnswer,
+    first_answer,
+    last_answer,
+    read_evidence_answer,
+    read_truth,
+)
 
 CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
 MEGABYTES = 2_000_000

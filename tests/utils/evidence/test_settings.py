@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from lmms_eval_tasks.cast_bench.prompt import read_settings
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
-from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
-from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
-from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.answers.evidence import GroundingSettings
+from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, PixelLimits
+from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings
+from lmms_eval_tasks.utils.core.errors import InputError
 
 
 def test_what_is_not_said_is_the_default() -> None:

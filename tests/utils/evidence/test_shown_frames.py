@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.evidence.shown_frames import FACTOR, MOST_FRAME_PIXELS, PixelLimits, qwen_limits, shown_frame
+from lmms_eval_tasks.utils.answers.evidence_boxes import (
+    FACTOR,
+    MOST_FRAME_PIXELS,
+    PixelLimits,
+    qwen_limits,
+    shown_frame,
+)
 
 ADAPTER = {"min_pixels": 256 * 28 * 28, "max_pixels": 1605632, "max_num_frames": 32, "fps": None}
 

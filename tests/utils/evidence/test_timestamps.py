@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import unit_oracles
 
-from lmms_eval_tasks.utils.evidence.timestamps import (
+from lmms_eval_tasks.utils.answers.evidence_reading import (
     LAST_SECOND,
     is_clock,
     official_key,

@@ -12,16 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import (
-    Case,
-    Judge,
-    Limits,
-    Sampling,
-    reply_key,
-)
-from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.client import Judge, UnreadableReply, read_reply
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, reply_key
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PROMPT = Prompt("grading", "Grade {answer}")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling
-from lmms_eval_tasks.utils.judge.record import ReplyRecord
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyRecord, Sampling
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PROMPT = Prompt("step", "Do {what}")

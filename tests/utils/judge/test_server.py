@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case
-from lmms_eval_tasks.utils.judge.server import open_sender
-from lmms_eval_tasks.utils.judge.settings import JudgeSettings
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.judge.replies import Case, Reply
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
 from lmms_eval_tasks.utils.servers.errors import ServerError
 
 CASE = Case("What is it?", Prompt("asked", "{case}"))

@@ -16,27 +16,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.reporting.figures import (
-    Dot,
-    DotPlot,
-    Figure,
-    Line,
-    LinePlot,
-    Place,
-    Point,
-    ScatterPlot,
-    count_table,
-    fit_axis,
-    heat_map,
-    share_plot,
-)
-from lmms_eval_tasks.utils.reporting.figures.files import DOTS_PER_INCH, FigureFile, figure_files, page_figures
-from lmms_eval_tasks.utils.reporting.figures.grids import FAINTEST, FULLEST
-from lmms_eval_tasks.utils.reporting.figures.sheet import SMALL, WIDTH, cut, measure, ticks
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
+from lmms_eval_tasks.utils.reporting.figure import SMALL, WIDTH, Figure, cut, fit_axis, measure, ticks
+from lmms_eval_tasks.utils.reporting.figure_files import DOTS_PER_INCH, FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.grids import FAINTEST, FULLEST, count_table, heat_map, share_plot
 from lmms_eval_tasks.utils.reporting.palette import INKS
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.stats.estimates import Estimate
+from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot, Line, LinePlot, Place, Point, ScatterPlot
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&$x^2$\n\x07"
 LONG = "a-model-with-a-name-that-no-column-of-a-paper-has-room-for " * 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.core.cells import Cell
+from lmms_eval_tasks.utils.core.table import Cell
+from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.panels import Panel, outcome_panel, usual_panels
-from lmms_eval_tasks.utils.reporting.run_records import RunRecords
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
 

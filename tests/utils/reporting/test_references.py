@@ -14,10 +14,9 @@ from published import records as published_records
 from rich.console import Console
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.installed.parts import references_of
-from lmms_eval_tasks.installed.registry import find_benchmark, registry
-from lmms_eval_tasks.report.tables import reference_tables
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.report.score_tables import reference_tables
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
@@ -25,10 +24,11 @@ from lmms_eval_tasks.utils.reporting.references import (
     published_models,
     published_of_view,
 )
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIRS_SCORED
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.scores import references_of
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
+from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.yocausal.metrics import CCI
 
 

@@ -9,33 +9,34 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.installed.registry import find_benchmark
-from lmms_eval_tasks.installed.settings import read_task_settings
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.variables import PROMPT
-from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
+from lmms_eval_tasks.prompting import read_task_settings
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import DEFAULT, OFFICIAL
+from lmms_eval_tasks.utils.core.text import PROMPT
+from lmms_eval_tasks.utils.data.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.reporting.columns import score_number, usual_columns
-from lmms_eval_tasks.utils.reporting.figures import Dot
-from lmms_eval_tasks.utils.reporting.page_items import usual_answer_view, usual_item_view
+from lmms_eval_tasks.utils.reporting.item_views import usual_answer_view, usual_item_view
+from lmms_eval_tasks.utils.reporting.plots import Dot
 from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.scoring import metrics as metrics_module
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 OWN = Metric("left_rate", "says left", lambda record: 100.0)
 METRICS = (
-    pair_scores.PAIRS_SCORED,
+    metrics_module.PAIRS_SCORED,
     OWN,
     OWN.within("easy", lambda record: True),
-    pair_scores.SINGLE_ACCURACY,
-    pair_scores.OFFICIAL_ACCURACIES[1],
-    pair_scores.PAIR_ACCURACY,
-    *pair_scores.PAIR_ACCURACY.by("source", ("a", "b")),
-    pair_scores.PAIR_ACCURACY_OFFICIAL,
-    *rates.COMMON_METRICS,
+    metrics_module.SINGLE_ACCURACY,
+    metrics_module.OFFICIAL_ACCURACIES[1],
+    metrics_module.PAIR_ACCURACY,
+    *metrics_module.PAIR_ACCURACY.by("source", ("a", "b")),
+    metrics_module.PAIR_ACCURACY_OFFICIAL,
+    *metrics_module.COMMON_METRICS,
 )
 PEOPLE = Human("single_accuracy", "test", 90.0, "a paper", "ten people")
 OF_PAIRS = {"task": "own", "score": "pair_accuracy", "unit": "percent", "source": "Table 1"}
@@ -70,10 +71,10 @@ def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -
     (tmp_path / "published.json").write_text(json.dumps({"records": ENTRIES}), encoding="utf-8")
     own = benchmark(tmp_path, human=(PEOPLE,))
     pair, single = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
-    assert (pair.metric, pair.chance, pair.people) == (pair_scores.PAIR_ACCURACY, 25.0, ())
+    assert (pair.metric, pair.chance, pair.people) == (metrics_module.PAIR_ACCURACY, 25.0, ())
     assert [(model.model, model.value, model.source) for model in pair.published] == [("m", 40.0, "Table 1")]
     assert (single.metric, single.chance, single.people, single.published) == (
-        pair_scores.SINGLE_ACCURACY, 50.0, (PEOPLE,), (),
+        metrics_module.SINGLE_ACCURACY, 50.0, (PEOPLE,), (),
     )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def test_a_score_whose_groups_cannot_be_drawn_otherwise_has_no_interval() -> Non
 
 
 def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
-    columns = usual_columns(METRICS, [pair_scores.PAIR_ACCURACY, pair_scores.SINGLE_ACCURACY])
+    columns = usual_columns(METRICS, [metrics_module.PAIR_ACCURACY, metrics_module.SINGLE_ACCURACY])
     assert [column.heading for column in columns] == [
         "pair accuracy", "single accuracy", "official reader", "says left", "unparsed", "unscored", "pairs",
     ]  # fmt: skip

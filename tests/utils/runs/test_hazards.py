@@ -10,9 +10,18 @@ import generated_docs
 import pytest
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.hazards import FILE, ArgumentTest, Hazard, RunFacts, applies, read_hazards
-from lmms_eval_tasks.utils.runs.run_card import HAZARD, describe_hazard, differences
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.run_card import (
+    FILE,
+    HAZARD,
+    ArgumentTest,
+    Hazard,
+    RunFacts,
+    applies,
+    describe_hazard,
+    differences,
+    read_hazards,
+)
 
 ENTRY: dict[str, Any] = {"name": "one", "adapters": ["chat.some"], "effect": "Scores move.", "source": "a file"}
 

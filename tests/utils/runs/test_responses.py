@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.responses import PredictionLines, read_responses
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, PredictionLines
 
 
 def write(path: Path, *lines: object) -> Path:

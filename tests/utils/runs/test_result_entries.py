@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.result_entries import ScoredGroup, ScoredTask, make_entries
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
+from lmms_eval_tasks.finished.rescore import ScoredGroup, ScoredTask, make_entries
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.metrics import UNPARSED_RATE, UNSCORED_RATE, Metric
 
 NUMBERS = st.integers(-3, 3) | st.booleans() | st.floats(-1e6, 1e6)
 IN_GROUPS = st.fixed_dictionaries({"score": NUMBERS}, optional={"clip": st.sampled_from(["a", "b", None])})

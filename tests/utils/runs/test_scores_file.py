@@ -10,12 +10,19 @@ import generated_docs
 import pytest
 from logged_runs import TASK, weak, write_run
 
-from lmms_eval_tasks.installed.runs import read_run
-from lmms_eval_tasks.installed.scores import NO_ITEMS, scores_of, scores_without_items
-from lmms_eval_tasks.report.tables import score_tables
-from lmms_eval_tasks.utils.core.cells import Number
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.scores_file import ScoresFile, read_scores, scores_path, scores_text
+from lmms_eval_tasks.report.score_tables import score_tables
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.runs.scores import (
+    NO_ITEMS,
+    ScoresFile,
+    read_scores,
+    scores_of,
+    scores_path,
+    scores_text,
+    scores_without_items,
+)
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 

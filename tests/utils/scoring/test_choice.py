@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.installed.prompts import read_prompt
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.prompting.questions import list_options
-from lmms_eval_tasks.utils.scoring.choice import choice_grader, grade_choice, with_official_reading
-from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.answers.choice import choice_grader, grade_choice, with_official_reading
+from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.core.prompt import list_options
+from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 ROW: dict[str, Any] = {
     "item_id": "q1_0",

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, log_line
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.record import LogForm, LogLine, Outcome, Record, log_line
 
 RECORD = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORRECT, fields={"depth": 1}).to_json()
 

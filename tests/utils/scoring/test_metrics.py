@@ -10,18 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.scoring.metrics import (
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    UNPARSED_RATE,
+    UNSCORED_RATE,
     Metric,
     aggregate_tasks,
     count_groups,
     count_items,
     mean_of_all,
     mean_of_known,
+    percent,
     score_tasks,
     sum_groups,
 )
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE, percent
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 FLAGS = st.sampled_from([True, False, None])
 OUTCOMES = {True: Outcome.CORRECT, False: Outcome.WRONG, None: Outcome.UNSCORED}

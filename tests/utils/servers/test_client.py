@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from judge_server import Action, Drop, Fail, Give, JudgeServer, Raw, Say, in_turn, nobody
 
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.servers import client as client_module
 from lmms_eval_tasks.utils.servers.address import header_value, parse_address
 from lmms_eval_tasks.utils.servers.client import ServerClient

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
-from lmms_eval_tasks.utils.stats.best_of import best_of, inflation
-from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.report.best_of import best_of, inflation
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY, Metric
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 HIGHEST_OF = {2: 0.56419, 3: 0.84628, 6: 1.26721}
 """The expected highest of k standard normals (Tippett 1925; David & Nagaraja, Order Statistics, 2003, table 3.2)."""

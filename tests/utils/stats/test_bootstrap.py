@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmms_eval_tasks.utils.stats.bootstrap import (
+from lmms_eval_tasks.utils.scoring.bootstrap import (
     Counts,
     Method,
     Strata,

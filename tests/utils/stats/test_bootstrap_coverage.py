@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from lmms_eval_tasks.utils.stats.bootstrap import (
+from lmms_eval_tasks.utils.scoring.bootstrap import (
     LEVEL,
     Counts,
     Floats,

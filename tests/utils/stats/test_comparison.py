@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import percent
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
-from lmms_eval_tasks.utils.stats.comparison import (
+from lmms_eval_tasks.report.run_comparison import run_differences
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
+from lmms_eval_tasks.utils.scoring.compare import (
     ONLY_FIRST,
     ONLY_SECOND,
     OTHER_KEY,
@@ -25,8 +22,9 @@ from lmms_eval_tasks.utils.stats.comparison import (
     compare_records,
     holm,
     mcnemar,
-    run_differences,
 )
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY, Metric, percent
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 Flags = tuple[bool | None, ...]
 

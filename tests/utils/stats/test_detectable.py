@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lmms_eval_tasks.utils.stats.comparison import mcnemar
-from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
+from lmms_eval_tasks.utils.scoring.compare import effect_above_chance, mcnemar, paired_effect, unpaired_effect
 
 
 def test_by_hand() -> None:

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from lmms_eval_tasks.utils.stats.error_consistency import (
+from lmms_eval_tasks.utils.people.agreement import (
+    SharedItem,
     expected_agreement,
     find_consistency,
     kappa_bounds,
@@ -19,7 +20,6 @@ from lmms_eval_tasks.utils.stats.error_consistency import (
     two_people,
     two_runs,
 )
-from lmms_eval_tasks.utils.stats.shared_items import SharedItem
 
 FLAGS = st.lists(st.booleans(), min_size=2, max_size=40)
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from published import TABLE_6, records
 
-from lmms_eval_tasks.utils.stats.human_baseline import difficulty, human_scores, question_strata, summarise
-from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Response, read_human_responses, read_items
+from lmms_eval_tasks.utils.people.baseline import difficulty, human_scores, question_strata, summarise
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, Response, read_human_responses, read_items
 
 EXAMPLE = Path(__file__).parent / "human_example"
 EXPECTED: dict[str, Any] = json.loads((EXAMPLE / "expected.json").read_text(encoding="utf-8"))

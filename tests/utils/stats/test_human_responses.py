@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, read_human_responses, read_items
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, read_human_responses, read_items
 
 ASKED = {
     ("q1", "0"): AskedQuestion("A", "ABCDE", {"type": "planning"}),

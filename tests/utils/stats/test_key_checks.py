@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from lmms_eval_tasks.utils.stats.human_responses import Response
-from lmms_eval_tasks.utils.stats.key_checks import compare_version_sets, compare_versions, disputed_questions
+from lmms_eval_tasks.utils.people.baseline import compare_version_sets, compare_versions, disputed_questions
+from lmms_eval_tasks.utils.people.responses import Response
 
 
 def responses(item: str, version: str, choices: str, key: str) -> list[Response]:

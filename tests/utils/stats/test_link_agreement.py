@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts, count_links
+from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
 
 LINKS = st.sets(st.sampled_from([(a, b) for a in "abcd" for b in "abcd" if a != b]))
 

@@ -9,9 +9,8 @@ import torch
 from tiny_text_model import END, write_tiny_text_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.stats.option_priors import TextModel, prior_shortcuts
-from lmms_eval_tasks.utils.stats.shortcuts import ChoiceItem, score_shortcut
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.shortcuts import ChoiceItem, TextModel, prior_shortcuts, score_shortcut
 
 pytestmark = pytest.mark.model
 

@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.pairing import AskedRecord, pair_at_random
+from lmms_eval_tasks.report.random_pairs import AskedRecord, pair_at_random
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 Flags = list[tuple[bool | None, bool | None]]
 

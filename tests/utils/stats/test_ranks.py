@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.stats.ranks import Scored, Standing, interval_p_value, rank_scores
+from lmms_eval_tasks.utils.scoring.compare import Scored, Standing, interval_p_value, rank_scores
 
 
 def around(value: float, reach: float) -> Scored:

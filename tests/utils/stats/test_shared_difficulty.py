@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from lmms_eval_tasks.utils.stats.shared_difficulty import correlate_difficulty, find_opposed, spearman
-from lmms_eval_tasks.utils.stats.shared_items import SharedItem
+from lmms_eval_tasks.utils.people.agreement import SharedItem, correlate_difficulty, find_opposed, spearman
 
 
 def items_of(answers: list[tuple[list[bool], list[bool]]]) -> list[SharedItem]:

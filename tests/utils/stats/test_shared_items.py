@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from beside_people import LETTERS, make_item, make_record
 
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
-from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN, AskedQuestion, Response
-from lmms_eval_tasks.utils.stats.shared_items import share_items, sum_groups
+from lmms_eval_tasks.utils.people.agreement import share_items, sum_groups
+from lmms_eval_tasks.utils.people.responses import UNKNOWN, AskedQuestion, Response
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 ASKED = {
     (item, version): AskedQuestion(key, LETTERS, item_id=f"{item}_{version}")

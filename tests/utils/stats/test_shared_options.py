@@ -10,9 +10,8 @@ from beside_people import LETTERS, make_item
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN
-from lmms_eval_tasks.utils.stats.shared_items import SharedItem
-from lmms_eval_tasks.utils.stats.shared_options import share_options
+from lmms_eval_tasks.utils.people.agreement import SharedItem, share_options
+from lmms_eval_tasks.utils.people.responses import UNKNOWN
 
 Said = tuple[str, str, list[str]]
 """Key, the run's answer and people's."""

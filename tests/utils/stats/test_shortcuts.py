@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.stats.shortcuts import (
+from lmms_eval_tasks.utils.scoring.shortcuts import (
     FREQUENT_ANSWER,
     ChoiceItem,
     Shortcut,

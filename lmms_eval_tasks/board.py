@@ -1,0 +1,500 @@
+"""A leaderboard of one's own, from the scores and cards of runs alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+
+from markupsafe import Markup
+
+import lmms_eval_tasks
+from lmms_eval_tasks.report.page import ASSETS
+from lmms_eval_tasks.report.page_files import run_badge, script_digest, template_environment
+from lmms_eval_tasks.report.score_tables import columns_of
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.core.text import escape_surrogates
+from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.reporting.columns import number_text
+from lmms_eval_tasks.utils.reporting.figure import Bounds, fit_axis
+from lmms_eval_tasks.utils.reporting.palette import ink_styles
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
+from lmms_eval_tasks.utils.runs.folder import Run, name_runs
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections
+from lmms_eval_tasks.utils.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
+from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
+
+NOT_SET = "not set"
+"""What a card says of frames that a model decides on."""
+RANGES = ((1e9, "below 1B"), (4e9, "1B to 4B"), (10e9, "4B to 10B"), (40e9, "10B to 40B"))
+"""Sizes by which rows are filtered, each with the number of parameters that it stays below."""
+LARGEST = "40B and more"
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """A run."""
+
+    tag: str
+    title: str
+    scores: ScoresFile
+    card: Sections
+
+    @property
+    def parameters(self) -> int | None:
+        """How many parameters the model has; None where the card does not say."""
+        value = self.card.get("model", {}).get("parameters")
+        return value if isinstance(value, int) else None
+
+    @property
+    def size(self) -> str:
+        """The same as a text, such as ``8.3B``."""
+        number = self.parameters
+        if number is None:
+            return NOT_KNOWN
+        return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"
+
+    @property
+    def size_range(self) -> str:
+        number = self.parameters
+        return NOT_KNOWN if number is None else next((name for most, name in RANGES if number < most), LARGEST)
+
+    @property
+    def frames(self) -> str:
+        """How many frames of a clip were asked for, or how many a second."""
+        asked = self.card.get("frames", {})
+        number, rate = asked.get("frames"), asked.get("fps")
+        known = [str(number).partition(":")[0]] if number not in (None, NOT_SET) else []
+        known += [f"{rate} fps"] if rate not in (None, NOT_SET) else []
+        return ", ".join(known) or ("as the model decides" if NOT_SET in (number, rate) else NOT_KNOWN)
+
+    def digests(self, tasks: Sequence[str]) -> tuple[str, ...]:
+        """The digests of the data of some tasks; an empty one where the card does not say."""
+        return tuple(str(self.card.get(f"{TASK}{task}", {}).get("data sha256") or "") for task in tasks)
+
+
+def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[BoardRun]:
+    """Number and name runs, as `name_runs` does."""
+    named = name_runs([Run(one.path, one.scores.model, {}, {}, {}) for one in runs], names)
+    return [
+        BoardRun(str(number), run.title, one.scores, one.card)
+        for number, (one, run) in enumerate(zip(runs, named, strict=True), start=1)
+    ]
+
+
+WHOLE_ITEMS = "whole items"
+"""The view of a task that has none."""
+SAME_DATA = "That these runs were asked the same items is not known: their cards do not say of which data they are."
+NO_RANK = "Runs without an interval have no rank."
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run in a table."""
+
+    run: BoardRun
+    part: PartScores
+    rank: int | None = None
+    alike: tuple[str, ...] = ()
+
+    def score(self, metric: str) -> ScoreEntry | None:
+        """One of its scores; None where it has none of that name."""
+        return find_score(self.part, metric)
+
+    @property
+    def leading(self) -> ScoreEntry | None:
+        """The score that it is ranked by."""
+        return self.score(self.part.leading)
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """What is published of a task, and was not measured here."""
+
+    label: str
+    kind: str
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class BoardTable:
+    """Runs that can be compared: of one task or group, of one N of its version, one view and one set.
+
+    Attributes:
+        key: Names the table in the page's address; no other has it.
+        name: The task or group.
+        version: N of its version.
+        view: The view, or ``whole items``.
+        kind: What the set is, in a word.
+        data: The same in a phrase.
+        official: Whether it is the whole official release.
+        leading: The metric that runs are ranked by.
+        titles: Metric to its heading: the leading one, then others of the benchmark.
+        spans: The metrics whose intervals are shown: the leading one, and those of the benchmark's report.
+        rows: The runs: by rank, then by score, then by name.
+        published: What is published of the same; empty of anything but the whole items of the official release.
+        sources: Where that is printed, and what has to be known of it.
+        axis: Ends of the axis on which the leading score is drawn.
+        notes: What has to be known of it.
+    """
+
+    key: str
+    name: str
+    version: str
+    view: str
+    kind: str
+    data: str
+    official: bool
+    leading: str
+    titles: dict[str, str]
+    spans: frozenset[str]
+    rows: tuple[Row, ...]
+    published: tuple[PublishedRow, ...]
+    sources: tuple[str, ...]
+    axis: Bounds
+    notes: tuple[str, ...]
+
+    @property
+    def about(self) -> str:
+        """What its runs have in common, in a phrase."""
+        return f"version {self.version}, {self.view}, {self.data}"
+
+    @property
+    def others(self) -> list[str]:
+        """The metrics beside the leading one."""
+        return [metric for metric in self.titles if metric != self.leading]
+
+    @property
+    def unit(self) -> str:
+        """Of the leading score."""
+        return next((row.leading.unit for row in self.rows if row.leading), "")
+
+
+def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
+    """The tables of runs, by benchmark and name; which runs stand in one depends on no order."""
+    comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
+    names = {}
+    for run in runs:
+        for part in shown_parts(run.scores.parts, only):
+            names[part.name] = True
+            if only in ("", part.name):
+                comparable[_comparable_by(run, part)].append((run, part))
+    if only and only not in names:
+        raise InputError(f"Expected a task or group of these runs, any of {', '.join(names)}, but got {only}.")
+    keys: defaultdict[str, int] = defaultdict(int)
+    tables = []
+    for _, entries in sorted(comparable.items()):
+        name = entries[0][1].name
+        keys[name] += 1
+        tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries))
+    return tables
+
+
+def shown_parts(parts: Sequence[PartScores], only: str = "") -> Iterator[PartScores]:
+    """The groups among the parts of a run, then its tasks that are in none of them, and the task that is asked for."""
+    groups = [part for part in parts if part.tasks != [part.name]]
+    grouped = {task for group in groups for task in group.tasks}
+    yield from groups
+    yield from (part for part in parts if part.tasks == [part.name] and (part.name == only or part.name not in grouped))
+
+
+def find_score(part: PartScores, metric: str) -> ScoreEntry | None:
+    """A score that has a value; None where there is none of that name."""
+    return next((one for one in part.scores if one.metric == metric and one.value is not None), None)
+
+
+def _comparable_by(run: BoardRun, part: PartScores) -> tuple[str, ...]:
+    """What runs have in common that can be compared.
+
+    Of the official release its name is enough; of anything else also the digests of the data and the number of items.
+    """
+    data = " ".join(one.model_dump_json() for one in part.data)
+    further = [str(sum(part.outcomes.values())), *run.digests(part.tasks)] if part.apart else []
+    tasks = " ".join(sorted(part.tasks))
+    return (part.benchmark, part.name, part.view, _major(part), data, part.apart, part.leading, tasks, *further)
+
+
+def _major(part: PartScores) -> str:
+    return part.version.partition("-")[0] or NOT_KNOWN
+
+
+def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> BoardTable:
+    part = entries[0][1]
+    rows = _ranked(entries)
+    official = not part.apart
+    items = max(sum(row.part.outcomes.values()) for row in rows)
+    references = references_of(part.name, part.tasks[0], items) if official and not part.view and items else ()
+    published = _published(references, part.leading)
+    titles = _titles(part, rows)
+    values = [end for row in rows if (score := row.leading) for end in (score.value, score.low, score.high)]
+    values += [row.values.get(part.leading) for row in published]
+    known = [value for value in values if value is not None]
+    metric = next((one for one in metrics_of(part.tasks[0]) if one.name == part.leading), None)
+    notes = [NO_RANK] if any(row.rank is None for row in rows) else []
+    if not official and len(rows) > 1 and not all(all(row.run.digests(part.tasks)) for row in rows):
+        notes.append(SAME_DATA)
+    return BoardTable(
+        key=key,
+        name=part.name,
+        version=_major(part),
+        view=part.view or WHOLE_ITEMS,
+        kind=_set_kind(part),
+        data=_set_text(part),
+        official=official,
+        leading=part.leading,
+        titles=titles,
+        spans=frozenset(one.metric.name for one in columns_of(part.tasks[0]) if one.metric and one.interval)
+        | {part.leading},
+        rows=tuple(rows),
+        published=published,
+        sources=tuple(reference_notes(references)),
+        axis=fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0)),
+        notes=tuple(notes),
+    )
+
+
+def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
+    rows = [Row(run, part) for run, part in entries]
+    spans = [(row, span) for row in rows if (score := row.leading) and (span := _span(score))]
+    better_high = not any(row.leading and row.leading.higher_is_better is False for row in rows)
+    standings = rank_scores([span for _, span in spans], better_high)
+    for (row, _), standing in zip(spans, standings, strict=True):
+        alike = tuple(spans[place][0].run.tag for place in standing.alike)
+        rows[rows.index(row)] = replace(row, rank=standing.rank, alike=alike)
+
+    def order(row: Row) -> tuple[float, float, str, int]:
+        worst = -inf if better_high else inf
+        value = worst if row.leading is None or row.leading.value is None else row.leading.value
+        return row.rank or inf, -value if better_high else value, row.run.title, int(row.run.tag)
+
+    return sorted(rows, key=order)
+
+
+def _span(score: ScoreEntry) -> Scored | None:
+    """A score with its interval; None where it has none, or none is better than another."""
+    if score.value is None or score.low is None or score.high is None or score.higher_is_better is None:
+        return None
+    return Scored(score.value, score.low, score.high)
+
+
+def _titles(part: PartScores, rows: Sequence[Row]) -> dict[str, str]:
+    """The leading score and those that the benchmark's report shows beside it, as far as a run has them."""
+    there = {score.metric: score.title for row in rows for score in row.part.scores if score.kind == "mean"}
+    shown = {column.metric.name: column.heading for column in columns_of(part.tasks[0]) if column.metric}
+    titles = {metric: heading for metric, heading in shown.items() if metric in there}
+    return {part.leading: there.get(part.leading, part.leading), **titles}
+
+
+def _set_kind(part: PartScores) -> str:
+    """What the set is, in a word: items left out of the official release leave a part of it."""
+    if not part.apart:
+        return SetKind.OFFICIAL.value
+    kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
+    return kinds.pop().value if len(kinds) == 1 else "mixed"
+
+
+def _set_text(part: PartScores) -> str:
+    texts = ", ".join(one.text for one in part.data)
+    left_out = all(one.is_official for one in part.data)
+    return f"{texts}; {part.apart}" if part.apart and left_out else part.apart or texts
+
+
+def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[PublishedRow, ...]:
+    """What is published of a task or group: chance, people, then models by the leading score."""
+    chance = {one.metric.name: one.chance for one in references if one.chance is not None}
+    people: list[dict[str, float]] = []
+    models: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for reference in references:
+        metric = reference.metric.name
+        for place, one in enumerate(reference.people):
+            people += [{}] if place == len(people) else []
+            people[place][metric] = one.percent
+        for model in reference.published:
+            models[model.model].setdefault(metric, model.value)
+    falling = next((one.metric.higher_is_better for one in references if one.metric.name == leading), True) is not False
+    ordered = sorted(models, key=lambda name: models[name].get(leading, -inf if falling else inf), reverse=falling)
+    return (
+        *([PublishedRow("chance", "chance", chance)] if chance else []),
+        *(PublishedRow("people", "people", values) for values in people),
+        *(PublishedRow(name, "published", models[name]) for name in ordered),
+    )
+
+
+RANKS = (
+    "A rank is 1 plus the number of runs that are significantly better: p < 0.05, adjusted by Holm's method for all "
+    "pairs of the table. Runs of one rank tie: no test tells them apart. Runs of two ranks may tie as well."
+)
+TESTS = (
+    "The tests use the intervals alone and not the items, so they tell fewer runs apart than a paired test: for "
+    "two runs use lmms-eval-tasks compare."
+)
+"""How ranks are to be read."""
+
+HOW = "ranks by unpaired tests of the intervals, p < 0.05, Holm's method for all pairs of the table"
+"""The same for a table's signature."""
+
+
+def board_tables(tables: Sequence[BoardTable]) -> list[FittingTable]:
+    """A table for each of a board's, and one for what is published of the same."""
+    found = []
+    for table in tables:
+        found.append(_measured(table))
+        if table.published:
+            found.append(_printed_published(table))
+    return found
+
+
+def overview_table(tables: Sequence[BoardTable]) -> FittingTable:
+    """Each run's leading score and rank in every table."""
+    numbers = {table.key: str(place) for place, table in enumerate(tables, start=1)}
+    headings = [f"({numbers[table.key]})" for table in tables]
+    overview = FittingTable("overview: leading scores and ranks", ["run", *headings])
+    rows: dict[int, tuple[str, dict[str, Row]]] = {}
+    for table in tables:
+        for row in table.rows:
+            rows.setdefault(int(row.run.tag), (row.run.title, {}))[1][table.key] = row
+    for _, (title, places) in sorted(rows.items()):
+        overview.add_row(title, *(_with_rank(places.get(table.key)) for table in tables))
+    overview.caption = "\n".join(
+        f"({numbers[table.key]}) {table.name}, {table.titles[table.leading]}; {table.about}" for table in tables
+    )
+    return overview
+
+
+def _with_rank(row: Row | None) -> Cell:
+    if row is None:
+        return ""
+    score = row.leading
+    after = f" (rank {row.rank})" if row.rank else ""
+    return Number(score.value if score else None, unit=score.unit if score else "", after=after)
+
+
+def _measured(table: BoardTable) -> FittingTable:
+    others = table.others
+    headings = ["run", "no.", "rank", table.titles[table.leading], "groups", *(table.titles[one] for one in others)]
+    shown = FittingTable(f"{table.name} ({table.about})", [*headings, "size", "frames", "version", "ties with"])
+    for row in table.rows:
+        score = row.leading
+        groups: Cell = "" if score is None or score.groups is None else score.groups
+        shown.add_row(
+            row.run.title,
+            int(row.run.tag),
+            row.rank or "–",
+            _number(row, table.leading, True),
+            groups,
+            *(_number(row, metric, metric in table.spans) for metric in others),
+            row.run.size,
+            row.run.frames,
+            row.part.version,
+            ", ".join(row.alike),
+        )
+    shown.caption = "\n".join(table.notes)
+    methods = dict.fromkeys(row.run.scores.method for row in table.rows)
+    shown.signature = "; ".join(filter(None, (table.name, table.about, *methods, HOW)))
+    if not table.official:
+        shown.warnings.append(f"NOT THE WHOLE OFFICIAL RELEASE: {table.data}.")
+    return shown
+
+
+def _number(row: Row, metric: str, spanned: bool) -> Number:
+    score = row.score(metric)
+    if score is None:
+        return Number(None)
+    low, high = (score.low, score.high) if spanned else (None, None)
+    return Number(score.value, low, high, score.groups, score.unit)
+
+
+def _printed_published(table: BoardTable) -> FittingTable:
+    metrics = [one for one in table.titles if any(one in row.values for row in table.published)]
+    headings = ["published, not measured here", *(table.titles[metric] for metric in metrics)]
+    shown = FittingTable(f"{table.name}: published", headings)
+    for row in table.published:
+        shown.add_row(row.label, *(Number(row.values[one]) if one in row.values else "" for one in metrics))
+    shown.caption = "\n".join(table.sources)
+    return shown
+
+
+STYLES = (ASSETS / "page.css", ASSETS / "board.css")
+SIZES = [*(name for _, name in RANGES), LARGEST]
+"""Ranges of sizes in their order."""
+Filter = tuple[str, Callable[[BoardTable, Row], str]]
+FILTERS: dict[str, Filter] = {
+    "size": ("Size", lambda table, row: row.run.size_range),
+    "frames": ("Frames", lambda table, row: row.run.frames),
+    "version": ("Version", lambda table, row: row.part.version or NOT_KNOWN),
+    "view": ("View", lambda table, row: table.view),
+    "set": ("Set", lambda table, row: table.kind),
+}
+"""Each filter's name in the page's address to its label, and what a row is in it."""
+
+
+def write_board(tables: Sequence[BoardTable], path: Path) -> None:
+    """Write a board as one HTML page; the same scores and cards give the same bytes, whatever folders they lie in."""
+    write_file(path, escape_surrogates(build_board(tables)))
+
+
+def build_board(tables: Sequence[BoardTable]) -> str:
+    """The page's text."""
+    runs = {int(row.run.tag): row.run for table in tables for row in table.rows}
+    script = (ASSETS / "board.js").read_text(encoding="utf-8").strip()
+    environment = template_environment(ASSETS)
+    environment.filters |= {
+        "number": number_text,
+        "percent": lambda share: f"{100 * share:.2f}%",
+        "score_of": find_score,
+    }
+    return environment.get_template("board.html").render(
+        version=lmms_eval_tasks.__version__,
+        tables=tables,
+        overview=list(_overview(tables, [runs[number] for number in sorted(runs)])) if len(tables) > 1 else [],
+        runs=len(runs),
+        filters=list(_filters(tables)),
+        chosen=lambda table, row: {name: of(table, row) for name, (_, of) in FILTERS.items()},
+        place=_place,
+        frames_number=_frames_number,
+        ranks=RANKS,
+        tests=TESTS,
+        not_known=NOT_KNOWN,
+        badge=run_badge,
+        style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
+        script=Markup(script),
+        script_digest=script_digest(script),
+    )
+
+
+def _overview(tables: Sequence[BoardTable], runs: Sequence[BoardRun]) -> Iterator[tuple[BoardRun, list[Row | None]]]:
+    for run in runs:
+        yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
+
+
+def _filters(tables: Sequence[BoardTable]) -> Iterator[tuple[str, str, list[str]]]:
+    """Name, label and values of each filter that tells rows apart."""
+    for name, (label, of) in FILTERS.items():
+        values = {of(table, row) for table in tables for row in table.rows}
+        if len(values) > 1:
+            yield name, label, sorted(values, key=_order)
+
+
+def _order(value: str) -> tuple[bool, int, float, str]:
+    """Sizes by size, numbers by number, other texts by alphabet, and last what is not known."""
+    number = _frames_number(value)
+    size = SIZES.index(value) if value in SIZES else len(SIZES)
+    return value == NOT_KNOWN, size, float("inf") if number is None else number, value
+
+
+def _frames_number(value: str) -> float | None:
+    """The number that a text begins with."""
+    try:
+        return float(value.split(" ")[0].rstrip(","))
+    except ValueError:
+        return None
+
+
+def _place(value: float, table: BoardTable) -> float:
+    """Where a value lies on a table's axis, 0-1."""
+    low, high = table.axis
+    return min(max(0.0, (value - low) / (high - low)), 1.0)

@@ -1,0 +1,44 @@
+"""`lmms-eval-tasks prepare …` and `sample`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.prepare import prepare_app
+from lmms_eval_tasks.utils.core.output import show_progress
+
+
+def sample(
+    benchmark: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks to write it of; all if none is named.", show_default=False)
+    ] = None,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
+    seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
+) -> None:
+    """Write a small simulated stand-in for the raw releases."""
+    from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+
+    with show_progress() as progress:
+        folder = build_sample(out, seed, progress, benchmarks=benchmark or ())
+    typer.echo(f"Sample data, seed {seed}: {folder}")
+    if prepare:
+        for arguments in prepare_commands(folder):
+            typer.main.get_command(prepare_app).main(arguments, standalone_mode=False)
+
+
+def tiny_vlm(
+    out: Annotated[Path, typer.Option(help="Folder for the checkpoint.", show_default=False)],
+    seed: Annotated[int, typer.Option(help="Seed of the weights.")] = 0,
+    released_ids: Annotated[
+        bool, typer.Option("--released-ids", help="Ids of special tokens as ms-swift expects them, to try `train`.")
+    ] = False,
+) -> None:
+    """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU."""
+    from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+
+    typer.echo(f"Qwen2.5-VL, random weights: {write_tiny_vlm(out, seed, released_ids=released_ids)}")

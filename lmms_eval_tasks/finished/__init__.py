@@ -1,0 +1,1 @@
+"""What is done with finished runs: rescoring, merging, submission files, data frames."""

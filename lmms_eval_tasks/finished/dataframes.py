@@ -1,0 +1,112 @@
+"""Runs as pandas tables: one of scores, one of items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.runs.scores import scores_of
+from lmms_eval_tasks.utils.scoring.record import Outcome
+
+STRATUM = "stratum_"
+"""Columns of strata begin so."""
+_SCORES = {
+    **dict.fromkeys(("run", "model", "task", "version", "view", "apart", "metric", "title", "unit"), "string"),
+    "leading": "bool",
+    **dict.fromkeys(("value", "low", "high"), "float64"),
+    **dict.fromkeys(("n", "items"), "Int64"),
+}
+_ITEMS = {
+    **dict.fromkeys(("run", "model", "task", "item_id", "group_id", "view"), "string"),
+    "outcome": pd.CategoricalDtype([outcome.value for outcome in Outcome]),
+    "correct": "boolean",
+    **dict.fromkeys(("reason", "expected", "answered"), "string"),
+}
+
+
+class RunTables(NamedTuple):
+    """Runs as tables.
+
+    Attributes:
+        scores: A row for each run, task or group, and score, with the columns
+
+            - ``run``: the run's name; ``model``: the model with its checkpoint;
+            - ``task``: the task or group; ``version``: its version N-X; ``view``: its view, empty of whole items;
+            - ``apart``: why no published score stands beside it, empty of all items of the official release;
+            - ``metric``, ``title``, ``unit``: the score; ``leading``: whether it is the one that the paper leads with;
+            - ``value``, ``low``, ``high``: the score and its 95% interval in its unit, as `report` has them; NaN where
+              there is none;
+            - ``n``: how many groups (pairs, clips) it stands on; ``items``: how many items.
+        items: A row for each run, task and item, with the columns ``run``, ``model``, ``task``, ``item_id``,
+            ``group_id``, ``view``, ``outcome`` (correct, wrong, unparsed, unscored), ``correct`` (missing where the
+            item is unscored), ``reason`` (why it is unscored), ``expected`` (the key), ``answered`` (what was read of
+            the response), and one beginning with ``stratum_`` for each stratum of any of the tasks.
+    """
+
+    scores: pd.DataFrame
+    items: pd.DataFrame
+
+
+def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_incomplete: bool = False) -> RunTables:
+    """Read runs as tidy pandas tables: one of scores with their intervals, and one of items."""
+    called = [str(source) for source in sources] if names is None else list(names)
+    if len(called) != len(sources):
+        raise InputError(f"Expected a name for each run, but got {len(called)} for {len(sources)}.")
+    if doubled := [name for name, count in Counter(called).items() if count > 1]:
+        raise InputError(f"Expected another name for each run, but got {', '.join(doubled)} more than once.")
+    runs = {name: read_run(Path(source), allow_incomplete) for name, source in zip(called, sources, strict=True)}
+    scores = [row for name, run in runs.items() for row in _score_rows(name, run)]
+    items = [row for name, run in runs.items() for row in _item_rows(name, run)]
+    strata = dict.fromkeys(column for row in items for column in row if column.startswith(STRATUM))
+    return RunTables(_table(scores, _SCORES), _table(items, _ITEMS | dict.fromkeys(strata, "string")))
+
+
+def _table(rows: Sequence[dict[str, Any]], columns: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
+def _score_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+    for part in scores_of(run).parts:
+        for score in part.scores:
+            yield {
+                "run": name,
+                "model": run.name,
+                "task": part.name,
+                "version": part.version,
+                "view": part.view,
+                "apart": part.apart,
+                "metric": score.metric,
+                "title": score.title,
+                "unit": score.unit,
+                "leading": score.metric == part.leading,
+                "value": score.value,
+                "low": score.low,
+                "high": score.high,
+                "n": score.groups,
+                "items": score.items,
+            }
+
+
+def _item_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+    for task, records in run.records.items():
+        for record in records:
+            yield {
+                "run": name,
+                "model": run.name,
+                "task": task,
+                "item_id": record.item_id,
+                "group_id": record.group_id,
+                "view": record.view,
+                "outcome": record.outcome.value,
+                "correct": record.correct,
+                "reason": record.unscored_reason.value if record.unscored_reason else None,
+                "expected": record.expected,
+                "answered": record.answered,
+                **{f"{STRATUM}{column}": value for column, value in record.stratum.items()},
+            }

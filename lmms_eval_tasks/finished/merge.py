@@ -1,0 +1,391 @@
+"""The results and the run card of a whole run, from those of its parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.finished.rescore import claimed, rescore, write_scored
+from lmms_eval_tasks.host.environment import package_version
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import file_sha256, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import SHARD
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
+from lmms_eval_tasks.utils.runs.run_files import (
+    PER_TASK,
+    SHARD_OF_RUN,
+    ResultsFile,
+    Shard,
+    card_path,
+    read_results,
+    read_results_with_all,
+    results_files,
+    sample_log,
+)
+
+ONE_PROCESS = "throughput"
+"""What lmms-eval measures of one process, means among it that cannot be put together."""
+TIME = "total_evaluation_time_seconds"
+UNSORTED = ("results", "groups", "group_subtasks", "n-samples")
+"""Fields whose tasks lmms-eval does not list by name."""
+HOUR = 3600
+
+
+def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The results file of a whole run, in which the scores are still those of parts."""
+    first = next(part for part in parts if part["configs"])
+    whole: Mapping[str, Any] = first[SHARD_OF_RUN]["n-samples"]
+    merged = {name: value for name, value in first.items() if name not in (SHARD_OF_RUN, ONE_PROCESS)}
+    for section in PER_TASK:
+        entries: dict[str, Any] = {}
+        for part in parts:
+            for name, entry in part.get(section, {}).items():
+                entries[name] = _join(entries[name], entry, list(whole)) if name in entries else entry
+        if entries:
+            merged[section] = entries if section in UNSORTED else dict(sorted(entries.items()))
+    merged["results"] = {name: merged["results"][name] for name in _in_order(merged["group_subtasks"])}
+    merged["n-samples"] = dict(whole)
+    merged["date"] = max(part["date"] for part in parts)
+    seconds = sum(float(part[TIME]) for part in parts)
+    merged |= {TIME: str(seconds), "end_time": first["start_time"] + seconds}
+    for section in ("usage", "efficiency"):
+        if found := [part[section] for part in parts if part.get(section)]:
+            merged[section] = _add(found)
+    if efficiency := merged.get("efficiency"):
+        for counts in (efficiency["overall"], *efficiency["by_task"].values()):
+            _divide(counts)
+    return merged
+
+
+def _in_order(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Tasks and groups as lmms-eval lists their scores: by their names, and the tasks of a group after it."""
+    members = {name for of_group in groups.values() for name in of_group}
+    for name in sorted(groups.keys() - members):
+        yield name
+        yield from sorted(groups[name])
+
+
+def hash_task(lines: Iterable[Mapping[str, Any]]) -> str:
+    """What lmms-eval calls the hash of a task, from the task's logged lines in their order."""
+    text = "".join(f"sample_{place}{line['doc_hash']}" for place, line in enumerate(lines))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
+    """The card of a whole run."""
+    merged: dict[str, dict[str, Value]] = {}
+    for section in sorted(dict.fromkeys(name for part in parts for name in part), key=_place):
+        holders = [part[section] for part in parts if section in part]
+        names = dict.fromkeys(name for holder in holders for name in holder)
+        merged[section] = {
+            name: _merge_field(section, name, [holder.get(name) for holder in holders])
+            for name in names
+            if (section, name) != ("settings", SHARD)
+        }
+    if throughput := merged.get("throughput"):
+        _divide_throughput(throughput)
+    reasons = merged.pop(NOT_KNOWN, {})
+    unknown = {
+        f"{section}.{name}" for section, fields in merged.items() for name, value in fields.items() if value is None
+    }
+    if kept := {name: reason for name, reason in reasons.items() if name in unknown}:
+        merged[NOT_KNOWN] = kept
+    return merged
+
+
+def _place(section: str) -> tuple[bool, str]:
+    """Tasks come first, by their names; the other sections stay as they are."""
+    return (False, section) if section.startswith(TASK) else (True, "")
+
+
+def _merge_field(section: str, name: str, values: Sequence[Value]) -> Value:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if (section, name) == ("run", "shard"):
+        return "none"
+    if (section, name) == ("run", "date"):
+        return max(map(str, known))
+    if (section, name) == ("run", "command"):
+        return known[0]
+    counted = section == "throughput" or name in ("items", "wall time in s", "answers kept from before")
+    if counted and (numbers := [value for value in known if isinstance(value, int | float)]):
+        total = sum(numbers)
+        return round(total, 1) if isinstance(total, float) else total
+    if len(different := dict.fromkeys(known)) == 1:
+        return known[0]
+    return "; ".join(map(str, different))
+
+
+def _divide_throughput(fields: dict[str, Value]) -> None:
+    """Compute the rates of a card's throughput again, from what was summed."""
+    seconds = fields.get("seconds")
+    for what in ("questions", "clips"):
+        number = fields.get(what)
+        if isinstance(number, int) and isinstance(seconds, int | float) and seconds:
+            fields[f"{what} an hour"] = round(number / seconds * HOUR)
+    prompt, reused = fields.get("prompt tokens"), fields.get("prompt tokens reused", 0)
+    if isinstance(prompt, int) and isinstance(reused, int) and prompt:
+        fields["share of prompt tokens reused in %"] = round(100 * reused / prompt, 1)
+
+
+def _join(before: Any, entry: Any, tasks: Sequence[str]) -> Any:
+    """What two parts have of a task or group: the tasks of a group in their order, or the fields of both."""
+    if isinstance(before, list) and isinstance(entry, list):
+        return sorted({*before, *entry}, key=lambda name: tasks.index(name) if name in tasks else len(tasks))
+    return {**entry, **before} if isinstance(before, Mapping) and isinstance(entry, Mapping) else before
+
+
+def _add(values: Sequence[Any]) -> Any:
+    """The sums of numbers at any depth of JSON values; of what is no number, the first."""
+    if all(isinstance(value, Mapping) for value in values):
+        names = dict.fromkeys(name for value in values for name in value)
+        return {name: _add([value[name] for value in values if name in value]) for name in names}
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return sum(numbers) if len(numbers) == len(values) else values[0]
+
+
+def _divide(counts: dict[str, Any]) -> None:
+    """Compute the means of lmms-eval's counts of tokens again, from what was summed."""
+    output, documents, correct = (
+        counts[name] for name in ("total_output_tokens", "docs_with_token_counts", "total_correct_score")
+    )
+    counts["avg_output_tokens_per_sample"] = output / documents if documents else 0.0
+    counts["tokens_per_correct_answer"] = output / correct if correct else None
+
+
+OF_PARTS = frozenset({("run", "shard"), (TASK, "items")})
+"""Fields of a card, by section and name, in which parts differ by their nature."""
+ASKED_ALIKE = ("bootstrap_iters", "gen_kwargs")
+"""What of a run's configuration moves a number and is in no card."""
+Line = tuple[Shard, Mapping[str, Any]]
+"""A logged line, and the part that it is of."""
+PREPARE = "Prepare the data that the parts were made with, or name its home in LMMS_EVAL_TASKS_HOME."
+
+
+@dataclass(frozen=True)
+class Part:
+    """The run of a part."""
+
+    shard: Shard
+    path: Path
+    form: ResultsFile
+    values: Mapping[str, Any]
+    card: Sections
+    run: Run | None
+
+    @property
+    def tasks(self) -> dict[str, int]:
+        """The tasks of the whole run, and how many items it asks of each."""
+        assert self.form.shard is not None, f"{self.path} is of a part"
+        counts = self.form.shard.n_samples
+        start = self.form.config.offset or 0
+        return {name: min(count.effective, max(0, count.original - start)) for name, count in counts.items()}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A whole run that was put together."""
+
+    path: Path
+    parts: int
+    items: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def merge(sources: Sequence[Path], out: Path) -> Merged:
+    """Write the whole run of which some runs are the parts: what it would have written itself on one rank."""
+    problems = Problems()
+    parts = _read_parts(sources, problems)
+    _check_numbers(parts, problems)
+    _check_alike(parts, problems)
+    logs = {} if problems else _read_logs(parts)
+    _check_data(parts, logs, problems)
+    problems.raise_if_any("These runs cannot be merged", "nothing was written")
+    parts.sort(key=lambda part: part.shard)
+    # In the order of the whole run on one rank.
+    lines = {
+        task: [values for _, values in sorted(of_task, key=_document)] for task, of_task in logs.items() if of_task
+    }
+    with claimed(out, *(part.path for part in parts)), tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, max(part.path.name for part in parts))
+        results = merge_results([part.values for part in parts])
+        results["task_hashes"] = {task: hash_task(lines[task]) for task in results["n-samples"] if task in lines}
+        path.write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
+        for task, of_task in lines.items():
+            write_file(sample_log(path, task), as_lines(of_task))
+        scored = rescore(path, out)
+        written = write_scored(scored, out, _card(parts))
+    items = {task: len(of_task) for task, of_task in lines.items()}
+    return Merged(written, len(parts), items, (*_note_environment(parts), *scored.notes))
+
+
+def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
+    """The runs that are parts; every other is a problem."""
+    parts = []
+    for source in sources:
+        try:
+            part = read_part(source)
+        except InputError as error:
+            problems.add(str(source), " ".join(str(error).split()))
+            continue
+        if part is None:
+            problems.add(str(source), f"Expected a run of a part, with {SHARD}=i/N, but got a whole run.")
+        elif not part.card:
+            problems.add(str(part.path), f"Expected its run card, {card_path(part.path).name}, but there is none.")
+        else:
+            parts.append(part)
+    return parts
+
+
+def read_part(source: Path) -> Part | None:
+    """The run of a part; None of a whole run."""
+    latest = results_files(source)[-1:]
+    run = None
+    if not (latest and _has_no_item(latest[0])):
+        run = read_run(source, allow_predictions=True)
+        latest = [run.path]
+    form, values = read_results_with_all(latest[0])
+    card = run.card if run else read_run_card(card_path(latest[0]))
+    return Part(form.shard.shard, latest[0], form, values, card, run) if form.shard else None
+
+
+def _has_no_item(path: Path) -> bool:
+    """Whether a results file is that of a part without any item, which `read_run` takes for no run."""
+    with suppress(InputError):
+        form = read_results(path)
+        return form.shard is not None and not form.configs
+    return False
+
+
+def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
+    """Note parts of another number of parts, and those that are there twice or not at all."""
+    if not parts:
+        if not problems:
+            problems.add("runs", "Expected the runs of all parts, but got none.")
+        return
+    every = Counter(part.shard.of for part in parts)
+    usual = max(every, key=lambda number: (every[number], number))
+    for part in parts:
+        if part.shard.of != usual:
+            problems.add(str(part.path), f"Expected one of {usual} parts, but got part {part.shard}.")
+    held: dict[int, list[str]] = {}
+    for part in parts:
+        if part.shard.of == usual:
+            held.setdefault(part.shard.part, []).append(str(part.path))
+    for number, paths in sorted(held.items()):
+        if len(paths) > 1:
+            problems.add(f"part {number}/{usual}", f"Expected one run of it, but got {', '.join(paths)}.")
+    if missing := [number for number in range(1, usual + 1) if number not in held]:
+        problems.add("parts", f"Expected all {usual}, but there is no run of {_ranges(missing)}.")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, those in a row as the first and the last: ``3, 5-9``."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}-{row[-1]}" for row in rows)
+
+
+def _check_alike(parts: Sequence[Part], problems: Problems) -> None:
+    """Note in what parts differ that moves a number, and the tasks that cannot be put together."""
+    counts = {task: [part.tasks.get(task) for part in parts] for part in parts for task in part.tasks}
+    for task, numbers in counts.items():
+        _note_values(task, "items of the whole run", numbers, parts, problems)
+        if registry().find_version(task) is None:
+            problems.add(task, "Expected a task or view of a benchmark that is installed here, but it is none.")
+    for difference in _differences(parts):
+        if _matters(difference.section, difference.weight):
+            _note_values(difference.place, difference.field, difference.values, parts, problems)
+    for name in ASKED_ALIKE:
+        values = [part.values["config"].get(name) for part in parts]
+        _note_values("configuration", name, values, parts, problems)
+
+
+def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[Part], problems: Problems) -> None:
+    holders: dict[str, list[str]] = {}
+    for value, part in zip(values, parts, strict=True):
+        holders.setdefault("none" if value is None else str(value), []).append(str(part.shard))
+    if len(holders) > 1:
+        texts = [f"{text} in part {', '.join(names)}" for text, names in holders.items()]
+        problems.add(f"{place}, {field}", f"Expected the same in all parts, but got {'; '.join(texts)}.")
+
+
+def _differences(parts: Sequence[Part]) -> list[Any]:
+    found = differences([part.card for part in parts])
+    return [one for one in found if (TASK if one.section.startswith(TASK) else one.section, one.field) not in OF_PARTS]
+
+
+def _matters(section: str, weight: Weight) -> bool:
+    """Whether parts that differ so are not those of one run; another device, or more ranks, are no matter."""
+    return weight in (Weight.MATTERS, Weight.MODEL) or section == "software"
+
+
+def _note_environment(parts: Sequence[Part]) -> list[str]:
+    return [
+        f"parts differ in {one.section}, {one.field}: {'; '.join(dict.fromkeys(map(str, one.values)))}"
+        for one in _differences(parts)
+        if not _matters(one.section, one.weight)
+    ]
+
+
+def _read_logs(parts: Sequence[Part]) -> dict[str, list[Line]]:
+    """Task to the logged lines of all parts, each with its part."""
+    return {
+        task: [
+            (part.shard, item.values)
+            for part in parts
+            if part.run and task in part.run.records
+            for item in part.run.items_of(task)
+        ]
+        for task in parts[0].tasks
+    }
+
+
+def _document(line: Line) -> int:
+    """The index of a line's document in the whole run."""
+    return int(line[1]["doc_id"])
+
+
+def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], problems: Problems) -> None:
+    """Note tasks whose prepared data is other than the parts', and items that are in no part, or in several."""
+    for task, lines in logs.items():
+        known = registry().find_task(task)
+        assert known is not None, f"{task} has a version, and is of no benchmark"
+        now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
+        for digest in {part.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
+            what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
+            problems.add(task, what, PREPARE)
+        start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
+        held = Counter(dict.fromkeys(range(start, start + number), 0))
+        held.update(map(_document, lines))
+        if lacking := [document for document, times in held.items() if not times]:
+            problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
+        if doubled := [document for document, times in held.items() if times > 1]:
+            problems.add(task, f"Expected each item in one part, but got again {_ranges(sorted(doubled))}.")
+
+
+def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
+    """The whole run's card, and where it comes from."""
+    merged: dict[str, Value] = {
+        "parts": len(parts),
+        "lmms-eval-tasks": package_version("lmms-eval-tasks"),
+        "lmms-eval": package_version("lmms-eval"),
+    }
+    of_parts = {f"part {part.shard}": f"{part.path.name} {file_sha256(part.path)}" for part in parts}
+    return {**merge_cards([part.card for part in parts]), "merged": {**merged, **of_parts}}

@@ -1,0 +1,397 @@
+"""Whether all ranks of an evaluation would ask and grade the same: compared before the first request."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from loguru import logger
+
+import lmms_eval_tasks
+from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT, why_no_answer
+from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
+from lmms_eval_tasks.host.asking.throughput import PADDING, is_padding
+from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.tasks.task_view import Encode
+from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.core.work import deal, join, no_progress
+from lmms_eval_tasks.utils.data.clips import clip_lengths
+from lmms_eval_tasks.utils.data.home import media_path, read_manifest
+from lmms_eval_tasks.utils.judge.named import read_settings
+
+Facts = Mapping[str, str]
+"""What a rank would ask, in words: what it is about to what this rank has."""
+
+
+def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
+    """End the run on every rank where two of them have other data, prompts or settings; every rank has to call this."""
+    ranks = current_exchange()
+    if ranks.size > 1:
+        stop_if_any(describe_disagreement(ranks.gather(rank_facts(states))))
+
+
+def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
+    """What this rank would ask, and how it would grade it."""
+    facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
+    if states and (shard := states[0].evaluation.shard):
+        facts["part of the run"] = str(shard)
+    for state in states:
+        facts |= {f"{state.name}, {what}": text for what, text in _task_facts(state).items()}
+    return facts
+
+
+def _task_facts(state: TaskState) -> dict[str, str]:
+    split = read_manifest(state.benchmark.card).splits[state.pointer["split"]]
+    table = state.evaluation.open_split(state.pointer)
+    asked = list(table["asked"])
+    absent = [item for item, is_asked in zip(table["item_id"], asked, strict=True) if not is_asked]
+    facts = {
+        "prepared data": f"{len(table):,} items, table {split.table_sha256[:12]}",
+        "items whose clip is missing": f"{len(absent):,}" + (f", {_digest(absent)}" if absent else ""),
+    }
+    if state.evaluation.clips_needed and True in asked:
+        # The first rank has looked for all clips; a rank that does not see its folder lacks them all.
+        row, card = table[asked.index(True)], state.benchmark.card
+        clips = [media_path(card.name, row, column) for column in card.clip_columns]
+        facts["first clip"] = "found" if all(clip.is_file() for clip in clips) else "not found"
+    with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
+        facts["prompt"] = state.settings.signature or "none"
+        facts |= {name: str(value) for name, value in state.settings.facts().items()}
+    if state.kind.judge and state.evaluation.judge_needed:
+        judge = read_settings(optional=state.kind.judge == "optional")
+        facts["judge"] = "none" if judge is None else f"{judge.model}, {judge.sampling}"
+    return facts
+
+
+def _digest(names: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:12]
+
+
+def describe_disagreement(ranks: Sequence[Facts]) -> str | None:
+    """What ranks would ask differently, by the facts of each in their order; None where they agree."""
+    lines = []
+    for name in dict.fromkeys(name for facts in ranks for name in facts):
+        holders: dict[str, list[int]] = {}
+        for rank, facts in enumerate(ranks):
+            holders.setdefault(facts.get(name, "not asked"), []).append(rank)
+        if len(holders) > 1:
+            texts = [
+                f"{text} on {'rank' if len(holding) == 1 else 'ranks'} {summarize_names(holding)}"
+                for text, holding in holders.items()
+            ]
+            lines.append(f"  {name}: {'; '.join(texts)}")
+    if not lines:
+        return None
+    return "\n".join(
+        [
+            "The ranks of this run would not ask the same, so their answers cannot be scored together:",
+            *lines,
+            "Give all ranks the same data home (LMMS_EVAL_TASKS_HOME), the same settings and the same version.",
+        ]
+    )
+
+
+QUESTION = 0.15
+"""What a question costs beside its clip, as a share of encoding a clip of mean length: about what a further question
+about the same 2,400 tokens of video took of the first one's time, on a CPU with 130 M parameters."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The questions and clips of each rank."""
+
+    ranks: tuple[int, ...]
+    clips: tuple[Mapping[Path, float], ...]
+
+    def seconds(self, rank: int) -> float:
+        """How many seconds of video a rank's clips have together, each counted once."""
+        return sum(self.clips[rank].values())
+
+
+def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path, float | None], ranks: int) -> Deal:
+    """Deal questions to ranks, the most expensive clip first and each to the rank with the least to do."""
+    shown = {encode.clip for encodes in questions for encode in encodes}
+    known = [length for clip in shown if (length := lengths.get(clip)) is not None]
+    mean = sum(sorted(known)) / len(known) if known else 1.0
+    seconds = dict.fromkeys(shown, mean)
+    seconds |= {clip: length for clip in shown if (length := lengths.get(clip)) is not None}
+
+    def cost(unit: Sequence[int]) -> float:
+        encodes = {encode for question in unit for encode in questions[question] if encode.is_video}
+        return sum(sorted(seconds[encode.clip] for encode in encodes)) + QUESTION * mean * len(unit)
+
+    def name(unit: Sequence[int]) -> tuple[str, int]:
+        return min((str(encode.clip) for encode in questions[unit[0]]), default=""), unit[0]
+
+    units = sorted(join([[encode.clip for encode in encodes] for encodes in questions]), key=name)
+    dealt = [0] * len(questions)
+    for unit, rank in zip(
+        units, deal([cost(unit) for unit in units], [len(unit) for unit in units], ranks), strict=True
+    ):
+        for question in unit:
+            dealt[question] = rank
+    clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
+    for question, rank in enumerate(dealt):
+        clips[rank].update((encode.clip, seconds[encode.clip]) for encode in questions[question])
+    return Deal(tuple(dealt), tuple(clips))
+
+
+GENERATE = "generate_until"
+
+
+@contextmanager
+def keep_failures_out(cache: Any) -> Iterator[None]:
+    """As long as it lasts, lmms-eval's response cache neither keeps nor gives what stands in place of an answer."""
+    look_up, is_valid = getattr(cache, "_lookup", None), getattr(cache, "_is_valid_response", None)
+    if look_up is None or is_valid is None:
+        yield
+        return
+
+    def is_answer(response: Any) -> bool:
+        text = getattr(response, "text", response)
+        return text != NO_CONTENT and not why_no_answer(text)
+
+    with (
+        replaced_method(cache, "_lookup", lambda key: one if is_answer(one := look_up(key)) else None),
+        replaced_method(cache, "_is_valid_response", lambda one, kind: is_valid(one, kind) and is_answer(one)),
+    ):
+        yield
+
+
+@contextmanager
+def ask_on_every_rank(model: Any, cache: Any) -> Iterator[None]:
+    """As long as it lasts, a model's `generate_until` is called on every rank, with nothing where a cache knows all."""
+    execute = getattr(cache, "execute", None)
+    if execute is None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    generate, calls = model.generate_until, 0
+
+    @functools.wraps(generate)
+    def generate_and_count(requests: list[Any]) -> Any:
+        nonlocal calls
+        calls += 1
+        return generate(requests)
+
+    @functools.wraps(execute)
+    def execute_on_every_rank(lm: Any, reqtype: str, requests: list[Any]) -> Any:
+        before = calls
+        responses = execute(lm, reqtype, requests)
+        if reqtype == GENERATE and calls == before:
+            model.generate_until([])
+        return responses
+
+    with (
+        replaced_method(model, GENERATE, generate_and_count),
+        replaced_method(cache, "execute", execute_on_every_rank),
+    ):
+        yield
+
+
+Ask = Callable[[list[Any]], Sequence[Any]]
+
+
+class TaskMethod(NamedTuple):
+    """Stands for a method of a task in a request that goes to another rank."""
+
+    name: str
+
+
+class AskedRequest(NamedTuple):
+    """What the first rank has to know of a request to say who answers it."""
+
+    task: str
+    doc_id: int
+
+
+class SentRequest(NamedTuple):
+    """A request as it goes to the rank that answers it."""
+
+    number: int
+    request: bytes
+    repeats: int
+
+
+@contextmanager
+def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> Iterator[None]:
+    """As long as it lasts, the questions of our tasks are answered on the rank that has their clip."""
+    # As lmms-eval counts ranks; torch's process group may not be there yet.
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not evaluation.clips_needed:
+        yield
+        return
+    dealer = ClipDealer(model, evaluation, tasks)
+    ask = functools.partial(dealer.generate_until, model.generate_until)
+    with replaced_method(model, "generate_until", ask):
+        yield
+
+
+class ClipDealer:
+    """Asks one model in one evaluation, on the ranks that have the clips."""
+
+    def __init__(self, model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> None:
+        self._model, self._evaluation, self._tasks = model, evaluation, tasks
+        # What is wrapped for this evaluation, and our own models, talk to other ranks and so are called on all of them.
+        # An adapter of lmms-eval is never called without a request.
+        self._ask_for_nothing = "generate_until" in vars(model) or is_ours(type(model))
+
+    def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        """Answer requests in order, on whatever ranks; every rank has to call this."""
+        ranks = current_exchange()
+        if ranks.size == 1:
+            return list(ask(requests))
+        places = self._places(requests)
+        own = [requests[all_[0]] for all_ in places]
+        packed = self._pack(own)
+        asked = None if packed is None else [AskedRequest(request.task_name, request.doc_id) for request in own]
+        # Clips are opened on one rank, and ranks whose files have other names get the same deal.
+        hands = ranks.gather_first(asked)
+        answering = ranks.scatter(lambda: self._deal(hands))
+        if packed is None or answering is None:
+            if ranks.rank == 0:
+                logger.warning(
+                    "lmms_eval_tasks cannot keep the questions of a clip on one rank in this run: items are dealt to "
+                    "ranks as lmms-eval does it, and a clip is encoded on several. Scores are the same."
+                )
+            return self._ask(ask, requests)
+        letters: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
+        for number, (rank, data) in enumerate(zip(answering, packed, strict=True)):
+            letters[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
+        return self._answer(ask, requests, ranks, places, ranks.deliver(letters))
+
+    def _places(self, requests: Sequence[Any]) -> list[list[int]]:
+        """The places of each request of ours: one that is to be answered several times has several."""
+        places: dict[int, list[int]] = {}
+        for place, request in enumerate(requests):
+            if request.task_name in self._evaluation.tasks and not is_padding(request):
+                places.setdefault(id(request), []).append(place)
+        return list(places.values())
+
+    def _pack(self, requests: Sequence[Any]) -> list[bytes] | None:
+        """Requests as bytes; None where they cannot go to another rank."""
+        try:
+            return [pickle.dumps(self._detach(request)) for request in requests]
+        except Exception as error:  # whatever pickle raises, the run goes on as lmms-eval has it
+            logger.debug("Requests cannot go to another rank ({}: {}).", type(error).__name__, error)
+            return None
+
+    def _detach(self, request: Any) -> Any:
+        """A request without the task that it belongs to."""
+        task = self._tasks[request.task_name]
+        detached = copy.copy(request)
+        detached.arguments = tuple(
+            TaskMethod(value.__name__)
+            if callable(value) and getattr(task, getattr(value, "__name__", ""), None) == value
+            else value
+            for value in request.arguments
+        )
+        return detached
+
+    def _attach(self, data: bytes) -> Any:
+        """A request of another rank, from its bytes, with this rank's task."""
+        request = pickle.loads(data)
+        task = self._tasks[request.task_name]
+        request.arguments = tuple(
+            getattr(task, value.name) if isinstance(value, TaskMethod) else value for value in request.arguments
+        )
+        return request
+
+    def _deal(self, hands: Sequence[Sequence[AskedRequest] | None]) -> list[list[int] | None]:
+        """For each rank, which rank answers each of its requests; None for all where that cannot be known."""
+        count = len(hands)
+        unknown: list[list[int] | None] = [None] * count
+        if None in hands:
+            return unknown
+        asked = [one for hand in hands for one in hand or ()]
+        try:
+            questions, lengths = self._read(asked)
+        except Exception as error:  # a host that is built differently has other tasks, which can be asked all the same
+            logger.debug("The clips of requests are not known ({}: {}).", type(error).__name__, error)
+            return unknown
+        clips = {encode.clip for encodes in questions for encode in encodes}
+        if lacking := sorted(clips - lengths.keys()):
+            lengths |= clip_lengths(lacking, no_progress, "opening clips")
+        deal = deal_questions(questions, lengths, count)
+        if clips:
+            shares = [deal.seconds(rank) for rank in range(count)]
+            logger.info(
+                "The questions of a clip stay on one rank: {:,} clips, {:,} to {:,} s of video a rank.",
+                len(clips), round(min(shares)), round(max(shares)),
+            )  # fmt: skip
+        answering = iter(deal.ranks)
+        return [list(islice(answering, len(hand or ()))) for hand in hands]
+
+    def _read(self, asked: Sequence[AskedRequest]) -> tuple[list[tuple[Encode, ...]], dict[Path, float | None]]:
+        """What has to be encoded for each request, and the lengths of clips in seconds that the prepared tables say."""
+        questions: list[tuple[Encode, ...]] = []
+        lengths: dict[Path, float | None] = {}
+        for one in asked:
+            shown, row = self._evaluation.tasks[one.task].shown, self._tasks[one.task].eval_docs[one.doc_id]
+            questions.append(shown.encodes(row))
+            if (seconds := shown.seconds(row)) is not None:
+                lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
+        return questions, lengths
+
+    def _answer(
+        self,
+        ask: Ask,
+        requests: Sequence[Any],
+        ranks: Exchange,
+        places: Sequence[Sequence[int]],
+        received: Sequence[Sequence[SentRequest]],
+    ) -> list[Any]:
+        """Answer what this rank is dealt, and get the answers to its own requests."""
+        order = {task: place for place, task in enumerate(self._evaluation.tasks)}
+        dealt = [
+            (requests[places[sent.number][0]] if sender == ranks.rank else self._attach(sent.request), sender, sent)
+            for sender, letter in enumerate(received)
+            for sent in letter
+        ]
+        # Sorting keeps the order of the ranks, and that of a rank's requests, where the document is the same.
+        dealt.sort(key=lambda one: (order[one[0].task_name], one[0].doc_id))
+        others = [place for place, request in enumerate(requests) if request.task_name not in self._evaluation.tasks]
+        asked = [requests[place] for place in others]
+        for request, _, sent in dealt:
+            asked += [request] * sent.repeats
+        responses = iter(self._ask(ask, self._even_out(asked, [request for request, *_ in dealt], ranks)))
+        answers: list[Any] = [""] * len(requests)
+        for place in others:
+            answers[place] = next(responses, "")
+        returned: list[dict[int, list[Any]]] = [{} for _ in range(ranks.size)]
+        for _, sender, sent in dealt:
+            returned[sender][sent.number] = [next(responses, "") for _ in range(sent.repeats)]
+        for answered in ranks.deliver(returned):
+            for number, texts in answered.items():
+                for place, answer in zip(places[number], texts, strict=True):
+                    answers[place] = answer
+        own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
+        for unanswered in ranks.gather(own):
+            self._evaluation.unanswered |= unanswered
+        return answers
+
+    def _even_out(self, asked: list[Any], ours: Sequence[Any], ranks: Exchange) -> list[Any]:
+        """Requests with padding where ranks compute in step and each has to be asked as much as the others."""
+        if not computes_in_step(self._model):
+            return asked
+        counts, examples = zip(*ranks.gather((len(asked), self._pack(ours[:1]))), strict=True)
+        missing = max(counts) - len(asked)
+        repeated = asked[-1:] or [self._attach(example[0]) for example in examples if example][:1]
+        if not missing or not repeated:
+            return asked
+        padding = copy.copy(repeated[0])
+        padding.metadata = {**(padding.metadata or {}), PADDING: True}
+        return asked + [padding] * missing
+
+    def _ask(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        return list(ask(requests)) if requests or self._ask_for_nothing else []

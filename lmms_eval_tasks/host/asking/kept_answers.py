@@ -1,0 +1,374 @@
+"""Answers of a model in a folder that runs and ranks may share, each by what was asked of which model."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+from tqdm import tqdm
+
+from lmms_eval_tasks.host.asking.failed_requests import as_answer, is_answer
+from lmms_eval_tasks.host.asking.throughput import EACH, is_padding
+from lmms_eval_tasks.host.model.model_identity import find_arguments, get_nested_attr, model_identity
+from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.tasks.task_view import ItemKey
+from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.files import content_digest, write_file
+from lmms_eval_tasks.utils.core.store import KeptValues
+from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets
+from lmms_eval_tasks.utils.data.home import home
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
+FOLDER = "answers"
+MODEL = "model.json"
+
+
+def answers_folder(output_path: str | None) -> Path | None:
+    """Where a run keeps answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data home."""
+    chosen = os.environ.get(ANSWERS)
+    if chosen:
+        return None if chosen.lower() == "none" else Path(chosen).expanduser().absolute()
+    return (Path(output_path).expanduser().absolute() if output_path else home()) / FOLDER
+
+
+def log_kept(count: int, folder: Path) -> None:
+    """Say how many answers are not asked for again, on all ranks together."""
+    if count:
+        logger.info("{:,} {} kept from before ({}).", count, "answer" if count == 1 else "answers", folder)
+
+
+@dataclass(frozen=True)
+class ItemRequest:
+    """One request about an item."""
+
+    key: str
+    task: str
+    item_id: str
+    repeat: int
+    clips: tuple[Path, ...]
+
+
+class AnswerFiles:
+    """The answers of one model."""
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self._identity, self._model = identity, digest(identity)
+        self.folder = folder / self._model[:16]
+        self._values = KeptValues(self.folder)
+        self._can_write = True
+
+    def find(self, items: Sequence[ItemRequest | None]) -> list[Any]:
+        """The answer to each item with the same clips, as a model returns it; None where there is none."""
+        keys = [item and self._key(item) for item in items]
+        kept = self._values.read({key for key in keys if key})
+        return [self._read(kept[key]) if key in kept else None for key in keys]
+
+    def _read(self, value: Mapping[str, Any]) -> Any:
+        from lmms_eval.api.instance import GenerationResult, TokenCounts
+
+        try:
+            text, tokens = value["text"], value["tokens"]
+            if not isinstance(text, str):
+                raise TypeError(f"Expected a text, but got {text!r}.")
+            if not is_answer(text):  # kept by an earlier version
+                return None
+            return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
+        except (TypeError, KeyError) as error:
+            logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
+            return None
+
+    def keep(self, item: ItemRequest, response: Any) -> None:
+        """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again."""
+        from lmms_eval.api.instance import unwrap_generation_output
+
+        text, counts = unwrap_generation_output(response)
+        if not self._can_write or not is_answer(text):
+            return
+        key = self._key(item)
+        if key is None:  # the clip has gone: nobody could say what the answer is about
+            return
+        value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, "text": text}
+        value["tokens"] = None if counts is None else asdict(counts)
+        self._write(lambda: self._values.keep(key, value))
+
+    def close(self) -> None:
+        """Put the answers that were kept on the disk; where that fails, as for `keep`."""
+        if self._can_write:
+            self._write(self._values.close)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:
+            self._can_write = False
+            logger.warning("Answers cannot be kept: if this run is interrupted, it starts again ({}).", error)
+
+    def write_identity(self) -> None:
+        """Write down, for people, which model the answers are of."""
+        path = self.folder / MODEL
+        try:
+            if not path.is_file():
+                if any(path.parent.parent.glob(f"*/{MODEL}")):
+                    logger.info(
+                        "The answers kept in {} are of other models, arguments or software; each {} says which.",
+                        path.parent.parent,
+                        MODEL,
+                    )
+                text = json.dumps(self._identity, ensure_ascii=False, indent=2, default=str)
+                write_file(path, hide_secrets(text, os.environ).encode("utf-8", "replace"))
+        except OSError as error:
+            logger.debug("{} cannot be written ({}).", path, error)
+
+    def _key(self, item: ItemRequest) -> str | None:
+        """What an answer to an item is kept by; None where one of its clips cannot be read."""
+        try:
+            clips = [content_digest(clip) for clip in item.clips]
+        except OSError:
+            return None
+        return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
+
+
+def digest(value: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values, in hexadecimal."""
+    return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
+
+
+FORMAT = 2
+"""Moves when what is kept changes its meaning."""
+CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
+"""How adapters of servers call the number of requests that they send at once."""
+ROUNDS = 4
+"""Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
+IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
+"""Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
+SINGLE = "maybe_forward_with_tool"
+"""The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
+taken from here: its connections belong to one call, and in a second call it would send requests twice."""
+ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
+"""Modules of adapters that end their server once they have answered what they were given."""
+METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
+"""Writes a line to the log whenever an adapter has answered what it was given."""
+
+Ask = Callable[[list[Any]], list[Any]]
+
+
+@contextmanager
+def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> Iterator[None]:
+    """As long as it lasts, the model's answers to our tasks are kept, and what was kept before is not asked again."""
+    command = settings.get("cli_args")
+    output_path = getattr(command, "output_path", None)
+    folder = answers_folder(output_path)
+    arguments = find_arguments(model)
+    if folder is None or not evaluation.clips_needed:
+        yield
+    elif keep_itself := getattr(model, "keep_answers_in", None):
+        keep_itself(folder)
+        yield
+        evaluation.answers_kept = model.answers_kept
+    elif arguments is None or type(model).__module__ in ASKED_ONCE:
+        yield
+    else:
+        identity = model_identity(model, arguments, evaluation.weights) | {
+            "format": FORMAT,
+            "asked": {name: settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")},
+        }
+        files = AnswerFiles(folder, identity)
+        keeper = AnswerKeeper(
+            model,
+            evaluation,
+            files,
+            seeds=getattr(command, "seed", None),
+            # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
+            keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
+        )
+        ask = functools.partial(keeper.generate_until, model.generate_until)
+        try:
+            with replaced_method(model, "generate_until", ask):
+                yield
+        finally:
+            files.close()
+
+
+class AnswerKeeper:
+    """Asks one model in one evaluation, and keeps its answers."""
+
+    def __init__(
+        self, model: Any, evaluation: Evaluation, files: AnswerFiles, seeds: Any = None, keep_sampled: bool = True
+    ) -> None:
+        self._model, self._evaluation, self._files = model, evaluation, files
+        self._seeds, self._keep_sampled = seeds, keep_sampled
+
+    def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        """Answer requests in order, from what was kept and by the model."""
+        asked_items = self._read_items(requests)
+        answers = self._files.find(asked_items)
+        count = sum(answer is not None for answer in answers)
+        total = self._evaluation.answers_kept = sum(gather_objects(count))
+        is_first = os.environ.get("RANK", "0") == "0"
+        if is_first:
+            log_kept(total, self._files.folder)
+            self._files.write_identity()
+        missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
+        each = hasattr(self._model, EACH)
+        with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
+
+            def take(place: int, response: Any, keep: bool = True) -> None:
+                if answers[place] is None and response is not None:
+                    answers[place] = response
+                    bar.update()
+                    if keep and (item := asked_items[place]):
+                        self._files.keep(item, response)
+
+            if each:
+                for number, response in self._model.generate_each([requests[place] for place in missing]):
+                    take(missing[number], response)
+            else:
+                single = hasattr(self._model, SINGLE)
+                parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
+                if self._evaluation.ahead:
+                    self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
+                with _quiet(self._model), _each_taken(self._model, missing, take) if single else nullcontext():
+                    for places in parts:
+                        responses = list(ask([requests[place] for place in places]))
+                        for place, response in zip(places, responses, strict=False):
+                            take(place, response, keep=len(responses) == len(places))
+        return ["" if answer is None else answer for answer in answers]
+
+    def _divide(
+        self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
+    ) -> list[list[int]]:
+        """Places of the requests that are asked together, in the order in which they are asked."""
+        size, in_step = part_size(self._model), computes_in_step(self._model)
+        parts: dict[int, list[int]] = defaultdict(list)
+        missing: set[int] = set()
+        for place, request in enumerate(requests):
+            padding = is_padding(request) and self._state(request) is not None
+            if padding and not in_step:
+                continue
+            part = place // size if in_step or asked_items[place] is not None else -1
+            if answers[place] is None and not padding:
+                missing.add(part)
+            parts[part].append(place)
+        if in_step:
+            return [parts[part] for part in sorted(set().union(*gather_objects(missing)))]
+        return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
+
+    def _state(self, request: Any) -> Any:
+        return self._evaluation.tasks.get(request.task_name)
+
+    def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
+        """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
+        before: Counter[int] = Counter()
+        tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
+        asked_items: list[ItemRequest | None] = []
+        for request in requests:
+            state, (task, split) = self._state(request), request.args[-2:]
+            if state is None or is_padding(request):
+                asked_items.append(None)
+            else:
+                if (task, split) not in tables:
+                    tables[task, split] = state.answered_items(self._model.task_dict[task][split])
+                asked_items.append(self._read_item(request, state, tables[task, split], before[id(request)]))
+            before[id(request)] += 1
+        return asked_items
+
+    def _read_item(
+        self, request: Any, state: TaskState, find: Callable[[int], ItemKey], repeat: int
+    ) -> ItemRequest | None:
+        generation = next((value for value in request.args if isinstance(value, dict)), {})
+        sampled = _is_sampled(generation)
+        if sampled and not self._keep_sampled:
+            return None
+        doc_id, task, _ = request.args[-3:]
+        item = find(doc_id)
+        asked = {
+            "task": task,
+            "pointer": dict(state.pointer),
+            "item": item.item_id,
+            "prompt": request.args[0],
+            "generation": generation,
+            "repeat": repeat,
+            "seeds": self._seeds if sampled else None,
+        }
+        return ItemRequest(digest({**asked, **item.shown}), task, item.item_id, repeat, item.files)
+
+
+def _is_sampled(generation: Mapping[str, Any]) -> bool:
+    temperature = generation.get("temperature") or 0
+    return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
+
+
+def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[None]:
+    """As long as it lasts, each answer of `async_openai` is taken when it comes; the places are those of requests."""
+    answer = getattr(model, SINGLE)
+
+    async def answer_and_take(request: Any, number: int) -> Any:
+        from lmms_eval.api.instance import GenerationResult
+
+        text, _, counts = result = await answer(request, number)
+        take(places[number], as_answer(GenerationResult(text, counts)))
+        return result
+
+    return replaced_method(model, SINGLE, answer_and_take)
+
+
+def part_size(model: Any) -> int:
+    """How many requests an adapter gets at once: a batch, one for each of its workers, or enough for its server."""
+    batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
+    at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)
+    if get_nested_attr(model, "adaptive_concurrency"):
+        at_once = max(at_once, _whole(get_nested_attr(model, "adaptive_config", "max_concurrency")))
+    workers = get_nested_attr(model, "_workers")  # of `async_hf_model`
+    batch = max(batch, len(workers) if isinstance(workers, list) else 0)
+    return max(batch, ROUNDS * at_once if at_once > 1 else 1)
+
+
+def _whole(value: Any) -> int:
+    """A number from 1; 0 for anything else, such as the batch size `auto`."""
+    try:
+        return max(0, int(value))
+    except (TypeError, ValueError):
+        return 0
+
+
+def computes_in_step(model: Any) -> bool:
+    """Whether the model's ranks have to compute together, so that each has to be asked as much as the others."""
+    kind = str(get_nested_attr(model, "accelerator", "distributed_type") or "").rpartition(".")[2]
+    return kind in IN_STEP or _whole(get_nested_attr(model, "_tp_world_size")) > 1
+
+
+@contextmanager
+def _quiet(model: Any) -> Iterator[None]:
+    """Silence an adapter's progress bar and its line of metrics, of which there would be one for each part."""
+    # Of the class: the object's own method is wrapped as long as an evaluation lasts.
+    method = getattr(type(model), "generate_until", None)
+    names = getattr(inspect.unwrap(method), "__globals__", {}) if method else {}
+    bar = names.get("tqdm")
+    if isinstance(bar, type) and issubclass(bar, tqdm):
+        names["tqdm"] = _without_output(bar)
+    logger.disable(METRICS_LOG)
+    try:
+        yield
+    finally:
+        logger.enable(METRICS_LOG)
+        if bar is not None:
+            names["tqdm"] = bar
+
+
+def _without_output(bar: type) -> type:
+    class Silent(bar):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **{**named, "disable": True})
+
+    return Silent

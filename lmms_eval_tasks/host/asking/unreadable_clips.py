@@ -1,0 +1,125 @@
+"""A clip that cannot be decoded leaves its own items without an answer; lmms-eval's adapters end the run over it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.asking.failed_requests import why_no_answer
+from lmms_eval_tasks.host.asking.kept_answers import SINGLE
+from lmms_eval_tasks.host.asking.throughput import is_padding
+from lmms_eval_tasks.host.model.model_identity import find_arguments
+from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.text import first_line
+from lmms_eval_tasks.utils.data.clips import FrameStream
+from lmms_eval_tasks.utils.data.home import placeholder_path
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
+
+FRAMES = 8
+"""How many frames of a clip a model's reader is tried with; fewer of a shorter one."""
+
+ENOUGH = 3
+"""After so many failed requests in a row about clips that can be decoded, others are taken to have failed likewise."""
+
+
+@contextmanager
+def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
+    """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them."""
+    if not evaluation.clips_needed:
+        yield
+        return
+    generate = model.generate_until
+
+    @functools.wraps(generate)  # or an adapter's progress bars would not be found
+    def ask(requests: list[Any]) -> Any:
+        return _ask(model, evaluation, generate, requests)
+
+    with replaced_method(model, "generate_until", ask):
+        yield
+
+
+def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], requests: list[Any]) -> list[Any]:
+    places: Sequence[int] = range(len(requests))
+    try:
+        responses = list(ask(requests))
+    except Exception:  # of a decoder, in whatever adapter
+        faults = set() if hasattr(model, SINGLE) else _find_faults(model, evaluation, requests, places)
+        if not faults:
+            raise
+        responses = [""] * len(requests)
+    else:
+        places = [place for place, response in enumerate(responses) if _is_failure(response)]
+        faults = _find_faults(model, evaluation, requests, places, patience=ENOUGH)
+        responses = ["" if place in faults else response for place, response in enumerate(responses)]
+    # What shares a batch with such a clip fails with it; `async_openai` sends each request by itself.
+    rest = [place for place in places if place not in faults] if faults and not hasattr(model, SINGLE) else []
+    for place, response in zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False):
+        responses[place] = response
+    return responses
+
+
+def _is_failure(response: Any) -> bool:
+    why = why_no_answer(getattr(response, "text", response))
+    return why is not None and why[0] is UnscoredReason.FAILED
+
+
+def _find_faults(
+    model: Any,
+    evaluation: Evaluation,
+    requests: Sequence[Any],
+    places: Sequence[int],
+    patience: int | None = None,
+) -> set[int]:
+    """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why."""
+    faults: set[int] = set()
+    find = functools.cache(functools.partial(find_fault, reader=_reader_of(model) if places else None))
+    innocent = 0
+    for place in places:
+        state = evaluation.tasks.get(requests[place].task_name)
+        if state is None or is_padding(requests[place]):
+            continue
+        if innocent == patience:
+            break
+        doc_id, task, split = requests[place].args[-3:]
+        row, sound = model.task_dict[task][split][doc_id], placeholder_path(state.benchmark.name)
+        fault = next(filter(None, (find(clip, sound) for clip in state.shown.clips(row))), None)
+        innocent = 0 if fault else innocent + 1
+        if fault:
+            logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
+            evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
+            faults.add(place)
+    return faults
+
+
+def _reader_of(model: Any) -> ClipReader | None:
+    try:
+        return find_reader(type(model), find_arguments(model) or {})
+    except Exception:  # `ready_reader` has said so
+        return None
+
+
+def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:
+    """Why a clip cannot be decoded to its end, or by a model's reader; None where it can."""
+    try:
+        with FrameStream(clip) as stream:
+            count = sum(1 for _ in stream.frames(as_stored=True))
+    except UnreadableClip as error:
+        return str(error)
+    problem = _try_to_read(reader, clip, count) if reader else None
+    return problem if problem and reader and not _try_to_read(reader, sound, FRAMES) else None
+
+
+def _try_to_read(reader: ClipReader, clip: Path, count: int) -> str | None:
+    try:
+        reader.read(clip, max(2, min(FRAMES, count) // 2 * 2))
+    except Exception as error:  # whatever a reader raises
+        return f"Expected {clip} to be read by {reader.name}, but {type(error).__name__}: {first_line(error)}"
+    return None

@@ -1,0 +1,96 @@
+"""What views show is made ahead in processes of its own, while the model answers what was asked before."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from lmms_eval_tasks.host.asking.kept_answers import part_size
+from lmms_eval_tasks.host.asking.throughput import EACH, is_padding
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.tasks.task_view import open_store
+from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.utils.core.work import own_cores
+from lmms_eval_tasks.utils.data.clip_makers import ClipMakers
+from lmms_eval_tasks.utils.data.made import MadeClip, Making
+
+AHEAD = 2
+"""How many things are made ahead for each process, at least."""
+
+
+@contextmanager
+def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
+    """As long as it lasts, what the model is shown by views is made ahead; the evaluation knows by whom."""
+    if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
+        yield
+        return
+    ahead = evaluation.ahead = ViewsAhead(model, evaluation, own_cores())
+    name = EACH if hasattr(model, EACH) else "generate_until"
+    method = getattr(model, name)
+
+    @functools.wraps(method)
+    def answer(requests: list[Any]) -> Any:
+        ahead.expect(requests)
+        return method(requests)
+
+    try:
+        with replaced_method(model, name, answer):
+            yield
+    finally:
+        evaluation.ahead = None
+        ahead.close()
+
+
+class ViewsAhead:
+    """Makes what requests show, some of it ahead of the request that is answered; threads may share it."""
+
+    def __init__(self, model: Any, evaluation: Evaluation, workers: int) -> None:
+        self._model, self._evaluation = model, evaluation
+        self._most = max(AHEAD * workers, part_size(model))
+        self._makers = ClipMakers(open_store(), workers)
+        self._lock, self._owner = Lock(), os.getpid()
+        self._expected: deque[Any] = deque()
+        self._known: set[int] = set()
+        self._coming: dict[Making, Future[None]] = {}
+        self._submitted: set[Making] = set()
+
+    def expect(self, requests: Sequence[Any]) -> None:
+        """Learn which requests will be asked, in this order, after those that are known already."""
+        with self._lock:
+            new = [one for one in requests if id(one) not in self._known and not is_padding(one)]
+            self._known.update(map(id, new))
+            self._expected.extend(new)
+
+    def take(self, making: Making) -> MadeClip:
+        """What is to be shown now, made here where no process has begun with it; errors are those of `Making.run`."""
+        if os.getpid() != self._owner:  # a fork of an adapter's, which has none of the threads
+            return making.run(open_store())
+        with self._lock:
+            self._submitted.add(making)
+            coming = self._coming.pop(making, None)
+            while self._expected and len(self._coming) < self._most:
+                self._submit(self._expected.popleft())
+        if coming is not None and not coming.cancel():
+            wait([coming])
+        return making.run(open_store())
+
+    def close(self) -> None:
+        """End the processes."""
+        self._makers.close()
+
+    def _submit(self, request: Any) -> None:
+        """Have what a request shows made, each thing once."""
+        state = self._evaluation.tasks.get(request.task_name)
+        if state is None or not state.view.is_made:
+            return
+        doc_id, task, split = request.args[-3:]
+        for making in state.shown.makings(self._model.task_dict[task][split][doc_id]):
+            if making not in self._submitted:
+                self._submitted.add(making)
+                self._coming[making] = self._makers.submit(making)

@@ -1,0 +1,1 @@
+"""What is written beside lmms-eval's results."""

@@ -1,0 +1,1 @@
+"""Our tasks as lmms-eval runs them."""

@@ -1,0 +1,435 @@
+"""The state of an evaluation: what holds for all of its tasks."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT, why_no_answer
+from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.model_identity import Weights, get_nested_attr
+from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
+from lmms_eval_tasks.host.tasks.leaderboard_files import Finished, write_submissions
+from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, ItemKey, TaskView, read_captions, read_limit
+from lmms_eval_tasks.prompting import check_choice, read_task_settings
+from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.answers.question import Grader, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.hooks import Ask, Grade, RunningTask, Warn, is_hook
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.benchmark.views import Shown, View, find_view
+from lmms_eval_tasks.utils.core.collection import no_collection
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import VIEW_BYTES
+from lmms_eval_tasks.utils.data.card import DataSet, Row
+from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
+from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
+from lmms_eval_tasks.utils.runs.run_files import DATA_SET, Shard, name_model, read_shard
+from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
+
+if TYPE_CHECKING:
+    import datasets
+    from pydantic import BaseModel
+
+    from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
+
+
+Pointer = Mapping[str, Any]
+
+
+@dataclass
+class Evaluation:
+    """What holds for all tasks of one evaluation."""
+
+    clips_needed: bool = True
+    judge_needed: bool = True
+    splits: bool = True
+    model: Any = None
+    weights: Weights = field(default_factory=Weights)
+    clip_reader: str | None = None
+    tasks: dict[str, TaskState] = field(default_factory=dict)
+    answers_kept: int | None = None
+    ahead: ViewsAhead | None = None
+    unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
+    is_heard: bool = False
+    throughput: Mapping[str, Any] = field(default_factory=dict)
+    finished: Finished = field(default_factory=dict)
+    absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
+    _judges: dict[type, Grader | None] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def shard(self) -> Shard | None:
+        """Which part of the run this is; None of a whole run."""
+        return read_shard() if self.splits else None
+
+    def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
+        """Why the model could not answer an item, and the reason in more words; None where it could, or says
+        nothing."""
+        own = getattr(self.model, "unanswered", None) or {}
+        return {**self.unanswered, **own}.get((task, item_id))
+
+    def is_cut_off(self, task: str, item_id: str) -> bool:
+        """Whether a model that gives answers again says in its `cut_off` that one used all of its tokens."""
+        return (task, item_id) in getattr(self.model, "cut_off", ())
+
+    def open_split(self, pointer: Pointer) -> datasets.Dataset:
+        """The rows of the prepared table that a task's pointer names, rows at the index that they have there."""
+        import datasets
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        benchmark, split = pointer["benchmark"], pointer["split"]
+        check_choice(benchmark)
+        card = read_card(benchmark)
+        clips_needed = self.clips_needed and view_of(pointer).needs_clip
+        if (key := (benchmark, split, clips_needed)) not in self._tables:
+            absent = self.absent.get((benchmark, split))
+            self._tables[key] = load_table(card, split, clips_needed, absent)
+        table = self._tables[key].data.table
+        if subset := pointer.get("subset"):
+            table = table.filter(pc.equal(table["subset"], subset))
+            if not table.num_rows:
+                raise InputError(
+                    f"Expected items of {subset} in {benchmark}, {split}, but what is prepared has none. "
+                    "Name the tasks of the others one by one."
+                )
+        table = table.append_column("split", pa.repeat(split, table.num_rows))
+        asked = table["clip_present"] if clips_needed else pa.repeat(True, table.num_rows)
+        return datasets.Dataset(table.append_column("asked", asked))
+
+    def open_items(self, pointer: Pointer) -> datasets.Dataset:
+        """The items of the task that a pointer names, made of the rows of its prepared table."""
+        table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
+        return kind.rows(table) if kind.rows else table
+
+    def check_grading(self, pointer: Pointer) -> None:
+        """Refuse a task that a judge grades, where the judge cannot be asked."""
+        benchmark = find_benchmark(pointer["benchmark"])
+        kind = benchmark.kind_of(pointer)
+        if kind.judge and self.judge_needed:
+            try:
+                check_judge(kind.judge == "optional")
+            except InputError as error:
+                raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
+
+    def check_view(self, pointer: Pointer) -> None:
+        """Refuse a view that cannot be shown."""
+        view = view_of(pointer)
+        if self.clips_needed and view.captioned:
+            read_captions()
+        if self.clips_needed and view.is_made:
+            read_limit(os.environ.get(VIEW_BYTES))
+
+    def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
+        """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
+        ranks = current_exchange()
+        if ranks.size > 1:
+            self.absent = ranks.share(lambda: dict(self._find_absent(pointers)))
+
+    def _find_absent(self, pointers: Sequence[Pointer]) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
+        for pointer in pointers:
+            with suppress(InputError):
+                card, split = read_card(pointer["benchmark"]), pointer["split"]
+                if self.clips_needed and view_of(pointer).needs_clip:
+                    yield (card.name, split), absent_clips(card, split, read_table(card, split)[0])
+
+    def problems(self, pointers: Sequence[Pointer]) -> str | None:
+        """Why tasks cannot run, each reason once; None where they can."""
+        reasons: dict[str, None] = {}
+        for pointer in pointers:
+            for check in (self.open_items, self.check_grading, self.check_view):
+                try:
+                    check(pointer)
+                except InputError as error:
+                    reasons[str(error)] = None
+        return "\n\n".join(reasons) or None
+
+    def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
+        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``."""
+        with self._lock:
+            if schema not in self._judges:
+                settings = read_settings(optional=optional)
+                self._judges[schema] = open_judge(schema, settings) if settings else None
+            return self._judges[schema]
+
+
+def view_of(pointer: Pointer) -> View:
+    """The view that a task's pointer names."""
+    name, benchmark = pointer.get("view", ""), find_benchmark(pointer["benchmark"])
+    view, kind = find_view(name), benchmark.kind_of(pointer)
+    if view is None or not kind.offers(view):
+        raise InputError(
+            f"Expected a view of {benchmark.name}, any of {', '.join(kind.views) or 'none'}, but got {name!r}."
+        )
+    return view
+
+
+def shows_videos(evaluation: Evaluation) -> bool:
+    """Whether any task of a run shows its model a video."""
+    shown = {state.view.shown for state in evaluation.tasks.values()}
+    return evaluation.clips_needed and bool(shown - {Shown.NOTHING, Shown.FRAME})
+
+
+def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
+    """The scores that a task or group lists, by their names."""
+    benchmark = find_benchmark(pointer["benchmark"])
+    known = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"{owner} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
+    return tuple(known[name] for name in names)
+
+
+@cache
+def _describe(data_set: DataSet) -> Mapping[str, Any]:
+    """What records say of a set."""
+    return data_set.model_dump(mode="json")
+
+
+LEAST_TOKENS = 0.9
+"""Share of its tokens that the text of an answer that was cut off has; a few are lost where it is read again."""
+
+
+class TaskRequests:
+    """lmms-eval's requests of a task on this rank, once they were answered."""
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+
+    @cached_property
+    def _by_item(self) -> Mapping[str, Any]:
+        items = self._task.eval_docs.select_columns("item_id").to_dict()["item_id"]
+        return {items[request.doc_id]: request for request in self._task.instances}
+
+    def returned(self, item_id: str) -> object:
+        """What the model returned first, before any filter; None where it was not asked here."""
+        request = self._by_item.get(item_id)
+        return request.resps[0] if request and request.resps else None
+
+    def is_cut_off(self, item_id: str, model: Any) -> bool:
+        """Whether what a model returned first used all of its tokens, as lmms-eval counts them."""
+        request = self._by_item.get(item_id)
+        counts = request.token_counts[0] if request and request.token_counts else None
+        try:
+            limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not (limit and counts and (counts.output_tokens or 0) >= limit):
+            return False
+        return not _is_padded(self.returned(item_id), limit, model)
+
+
+def _is_padded(text: object, limit: int, model: Any) -> bool:
+    """Whether an answer is much shorter than its count of tokens: adapters count what pads it in its batch."""
+    tokenizer = get_nested_attr(model, "tokenizer")
+    if not isinstance(text, str) or not callable(tokenizer) or is_ours(type(model)):
+        return False
+    try:
+        return len(tokenizer(text, add_special_tokens=False)["input_ids"]) < LEAST_TOKENS * limit
+    except Exception:  # a tokenizer of another kind
+        return False
+
+
+class TaskState(RunningTask):
+    """One task of an evaluation: its settings, and what the hooks that its YAML names do."""
+
+    def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
+        self.name = name
+        self.pointer = pointer
+        self.benchmark = find_benchmark(pointer["benchmark"])
+        self.kind: TaskKind = self.benchmark.kind_of(pointer)
+        scores = [metric for metric in metrics if metric != SUBMISSION_ROWS]
+        self.metrics = find_metrics(f"The task {name}", pointer, scores)
+        self.view = view_of(pointer)
+        self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
+        self.evaluation = evaluation
+        self.verdicts: Grader | None = None
+        self.requests: TaskRequests | None = None
+        self.kwargs: Mapping[str, Any] = {}
+        self.process_results: Callable[..., Mapping[str, Any]] | None = None
+        self._settings: TaskSettings | None = None
+
+    def __deepcopy__(self, memo: object) -> TaskState:
+        """The same state: lmms-eval copies a task's configuration where it prints it."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<task {self.name} of {self.benchmark.name}: {json.dumps(dict(self.pointer))}>"
+
+    @property
+    def settings(self) -> Any:
+        """The task's settings."""
+        if self._settings is None:
+            raise RuntimeError(f"Expected the settings of {self.name} to be known, but none of its items was asked.")
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: TaskSettings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def data_set(self) -> DataSet:
+        """What the prepared set is: the official release, a part of it, a set of one's own, or sample data."""
+        return read_manifest(self.benchmark.card).splits[self.pointer["split"]].data_set
+
+    @property
+    def model(self) -> Any:
+        """The model that runs; None where none does."""
+        return self.evaluation.model
+
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The run's judge for replies of a schema; None where nothing is to be judged."""
+        if not self.evaluation.judge_needed:
+            return self.verdicts
+        return self.evaluation.judge(schema, self.kind.judge == "optional")
+
+    def open_table(self) -> datasets.Dataset:
+        """The prepared table, for the one-row pointer that lmms-eval has read."""
+        try:
+            self.evaluation.check_grading(self.pointer)
+            self.evaluation.check_view(self.pointer)
+            table = self.evaluation.open_items(self.pointer)
+            _ = self.data_set  # of this table: another set may be prepared before the first item is graded
+        except InputError as error:
+            raise RunStopped(str(error)) from None
+        return self.shown.select(table)
+
+    def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
+        """What an answer to each row of the task's table is kept by."""
+        return self.shown.answered_items(table)
+
+    def show(self, doc: Row) -> list[Any]:
+        """What is shown of the item's clips: paths of videos, or pictures."""
+        return self.shown.visuals(doc)
+
+    def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
+        """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
+        try:
+            if self._settings is None:
+                self.kwargs = kwargs or {}
+                self._settings = self.shown.adjust_settings(self._read_settings(self.kwargs))
+            settings = self._settings
+            return self.shown.put(doc, lambda: ask(doc, settings))
+        except InputError as error:
+            raise RunStopped(str(error)) from None
+
+    def check_settings(self, kwargs: Mapping[str, Any]) -> None:
+        """Refuse settings that cannot be used before a model is loaded."""
+        try:
+            self._read_settings(kwargs)
+        except InputError as error:
+            raise RunStopped(str(error)) from None
+
+    def _read_settings(self, kwargs: Mapping[str, Any]) -> TaskSettings:
+        return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
+
+    def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
+        """What the first response brings: the item's record, and what that contributes to each score."""
+        item_id, response = doc["item_id"], results[0] if results else ""
+        returned = self.requests.returned(item_id) if self.requests else response
+        response = "" if response == NO_CONTENT else response  # in a log of an earlier version
+        if why := self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned):
+            self.evaluation.unanswered[self.name, item_id] = why
+            doc = {**doc, UNANSWERED: why}
+        if self.evaluation.is_cut_off(self.name, item_id) or (
+            self.requests and self.requests.is_cut_off(item_id, self.model)
+        ):
+            doc = {**doc, "cut_off": True}
+        graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
+        record = graded.record
+        self.evaluation.is_heard |= not record.unanswered
+        items: dict[str, Any] = {
+            "record": {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
+            **self.gather(record, self.data_set.is_sample),
+        }
+        if self.submits:
+            items[SUBMISSION_ROWS] = graded.to_json()
+        return items
+
+    def gather(self, record: Record, sample: bool) -> dict[str, Any]:
+        """What a record contributes to each score that it counts in; `sample` says whether its data is simulated."""
+        return {
+            metric.name: metric.item(record)
+            for metric in self.metrics
+            if metric.applies(record) and (sample or metric is not SAMPLE_DATA)
+        }
+
+    @property
+    def submits(self) -> bool:
+        """Whether a leaderboard takes this task."""
+        return self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
+
+    def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
+        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard."""
+        logged = [GradedItem.from_json(item) for item in items]
+        for warning in warn(logged, self) if warn else ():
+            logger.warning(warning)
+        self.evaluation.finished[frozenset(self.pointer.items())] = logged
+        output_path = getattr(args, "output_path", None)
+        if not output_path or not self.submits or self.evaluation.shard:
+            return None
+        model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
+        with no_collection():
+            return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
+
+
+def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
+    """A task's configuration with its hooks and aggregations bound."""
+    own = _own_config(state)
+    metrics = {metric.name: metric for metric in state.metrics}
+    aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
+    scores = []
+    for entry in config["metric_list"]:
+        name = entry["metric"]
+        if name == SUBMISSION_ROWS and not state.submits:
+            continue
+        metric = metrics.get(name)
+        function = _find(entry.get("aggregation") or aggregations.get(name), f"an aggregation of {name}", state)
+        better = metric.higher_is_better if metric else None
+        scores.append({"metric": name, "aggregation": _bind(function, metric or state), "higher_is_better": better})
+    hooks = {name: _bind(_find(config.get(name) or own.get(name), name, state), state) for name in HOOKS}
+    state.process_results = hooks["process_results"]
+    return {**config, **hooks, "metric_list": scores}
+
+
+def state_of(task: Any) -> TaskState | None:
+    """The state of a task that lmms-eval has built; None for other people's."""
+    config = getattr(task, "config", None)
+    for name in HOOKS:
+        for owner in getattr(getattr(config, name, None), "args", ()):
+            if isinstance(owner, TaskState):
+                return owner
+    return None
+
+
+def _own_config(state: TaskState) -> Mapping[str, Any]:
+    """The configuration of the first task of the benchmark's own that works as a state's does; empty without one."""
+    own = (task.name for task in registry().tasks_of(state.benchmark.name).values() if task.kind is state.kind)
+    return task_configs(state.benchmark.folder).get(next(own, ""), {})
+
+
+def _find(function: Any, what: str, state: TaskState) -> Any:
+    """A hook, by its dotted name where it is one."""
+    if not function:
+        raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
+    if not isinstance(function, str) or not re.fullmatch(r"\w+(\.\w+)+", function):
+        return function
+    module, _, name = function.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _bind(function: Callable[..., Any], owner: object) -> Any:
+    return partial(function, owner) if is_hook(function) else function

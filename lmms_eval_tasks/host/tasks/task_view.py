@@ -1,0 +1,370 @@
+"""Captions that stand in place of clips: from a file, or from a first pass of any model over the same clips."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
+from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.views import CAPTIONS as FIRST_PASS
+from lmms_eval_tasks.utils.benchmark.views import Shown, View
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
+from lmms_eval_tasks.utils.core.prompt import OPTIONS_PROMPT, without_clip
+from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
+from lmms_eval_tasks.utils.data.card import Row
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.home import clip_path, home, media_path, placeholder_path
+from lmms_eval_tasks.utils.data.made import (
+    MadeClip,
+    Making,
+    TimedBox,
+    count_frames,
+    find_frame,
+    mask_boxes,
+    show_frame,
+    show_reversed,
+    show_shuffled,
+)
+from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, NOT_ASKED, GradedItem, Outcome, UnscoredReason
+
+if TYPE_CHECKING:
+    import datasets
+    from PIL.Image import Image
+
+
+CLIP = "clip"
+"""The field of a record that has the name of the clip that a model described."""
+DESCRIBE = "caption"
+"""The prompt of the first pass."""
+CAPTIONED = "captioned"
+"""The prompt in which a caption stands in place of the clip."""
+NO_CAPTION = "(Nobody has described this video. The answer will not be scored.)"
+_FORM = '{"clip": "name.mp4", "caption": "…"}'
+
+
+class ClipCaption(RowForm):
+    """A line of a file of captions."""
+
+    clip: WholeText
+    caption: WholeText
+
+
+@dataclass(frozen=True)
+class Captions:
+    """Captions by the names of clips, as prepared tables have them, or as the names of files."""
+
+    texts: Mapping[str, str]
+
+    def find(self, clip: str) -> str | None:
+        """The caption of a clip; None where it has none."""
+        return self.texts.get(clip)
+
+
+def read_captions() -> Captions:
+    """The captions that the environment names."""
+    source = os.environ.get(CAPTIONS)
+    if not source:
+        raise InputError(
+            f"Expected {CAPTIONS} to name captions, for they stand in place of the clips, but it is not set. It is a "
+            f"file of lines {_FORM}, or the output folder of a run of a task's view {FIRST_PASS} with --log_samples."
+        )
+    path = Path(source).expanduser().absolute()
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise InputError(
+            f"Expected {CAPTIONS} to name a file or folder, but got {source} ({error.strerror})."
+        ) from None
+    return _read(path, facts.st_mtime_ns)
+
+
+@cache
+def _read(path: Path, changed: int) -> Captions:
+    issues, texts = GroupedIssues(), dict[str, str]()
+    for where, clip, caption in _run_captions(path) if path.is_dir() else _file_captions(path, issues):
+        if not caption.strip():
+            issues.add("caption", "Expected a text, but there is none in", where)
+        elif clip in texts:
+            issues.add("clip", "Expected each once, but got again", f"{describe(clip)} ({where})")
+        else:
+            texts[clip] = caption.strip()
+    problems = Problems()
+    problems.extend(issues.as_problems(f"{path.name}, "))
+    problems.raise_if_any(f"{path} cannot be used as captions")
+    return Captions(texts)
+
+
+def _file_captions(path: Path, issues: GroupedIssues) -> Iterator[tuple[str, str, str]]:
+    for where, row in read_rows(path, ClipCaption, issues, exact=False):
+        yield where, row.clip, row.caption
+
+
+def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Captions from the logs of a run; an empty one is as none, and says so when its item is asked."""
+    run = read_run(folder, allow_predictions=True)
+    tasks = [task for task, records in run.records.items() if records and records[0].view == FIRST_PASS]
+    if not tasks:
+        raise InputError(
+            f"Expected {folder} to hold a run of a view {FIRST_PASS}, but its tasks are {', '.join(run.records)}."
+        )
+    seen = set()
+    for task in tasks:
+        for item in run.items_of(task):
+            clip, responses = str(item.record.fields.get(CLIP)), item.responses
+            if responses and responses[0].strip() and clip not in seen:
+                seen.add(clip)
+                yield item.where, clip, responses[0]
+
+
+class Encode(NamedTuple):
+    """What a model has to encode of a clip."""
+
+    clip: Path
+    seen: str
+    is_video: bool = True
+
+
+FOLDER = "views"
+DEFAULT_BYTES = 50_000_000_000
+ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
+    Shown.REVERSED: (FrameOrder.REVERSED, show_reversed),
+    Shown.SHUFFLED: (FrameOrder.SHUFFLED, show_shuffled),
+}
+"""What shows a clip's frames in another order: the order, and what makes a clip of it."""
+
+
+def see(view: View, clip: Path, frame: str) -> str | Image:
+    """What a view that needs clips shows of one: the path of a video, or a picture, as lmms-eval's adapters take
+    them."""
+    return read_made(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
+
+
+def find_making(view: View, clip: Path, frame: str) -> Making:
+    """How the frame or clip is made that a view shows in place of a clip; arguments as for `see`."""
+    if view.shown is Shown.FRAME:
+        return Making(show_frame, clip, (view.position or frame,))
+    return Making(ORDERS[view.shown][1], clip)
+
+
+def read_made(made: MadeClip) -> str | Image:
+    """What was made, as lmms-eval's adapters take it: the path of a video, or a picture."""
+    from PIL import Image
+
+    if made.path.suffix != ".png":
+        return str(made.path)
+    with Image.open(made.path) as picture:
+        shown: Image.Image = picture.convert("RGB")
+    return shown
+
+
+def open_store() -> ClipStore:
+    """Where made frames and clips lie."""
+    return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
+
+
+def read_limit(text: str | None) -> int:
+    """How many bytes made frames and clips may take."""
+    if text and not (text.isdecimal() and int(text) > 0):
+        raise InputError(f"Expected {VIEW_BYTES} to be a number of bytes, such as {DEFAULT_BYTES}, but got {text!r}.")
+    return int(text) if text else DEFAULT_BYTES
+
+
+@cache
+def _open_store(folder: Path, limit: str | None) -> ClipStore:
+    return ClipStore(folder, read_limit(limit))
+
+
+UNANSWERED = "unanswered"
+"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
+known that it gave one."""
+
+Settings = TypeVar("Settings", bound=TaskSettings)
+
+
+class ItemKey(NamedTuple):
+    """What an answer to an item is kept by, beside what is asked."""
+
+    item_id: str
+    files: tuple[Path, ...]
+    shown: Mapping[str, Any]
+
+
+class TaskView:
+    """What one task shows of its items."""
+
+    def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], evaluation: Evaluation) -> None:
+        self._view, self._benchmark, self._evaluation = view, benchmark.name, evaluation
+        self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
+
+    def describe(self) -> str:
+        """What is shown, for a run card."""
+        shown = "a caption" if self._view.captioned else self._view.shown.value
+        position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
+        options = ", and options without the question" if self._view.options_alone else ""
+        return f"{self._view.name}: {shown}{position}{options}"
+
+    def select(self, table: datasets.Dataset) -> datasets.Dataset:
+        """The rows that are asked: all, changed where clips are masked; the first of each clip that is described."""
+        if self._kind.masking and self._view.shown is Shown.MASKED:
+            import datasets
+
+            rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
+            return datasets.Dataset.from_list(rows, features=table.features)
+        if not self._view.describes:
+            return table
+        first = {clip: row for row, clip in reversed(list(enumerate(table[self._kind.visuals[0]])))}
+        return table.select(sorted(first.values()))
+
+    def clips(self, row: Row) -> tuple[Path, ...]:
+        """The files of which an item shows something; they may be missing."""
+        if not self._view.needs_clip:
+            return ()
+        return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
+
+    def clip_names(self, table: datasets.Dataset) -> list[tuple[str, ...]]:
+        """For each row, the names of the clips of which something is shown; none where they are missing."""
+        if not self._view.needs_clip:
+            return [()] * len(table)
+        named = table.select_columns([*self._kind.visuals, "clip_present"]).to_dict()
+        names = zip(*(named[column] for column in self._kind.visuals), strict=True)
+        return [clips if present else () for clips, present in zip(names, named["clip_present"], strict=True)]
+
+    def encodes(self, row: Row) -> tuple[Encode, ...]:
+        """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
+        if not row["asked"]:
+            return ()
+        shown, seen = self._view.shown, self._view.shown.value
+        if shown is Shown.FRAME:
+            seen = self._view.position or self._kind.frame
+        elif shown is Shown.MASKED:
+            seen += f" of {row['item_id']}"
+        return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
+
+    def seconds(self, row: Row) -> float | None:
+        """The length of each of an item's clips, the mean of several; None where the prepared table does not say."""
+        together = row.get(CLIP_SECONDS)
+        return None if together is None else together / self._columns
+
+    def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
+        """What answers to the rows of the task's table are kept by, each by the index of its row."""
+        items = table.select_columns("item_id").to_dict()["item_id"]
+        names, find = self.clip_names(table), cache(partial(clip_path, self._benchmark))
+        missing = (placeholder_path(self._benchmark),) * len(self._kind.visuals) if self._view.needs_clip else ()
+        shown = {"frame": self._kind.frame} if self._view.name else {}
+
+        def read(row: int) -> ItemKey:
+            boxes = {"boxes": self._boxes(table[row])} if self._view.shown is Shown.MASKED else {}
+            return ItemKey(items[row], tuple(map(find, names[row])) or missing, {**shown, **boxes})
+
+        return read
+
+    def visuals(self, row: Row) -> list[Any]:
+        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another
+        order."""
+        clips = self.clips(row)
+        if self._is_read_in_order:
+            return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
+        makings = self.makings(row)
+        try:
+            return [read_made(self._take(making)) for making in makings] or [str(clip) for clip in clips]
+        except UnreadableClip:
+            placeholder = placeholder_path(self._benchmark)
+            if self._view.shown is Shown.MASKED:
+                return [str(placeholder)]
+            return [see(self._view, placeholder, self._kind.frame) for _ in clips]
+
+    def _take(self, making: Making) -> MadeClip:
+        ahead = self._evaluation.ahead
+        return ahead.take(making) if ahead else making.run(open_store())
+
+    def makings(self, row: Row) -> list[Making]:
+        """What is made to show an item; nothing where its clips are shown as they are, or the model reads the order."""
+        if not self._view.is_made or self._is_read_in_order:
+            return []
+        if self._view.shown is not Shown.MASKED:
+            return [find_making(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+        return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
+
+    def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
+        """What is black in an item's masked clip."""
+        return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
+
+    @property
+    def _is_read_in_order(self) -> bool:
+        """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`."""
+        return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
+
+    def adjust_settings(self, settings: Settings) -> Settings:
+        """A task's settings with the prompt that the view asks with, where it has one of its own."""
+        if self._view.options_alone:
+            return replace(settings, prompt=read_prompt(OPTIONS_PROMPT))
+        return replace(settings, prompt=read_prompt(DESCRIBE)) if self._view.describes else settings
+
+    def put(self, row: Row, ask: Callable[[], str]) -> str:
+        """An item's prompt; `ask` gives that of the whole item."""
+        if self._view.describes:
+            return without_clip(read_prompt(DESCRIBE).text, row["asked"])
+        prompt = without_clip(ask(), row["asked"])
+        if not self._view.captioned:
+            return prompt
+        return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=prompt)
+
+    def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
+        """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
+        frame, reason = None, row.get(UNANSWERED)
+        if self._view.name and UNANSWERED not in row and self._evaluation.clips_needed and row["asked"]:
+            frame, reason = self._look_back(row)
+        graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
+        record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
+        if reason:
+            record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
+        elif record.outcome is Outcome.UNPARSED or not record.detail:
+            thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
+            if thinks or row.get("cut_off"):
+                record = replace(record, detail=CUT_OFF)
+        if frame is not None:
+            record = record.with_fields(**{FRAME: frame})
+        if self._view.describes:
+            if record.asked:
+                record = replace(
+                    record, answered=None, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.ONLY_PREDICTED
+                )
+            record = record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
+        return replace(graded, record=record)
+
+    def _look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
+        """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
+        if self._view.captioned:
+            return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")
+        if not self._view.is_made or self._is_read_in_order:
+            return None, None
+        clips, store = self.clips(row), open_store()
+        try:
+            if self._view.shown is Shown.FRAME:
+                position = self._view.position or self._kind.frame
+                frames = [find_frame(clip, position, store) for clip in clips]
+                return frames[0], None
+            for clip in clips:
+                count_frames(clip, store)
+        except UnreadableClip as error:
+            return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
+        return None, None
+
+    def _caption(self, row: Row) -> str | None:
+        """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""
+        if not self._evaluation.clips_needed:
+            return None
+        return read_captions().find(row[self._kind.visuals[0]])

@@ -1,0 +1,1 @@
+"""What a model is shown, without loading its weights."""

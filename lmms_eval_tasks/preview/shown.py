@@ -1,0 +1,396 @@
+"""A contact sheet: the frames that are shown of some clips, on one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.models.shared_prefix.positions import REFERENCE_TYPES, Positions, find_positions
+from lmms_eval_tasks.preview.inputs import (
+    ProcessedBatch,
+    ProcessedItem,
+    WeightlessModel,
+    build_adapter,
+    default_checkpoint,
+    find_items,
+    prepare_to_show,
+)
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.output import text_table
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+
+ACROSS = 8
+"""Frames of a row."""
+WIDEST = 240
+"""Columns of a frame; a larger one is scaled down, and a smaller one stays as it is."""
+GAP, LINE = 6, 14
+"""Between frames, and of a line of text, in pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class SheetClip:
+    """What a sheet shows of a clip."""
+
+    title: str
+    frames: np.ndarray[Any, Any]
+    labels: Sequence[str]
+
+
+def write_contact_sheet(path: Path, clips: Sequence[SheetClip]) -> None:
+    """Write a contact sheet as PNG; the same clips give the same bytes."""
+    from PIL import Image, ImageDraw
+
+    sheets = [_lay_out(clip) for clip in clips]
+    whole = Image.new("RGB", (max(sheet.width for sheet in sheets), sum(sheet.height for sheet in sheets)), "white")
+    top = 0
+    for clip, sheet in zip(clips, sheets, strict=True):
+        whole.paste(sheet, (0, top))
+        ImageDraw.Draw(whole).text((GAP, top + GAP), _plain(clip.title), "black")
+        top += sheet.height
+    file = BytesIO()
+    whole.save(file, "PNG")
+    write_file(path, file.getvalue())
+
+
+def _lay_out(clip: SheetClip) -> Any:
+    """The frames of one clip with their labels, and room for its title."""
+    from PIL import Image, ImageDraw
+
+    count, height, width, _ = clip.frames.shape
+    scale = min(1.0, WIDEST / width)
+    size = max(1, round(width * scale)), max(1, round(height * scale))
+    across, rows = min(ACROSS, count), -(-count // ACROSS)
+    cell = size[0] + GAP, size[1] + LINE + GAP
+    sheet = Image.new("RGB", (GAP + max(across * cell[0], WIDEST), LINE + 2 * GAP + rows * cell[1]), "white")
+    draw = ImageDraw.Draw(sheet)
+    for number, (frame, label) in enumerate(zip(clip.frames, clip.labels, strict=True)):
+        left, top = GAP + number % ACROSS * cell[0], LINE + 2 * GAP + number // ACROSS * cell[1]
+        sheet.paste(Image.fromarray(frame).resize(size), (left, top))
+        draw.text((left, top + size[1]), _plain(label), "black")
+    return sheet
+
+
+def _plain(text: str) -> str:
+    """A text in characters that every font has."""
+    return text.encode("ascii", "replace").decode("ascii")
+
+
+SAMPLING = ("nframes", "fps", "max_frames")
+"""How a message says which frames of a clip are to be taken, as qwen-vl-utils reads it."""
+CLOSE = 0.01
+"""By which share two rates may differ that are meant to be one."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShownClip:
+    """What is shown of one clip."""
+
+    name: str
+    count: int
+    rate: float
+    asked: str
+    indices: Sequence[int]
+    size: tuple[int, int]
+    tokens: int
+    library: str
+    stated: float | None
+    pictures: np.ndarray[Any, Any]
+    faults: Sequence[str] = ()
+
+    @property
+    def times(self) -> list[float]:
+        """The time of each frame, in seconds."""
+        return [index / self.rate for index in self.indices] if self.rate > 0 else [0.0] * len(self.indices)
+
+
+@dataclass(frozen=True, eq=False)
+class ShownItem:
+    """What a model is shown of one item."""
+
+    item_id: str
+    clips: Sequence[ShownClip]
+    tokens: int
+    prompt: str
+    first_text: int | None
+    reference: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTask:
+    """What a model is shown of a task."""
+
+    task: str
+    items: Sequence[ShownItem]
+    together: int
+    stands_in: str | None
+    faults: Sequence[str]
+
+
+def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: str | None = None) -> ShownTask:
+    """Let a model of lmms-eval process items of a prepared task as a run does, without its weights."""
+    asked = find_items(task, model, batch_size, item)
+    checkpoint = default_checkpoint(model, arguments)
+    stands_in = None
+    with TemporaryDirectory() as folder, _quiet_transformers():
+        if checkpoint is None or not _has_configuration(checkpoint):
+            stands_in = checkpoint or "a checkpoint, of which none is named"
+            family = "qwen3_vl" if "qwen3" in f"{model} {checkpoint}".lower() else "qwen2_5_vl"
+            tiny = write_tiny_vlm(Path(folder), family=family)
+            arguments = ",".join(part for part in (arguments, f"pretrained={tiny}") if part)
+        adapter = build_adapter(model, arguments, len(asked.rows))
+        prepare_to_show(adapter, asked)
+        places = range(len(asked.rows))
+        batch = adapter.process(asked, places)
+        alone = [adapter.process(asked, [place]) for place in places] if len(places) > 1 else [batch]
+    faults = [_explain(one) for one in alone if one.failure]
+    if batch.failure and len(places) > 1 and not faults:
+        faults = [f"{_explain(batch)} Each of these {len(places)} items alone can be shown: they cannot go together."]
+    shown = alone if batch.failure else [ProcessedBatch([one], ()) for one in batch.items]
+    items = [
+        _read_item(adapter, item, own.items[0] if own.items else None)
+        for one, own in zip(shown, alone, strict=True)
+        for item in one.items
+    ]
+    return ShownTask(asked.name, items, 1 if batch.failure else len(places), stands_in, faults)
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[None]:
+    """Without the warnings and progress bars of transformers, in a `with` block."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _has_configuration(checkpoint: str) -> bool:
+    from transformers import AutoConfig
+
+    try:
+        AutoConfig.from_pretrained(checkpoint)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _explain(batch: ProcessedBatch) -> str:
+    """Why a batch cannot be processed, beside how many frames its clips have."""
+    asked = []
+    for video in (video for videos in batch.videos for video in videos):
+        try:
+            has = f"has {PyavFrames(Path(video['video'])).count}"
+        except (UnreadableClip, OSError):
+            has = "cannot be read"
+        asked.append(f"{Path(video['video']).name}: {_sampling(video)} is asked for, and it {has}")
+    frames = f" Frames of each clip: {'; '.join(asked)}." if asked else ""
+    return f"{batch.failure}.{frames}".replace("..", ".")
+
+
+def _sampling(video: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {video[name]:g}" for name in SAMPLING if name in video) or "all frames"
+
+
+def _read_item(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedItem | None) -> ShownItem:
+    inputs, network = item.inputs, adapter.network
+    ids = inputs["input_ids"][0].tolist()
+    pads = {network.config.image_token_id, network.config.video_token_id}
+    shown = [place for place, token in enumerate(ids) if token in pads]
+    positions: dict[Positions, int] = {}
+    if shown:
+        kind = network.config.model_type
+        known = {name: value for name, value in inputs.items() if not name.startswith("pixel_values")}
+        for whose in Positions if kind in REFERENCE_TYPES else (Positions.LIBRARY,):
+            found = find_positions(network, known, whose)
+            positions[whose] = int(found.reshape(-1, len(ids))[-1, shown[-1] + 1])
+    return ShownItem(
+        item.item_id,
+        _read_clips(adapter, item, alone),
+        len(ids),
+        _render(adapter.processor.tokenizer, ids, pads),
+        positions.get(Positions.LIBRARY),
+        positions.get(Positions.REFERENCE),
+    )
+
+
+def _render(tokenizer: Any, ids: Sequence[int], pads: set[int]) -> str:
+    """A prompt's text, with a run of the same placeholders as one of them and their number."""
+    parts = []
+    for pad, run in groupby(ids, key=lambda token: token if token in pads else None):
+        tokens = list(run)
+        parts.append(tokenizer.batch_decode([tokens if pad is None else [pad]])[0] + (f"*{len(tokens)}" if pad else ""))
+    return "".join(parts)
+
+
+def _read_clips(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedItem | None) -> list[ShownClip]:
+    processor, start, clips = adapter.processor.video_processor, 0, []
+    for number, (video, known) in enumerate(zip(item.videos, item.metadata, strict=True)):
+        grid = item.inputs["video_grid_thw"][number].tolist()
+        patches = grid[0] * grid[1] * grid[2]
+        pictures = _draw(item.inputs["pixel_values_videos"][start : start + patches], grid, processor)
+        start += patches
+        seconds = item.inputs.get("second_per_grid_ts")
+        indices = _indices(known)
+        stated = None if seconds is None else processor.temporal_patch_size / float(seconds[number])
+        given = known["fps"] * len(indices) / known["total_num_frames"]
+        faults = _faults(video, len(indices), given, stated)
+        if alone is not None and indices != (single := _indices(alone.metadata[number])):
+            faults.append(f"alone it would be shown {len(single)} frames, {_sampling(alone.videos[number])}")
+        indices += indices[-1:] * (len(pictures) - len(indices))
+        clips.append(
+            ShownClip(
+                Path(video["video"]).name,
+                int(known["total_num_frames"]),
+                float(known["fps"]),
+                _sampling(video),
+                indices,
+                (pictures.shape[2], pictures.shape[1]),
+                patches // processor.merge_size**2,
+                str(known.get("video_backend", "not known")),
+                stated,
+                pictures,
+                faults,
+            )
+        )
+    return clips
+
+
+def _indices(known: Mapping[str, Any]) -> list[int]:
+    return [int(index) for index in known["frames_indices"]]
+
+
+def _faults(video: Mapping[str, Any], count: int, given: float, stated: float | None) -> list[str]:
+    """Where a clip's frames are not as asked for, or not what the model's inputs state; rates are frames per second."""
+    faults = []
+    if "nframes" in video and count != video["nframes"]:
+        faults.append(f"{video['nframes']:g} frames are asked for, and {count} are shown")
+    if "fps" in video and abs(given - video["fps"]) > 0.05 * video["fps"]:
+        faults.append(f"{video['fps']:g} frames a second are asked for, and {given:.2f} are shown")
+    if stated is not None and abs(stated - given) > CLOSE * given:
+        faults.append(f"the model's inputs state {stated:.2f} frames a second, and {given:.2f} are shown")
+    return faults
+
+
+def _draw(pixels: Any, grid: Sequence[int], processor: Any) -> np.ndarray[Any, Any]:
+    """The frames that a processor of the Qwen-VL families has cut into patches.
+
+    Args:
+        pixels: float (patches, colours times frames times rows times columns of a patch).
+        grid: Patches in time, height and width.
+        processor: Its sizes, and how it scaled colours.
+
+    Returns:
+        uint8 (T, H, W, 3) RGB.
+
+    Source: ``patchify`` of ``video_processing_qwen2_vl.py`` of transformers 5.24, which this undoes.
+    """
+    import torch
+
+    side, merge, deep = processor.patch_size, processor.merge_size, processor.temporal_patch_size
+    times, rows, columns = grid
+    cut = pixels.float().reshape(times, rows // merge, columns // merge, merge, merge, 3, deep, side, side)
+    frames = cut.permute(0, 6, 1, 3, 7, 2, 4, 8, 5).reshape(times * deep, rows * side, columns * side, 3)
+    colours = frames * torch.tensor(processor.image_std) + torch.tensor(processor.image_mean)
+    whole: np.ndarray[Any, Any] = (colours * 255).round().clamp(0, 255).to(torch.uint8).numpy()
+    return whole
+
+
+RELEASED_WITH = "transformers 4.57"
+
+
+def print_shown(console: Console, model: str, shown: ShownTask) -> None:
+    """Show what a model is shown of a task: clips in a table, then frames, positions and the prompt of each item."""
+    console.print(f"\n{model} on {shown.task}: {_describe_batch(shown)}", style="bold")
+    if shown.stands_in:
+        console.print(
+            f"warning: the configuration of {shown.stands_in} is not at hand, and that of a tiny random model of the "
+            "same family stands in. Frames, sizes and tokens a frame are the same; the tokens and the template of the "
+            "text are not.",
+            style="yellow",
+            soft_wrap=True,
+        )
+    if any(item.clips for item in shown.items):
+        table = text_table(None, "clip", "frames", "asked for", "shown", "size", "tokens", "a frame", "a second")
+        for clip in (clip for item in shown.items for clip in item.clips):
+            table.add_row(clip.name, *_describe_clip(clip))
+        console.print(table)
+    for item in shown.items:
+        _print_item(console, item)
+
+
+def write_sheet(path: Path, shown: ShownTask) -> bool:
+    """Write the contact sheet of what is shown of a task; False, and no file, where that is no clip."""
+    clips = [SheetClip(_title(item, clip), clip.pictures, list(_labels(clip))) for item, clip in _pairs(shown)]
+    if clips:
+        write_contact_sheet(path, clips)
+    return bool(clips)
+
+
+def _pairs(shown: ShownTask) -> Iterator[tuple[ShownItem, ShownClip]]:
+    return ((item, clip) for item in shown.items for clip in item.clips)
+
+
+def _title(item: ShownItem, clip: ShownClip) -> str:
+    return f"{item.item_id}: {clip.name}, {len(clip.indices)} of {clip.count} frames"
+
+
+def _labels(clip: ShownClip) -> Iterator[str]:
+    return (f"{index}: {time:.2f} s" for index, time in zip(clip.indices, clip.times, strict=True))
+
+
+def _describe_batch(shown: ShownTask) -> str:
+    if len(shown.items) == 1:
+        return f"the item {shown.items[0].item_id}"
+    return f"{len(shown.items)} items, {'in one batch' if shown.together > 1 else 'each alone'}"
+
+
+def _describe_clip(clip: ShownClip) -> tuple[str, ...]:
+    width, height = clip.size
+    return (
+        str(clip.count),
+        clip.asked,
+        str(len(clip.indices)),
+        f"{width}x{height}",
+        str(clip.tokens),
+        f"{clip.tokens / len(clip.indices):g}",
+        "-" if clip.stated is None else f"{clip.stated:.2f}",
+    )
+
+
+def _print_item(console: Console, item: ShownItem) -> None:
+    console.print(f"\n{item.item_id}: {item.tokens} tokens", style="bold")
+    for clip in item.clips:
+        console.print(f"Frames of {clip.name}, decoded by {clip.library}: {', '.join(map(str, clip.indices))}")
+        console.print(f"At seconds: {', '.join(f'{time:.2f}' for time in clip.times)}")
+        for fault in clip.faults:
+            console.print(f"warning: {clip.name}: {fault}.", style="yellow", soft_wrap=True)
+    if item.first_text is not None:
+        here = f"transformers {metadata.version('transformers')}"
+        console.print(f"Position of the first text token after what is shown: {item.first_text} by {here}.")
+        if item.reference is not None:
+            same = "the same" if item.reference == item.first_text else str(item.reference)
+            console.print(f"By {RELEASED_WITH}, which the weights were released with: {same}.")
+        else:
+            console.print("No version of transformers is known that gives these weights another position.")
+    console.print("Prompt:")
+    console.print(item.prompt, soft_wrap=True, style="dim")

@@ -1,0 +1,103 @@
+"""Run cards on the terminal: in short, whole, and in what they differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from lmms_eval_tasks.utils.core.output import Output, text_table
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.run_card import (
+    HAZARDS,
+    CardDifference,
+    Sections,
+    Weight,
+    applying_hazards,
+    describe_hazard,
+    differences,
+    summary,
+)
+
+NO_CARD = "no run card, so nothing is known of how it was made"
+MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
+
+
+def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> None:
+    """Say what each run was made with: in a few lines, or whole as tables."""
+    texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
+    # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
+    shared = [line for line in texts[0][2:] if len(runs) > 1 and all(line in lines for lines in texts)]
+    for number, (run, lines) in enumerate(zip(runs, texts, strict=True), start=1):
+        name = f"run {number}, {run.title}" if len(runs) > 1 else "run card"
+        if not run.card:
+            output.note(f"{name}{f': {run.title}' if len(runs) == 1 else ''}: {NO_CARD}")
+        elif whole:
+            _show_whole(output, run, f"{name}: {run.path}")
+        else:
+            first, *others = lines
+            output.note(f"{name}: {first}", style="dim")
+            for line in others:
+                if line not in shared:
+                    output.note(line, style="dim", indent=2)
+    if shared and not whole:
+        output.note("all runs:", style="dim")
+        for line in shared:
+            output.note(line, style="dim", indent=2)
+    cards = [run.card for run in runs]
+    for hazard, places in applying_hazards(cards).items():
+        print_hazard(output, hazard, _name_runs(places, len(runs)), cards)
+
+
+def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sections] = ()) -> None:
+    """Name a known hazard, with what it does and, where that is given, to which runs; it stays with the numbers."""
+    output.warn(f"known hazard{where}: {name}", style="bold yellow")
+    output.warn(describe_hazard(name, cards), style="yellow", indent=2)
+
+
+def _name_runs(places: Sequence[int], count: int) -> str:
+    """Which of several runs, by their number; nothing where there is only one."""
+    numbers = ", ".join(str(place + 1) for place in places)
+    return "" if count == 1 else f" of {'run' if len(places) == 1 else 'runs'} {numbers}"
+
+
+def _show_whole(output: Output, run: Run, title: str) -> None:
+    table = text_table(title, "section", "field", "value", names=2, blank_repeats=True)
+    for section, fields in run.card.items():
+        for field, value in fields.items():
+            table.add_row(section, field, "not known" if value is None else str(value))
+    output.table(table)
+
+
+def print_differences(
+    output: Output, runs: Sequence[Run], tasks: Sequence[str] | None = None, explain: bool = True
+) -> None:
+    """Say how runs with a card differ in the tasks that are compared (all by default)."""
+    cards = [run.card for run in runs]
+    if sum(bool(card) for card in cards) < 2:
+        return
+    differing = differences(cards, tasks)
+    matters = [difference for difference in differing if difference.weight is Weight.MATTERS]
+    models = [one for one in differing if one.weight is Weight.MODEL and one.field in MODEL]
+    around = [difference for difference in differing if difference.weight is Weight.ENVIRONMENT]
+    if matters:
+        output.warn("These runs differ in what moves scores, beyond the model:")
+        for line in _merged(matters):
+            output.warn(line, style="red", indent=2)
+        for hazard in (one.field for one in matters if explain and one.section == HAZARDS):
+            output.warn(f"{hazard}: {describe_hazard(hazard, cards)}", style="red", indent=2)
+    else:
+        output.note("These runs were made in the same way and on the same data, as far as their cards know.")
+    if models:
+        texts = "; ".join(f"{one.field}: {one.text}" for one in models)
+        output.note(f"Their models differ: {texts}")
+    if around:
+        texts = "; ".join(f"{one.field}: {one.text}" for one in around)
+        output.note(f"Environment differs: {texts}", style="dim")
+
+
+def _merged(differing: Sequence[CardDifference]) -> list[str]:
+    """One line for the tasks that differ in the same field in the same way."""
+    sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for difference in differing:
+        sections[difference.field, difference.text].append(difference.place)
+    return [f"{field}: {texts} ({', '.join(places)})" for (field, texts), places in sections.items()]

@@ -1,0 +1,95 @@
+"""Where a page's clips are: inside it, or files that it links to."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+EMBEDDED_AT_MOST = 30_000_000
+"""Bytes of clips that a page holds by default; base64 makes a third more of them."""
+
+
+class Clips(str, Enum):
+    """How a page holds its clips."""
+
+    auto = "auto"
+    """Inside the page where all of them are `EMBEDDED_AT_MOST` bytes or less, else links."""
+    embed = "embed"
+    link = "link"
+
+
+@dataclass
+class ClipShelf:
+    """The clips of a page, each named once, in the order in which they were asked for."""
+
+    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    sizes: list[int | None] = field(default_factory=list)
+
+    def place(self, benchmark: str, clip: str) -> int:
+        """A clip's place in the list."""
+        key = (benchmark, clip)
+        if key not in self.places:
+            self.places[key] = len(self.places)
+            path = clip_path(benchmark, clip)
+            self.sizes.append(path.stat().st_size if path.is_file() else None)
+        return self.places[key]
+
+    def embeds(self, clips: Clips) -> bool:
+        """Whether the page is to hold them."""
+        return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)
+
+    def listing(self, embed: bool) -> dict[str, Any]:
+        """What the page's script needs to find each clip: the folder of each benchmark, and a line per clip."""
+        names = sorted({benchmark for benchmark, _ in self.places})
+        return {
+            "folders": [(benchmark_dir(name) / "videos").as_uri() if not embed else "" for name in names],
+            "clips": [
+                [names.index(benchmark), clip, "m" if size is None else "e" if embed else "l"]
+                for (benchmark, clip), size in zip(self.places, self.sizes, strict=True)
+            ],
+        }
+
+    def encoded(self) -> Iterator[tuple[int, str]]:
+        """Place and base64 text of each clip that is there."""
+        for (benchmark, clip), place in self.places.items():
+            if self.sizes[place] is not None:
+                yield place, base64.b64encode(clip_path(benchmark, clip).read_bytes()).decode("ascii")
+
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def template_environment(folder: Path) -> Environment:
+    """Jinja's environment for the HTML templates of a folder and those that all pages share."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader([folder, ASSETS]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def run_badge(tag: str) -> Markup:
+    """A run's number in the run's hue; nothing without one."""
+    return Markup('<span class="run-badge" data-run="{0}">{0}</span>').format(tag) if tag else Markup("")
+
+
+def script_digest(script: str) -> str:
+    """The digest by which a page's content security policy names its script, so that no other one runs."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")

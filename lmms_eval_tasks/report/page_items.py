@@ -1,0 +1,307 @@
+"""Where the events of a graph stand on a page: by time from left to right, a chain of links in a lane of its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.page_files import ClipShelf
+from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.data.card import DataSet, Row
+from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.reporting.item_views import (
+    AnswerView,
+    EventGraph,
+    InstanceTrack,
+    ItemView,
+    usual_answer_view,
+    usual_item_view,
+)
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.run_files import sample_log
+from lmms_eval_tasks.utils.runs.saved_answers import SavedResponses, read_responses
+from lmms_eval_tasks.utils.scoring.record import Record
+
+WIDTH = 148
+"""Of an event, in pixels; the page's script has the same."""
+GAP, STEP = 34, 58
+"""Between two events of a lane, and from an event to the next in time at the least."""
+MOST_LANES = 6
+"""With so many lanes an event goes below an earlier one, even where a link has to pass behind it."""
+
+
+def place_events(graph: EventGraph) -> Mapping[str, tuple[int, int]]:
+    """The left edge of each event in pixels, and its lane from 0 on, by name."""
+    causes: dict[str, list[str]] = {name: [] for name in graph.events}
+    waiting = dict.fromkeys(graph.events, 0)
+    for cause, effect in graph.links:
+        causes[effect].append(cause)
+        waiting[cause] += 1
+    placed: dict[str, tuple[int, int]] = {}
+    last: list[str] = []
+    """The last event of each lane."""
+    least = 0
+    for event in graph.ordered:
+        before = [name for name in causes[event] if name in placed]
+        for name in before:
+            waiting[name] -= 1
+        least = max([least, *(placed[name][0] + WIDTH + GAP for name in before)])
+        following = [lane for lane, name in enumerate(last) if name in before]
+        free = [lane for lane, name in enumerate(last) if not waiting[name] and placed[name][0] + WIDTH + GAP <= least]
+        if following or free:
+            lane = (following or free)[0]
+        elif len(last) < MOST_LANES:
+            lane = len(last)
+            last.append(event)
+        else:
+            lane = min(range(len(last)), key=lambda one: placed[last[one]][0])
+            least = max(least, placed[last[lane]][0] + WIDTH + GAP)
+        last[lane] = event
+        placed[event] = (least, lane)
+        least += STEP
+    return placed
+
+
+LONGEST_RESPONSE = 6_000
+"""Characters of a response that a page holds; it states how many more there are."""
+Strings = dict[str, int]
+"""Texts of a block, each once, with its place in their list."""
+
+
+def _place(strings: Strings, text: str) -> int:
+    return strings.setdefault(text, len(strings))
+
+
+class ItemRow(NamedTuple):
+    """One item, as the page's script reads it: a list in this order."""
+
+    item_id: str
+    group: int
+    stratum: list[int]
+    expected: str | None
+    question: int
+    options: list[int]
+    clips: list[tuple[int, str, int]]
+    frame: list[int] | int
+    tracks: list[Any] | int
+    answers: list[AnswerRow | int]
+    graph: tuple[int, list[int], list[list[int]]] | int
+
+
+class AnswerRow(NamedTuple):
+    """A run's answer to an item; 0 stands for a missing value."""
+
+    outcome: int
+    answered: str | None
+    response: int
+    facts: Mapping[str, str] | int
+    tracks: list[Any]
+    matches: list[list[int]]
+    claim: bool | None
+    curves: list[Any] | int
+
+
+@dataclass
+class TaskRows:
+    """A task's prepared rows, or a note why there are none."""
+
+    task: Task | None
+    rows: Mapping[str, Row]
+    note: str = ""
+
+    def row(self, item_id: str) -> Row | None:
+        """The prepared row that an item was made from; None where it is not at hand."""
+        return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
+
+    def item_view(self, record: Record) -> ItemView:
+        """What an item shows beside its question; nothing where its row is not at hand."""
+        row = self.row(record.item_id)
+        if not self.task or row is None:
+            return ItemView()
+        kind = self.task.kind
+        return kind.item_view(record, row) if kind.item_view else usual_item_view(row, kind.visuals)
+
+    def answer_view(self, record: Record, response: str) -> AnswerView:
+        """What an answer shows beside its response."""
+        row = self.row(record.item_id)
+        if not self.task or row is None:
+            return AnswerView()
+        view = self.task.kind.answer_view
+        return view(record, row, response) if view else usual_answer_view(record)
+
+
+def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
+    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them."""
+    holders = [run for _, run in runs]
+    prepared = _open_rows(task, holders[0].set_of(task))
+    records = [{record.item_id: record for record in run.records[task]} for run in holders]
+    responses = [_responses(run, task) for run in holders]
+    first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
+    ordered = list(dict.fromkeys(item_id for one in records for item_id in one))
+    absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
+    if absent:
+        prepared.note = (
+            f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
+        )
+    prompts = _prompts(holders, task) if prepared.note else {}
+    strata: dict[str, Strings] = {name: {} for item_id in ordered for name in first[item_id].stratum}
+    strings: Strings = {}
+    groups: Strings = {}
+    graphs: Strings = {}
+    benchmark = prepared.task.benchmark.name if prepared.task else ""
+    items = []
+    for item_id in ordered:
+        record = first[item_id]
+        view = prepared.item_view(record)
+        question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
+        answers = [
+            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
+            for one, saved in zip(records, responses, strict=True)
+        ]
+        items.append(
+            ItemRow(
+                item_id=item_id,
+                group=_place(groups, record.group_id),
+                stratum=[_place(values, record.stratum.get(name, "")) for name, values in strata.items()],
+                expected=record.expected,
+                question=_place(strings, question),
+                options=[_place(strings, option) for option in options],
+                clips=[
+                    (shelf.place(benchmark, clip), label, int(label not in view.unasked))
+                    for label, clip in view.clips.items()
+                ],
+                frame=list(view.frame) if view.frame else 0,
+                tracks=_tracks(view.tracks) if view.clips else 0,
+                answers=answers,
+                graph=_graph(view.graph, strings, graphs) if view.graph else 0,
+            )
+        )
+    return {
+        "task": task,
+        "runs": [place for place, _ in runs],
+        "note": prepared.note,
+        "strata": [[name, list(values)] for name, values in strata.items()],
+        "strings": list(strings),
+        "graphs": list(map(json.loads, graphs)),
+        "items": items,
+    }
+
+
+def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[str]]:
+    """What the item asks, and its options."""
+    if row is None:
+        return prompt, ()
+    return (view.text, ()) if view.text is not None else (row["question"], row["options"])
+
+
+def _open_rows(name: str, data_set: DataSet) -> TaskRows:
+    """The prepared rows of a task by id, or none and why."""
+    task = registry().find_task(name)
+    if task is None:
+        return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
+    missing = "Questions and clips are not at hand"
+    try:
+        table, manifest = read_table(task.benchmark.card, task.split)
+    except InputError as error:
+        return TaskRows(task, {}, f"{missing}, what is shown comes from the sample log. {error}")
+    if not data_set.may_share(manifest.data_set):
+        return TaskRows(task, {}, f"{missing}: the run is of {data_set.text}, {manifest.data_set.text} is prepared.")
+    return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
+
+
+def _responses(run: Run, task: str) -> SavedResponses | None:
+    try:
+        return read_responses(sample_log(run.path, task), allow_incomplete=True)
+    except InputError:
+        return None  # A log without responses still has its records.
+
+
+def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
+    """The prompt of each item, as the sample logs have it."""
+    prompts = {}
+    for run in runs:
+        for item in run.items_of(task):
+            if isinstance(prompt := item.values.get("input"), str):
+                prompts[item.record.item_id] = prompt
+    return prompts
+
+
+def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
+    """A run's answer; 0 where it has none."""
+    if record is None:
+        return 0
+    view = prepared.answer_view(record, response or "")
+    facts = {**view.facts, **({"why": record.why} if record.why else {})}
+    text = response
+    if text is not None and len(text) > LONGEST_RESPONSE:
+        text = f"{text[:LONGEST_RESPONSE]}\n… and {len(text) - LONGEST_RESPONSE:,} more characters in the sample log"
+    return AnswerRow(
+        outcome=OUTCOMES.index(record.outcome.value),
+        answered=record.answered,
+        response=-1 if text is None else _place(strings, text),
+        facts=facts or 0,
+        tracks=_tracks(view.tracks),
+        matches=[list(match) for match in view.matches],
+        claim=view.claim,
+        curves=[*view.axes, _curves(view.curves)] if view.curves else 0,
+    )
+
+
+def _graph(graph: EventGraph, strings: Strings, graphs: Strings) -> tuple[int, list[int], list[list[int]]]:
+    """A graph's place among those of a block, and the events and links that the question is about."""
+    placed = place_events(graph)
+    events = [
+        [_place(strings, graph.events[name][0]), graph.events[name][1], int(name not in graph.made_up), *placed[name]]
+        for name in graph.ordered
+    ]
+    links = [_places(graph, link) for link in graph.links]
+    place = _place(graphs, json.dumps([events, links], allow_nan=False))
+    return place, _places(graph, graph.asked or ()), [_places(graph, link) for link in graph.path]
+
+
+def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
+    places = {name: place for place, name in enumerate(graph.ordered)}
+    return [places[name] for name in names]
+
+
+def _curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[Any]:
+    """Names and points, those that are numbers in JSON."""
+    return [
+        [name, [[_short(x), _short(y)] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
+        for name, points in curves.items()
+    ]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:
+    return [
+        [
+            track.name,
+            [list(span) for span in track.spans],
+            {
+                second: [round(side, 1) for side in box]
+                for second, box in track.boxes.items()
+                if all(map(math.isfinite, box))
+            },
+        ]
+        for track in tracks
+    ]
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON that can stand in an HTML script element, whatever a model wrote: no `<`, `>`, `&` and no line separator."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Half a character, which no file can hold, stays the escape that JSON has for it.
+    return escape_surrogates(text)

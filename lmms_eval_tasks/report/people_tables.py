@@ -1,0 +1,386 @@
+"""What runs share with people: on which items both err, and what they choose there; for `humans` and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.output import Output, text_table
+from lmms_eval_tasks.utils.core.table import Cell, Number
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.data.home import prepared_benchmark, read_table, table_file
+from lmms_eval_tasks.utils.people.agreement import (
+    Consistency,
+    Opposed,
+    SharedItem,
+    SharedItems,
+    SharedOptions,
+    correlate_difficulty,
+    find_consistency,
+    find_opposed,
+    people_consistency,
+    run_consistency,
+    share_items,
+    share_options,
+    two_runs,
+)
+from lmms_eval_tasks.utils.people.baseline import HumanStudy, judge_keys
+from lmms_eval_tasks.utils.people.inquiries import ANSWER, Inquiry
+from lmms_eval_tasks.utils.people.responses import (
+    AskedQuestion,
+    Key,
+    Rating,
+    Response,
+    keyed_questions,
+    read_human_responses,
+    read_items,
+    read_ratings,
+    score_scale,
+)
+from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, macro_interval
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+
+Asked = Mapping[Key, AskedQuestion]
+NONE = "–"
+OF_CONSISTENCY = (
+    "Unparsed and unknown count as wrong. Alike: both right or both wrong; by chance: the same for independent "
+    "observers with these accuracies; kappa: 0 by chance, 1 if they err on the same items; least and greatest: what "
+    "kappa can be with these accuracies."
+)
+OF_DIFFICULTY = (
+    "rho: Spearman's, of the share of people and of runs that are right. Both err: items on which the run and some "
+    "people choose a wrong option; expected: the same option, had they answered different questions."
+)
+INTERVALS = "Intervals are 95%, over groups."
+
+
+@dataclass(frozen=True)
+class People:
+    """What people answered: their responses, and the questions with the ids of the runs' items."""
+
+    responses: Sequence[Response]
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class SharedTask:
+    """What people and the runs of a task or group share."""
+
+    name: str
+    shared: SharedItems
+    labels: Sequence[str]
+    signature: str
+
+    def tables(self) -> tuple[FittingTable, FittingTable]:
+        """How far observers err on the same items; and what is difficult, and what is chosen where both err."""
+        items, labels = self.shared.items, self.labels
+        least, most = (pick(len(item.people) for item in items) for pick in (min, max))
+        people = f"{least}" if least == most else f"{least} to {most}"
+        groups = len({(item.task, item.record.group_id) for item in items})
+        consistency = _consistency_table(items, labels)
+        consistency.title = f"{self.name}: {len(items):,} items in {groups:,} groups, {people} people each"
+        consistency.caption = "\n".join(
+            f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})"
+            for label, left in zip(labels, self.shared.left_out, strict=True)
+            for why, ids in left.items()
+        )
+        options = [share_options(items, run) for run in range(len(labels))]
+        difficulty = _difficulty_table(items, labels, options)
+        difficulty.title = f"{self.name}: what is difficult, and what is chosen where both err"
+        difficulty.caption = "\n".join(
+            f"{label}, both err, left out, alone with their key: {found.alone:,} items"
+            for label, found in zip(labels, options, strict=True)
+            if found is not None and found.alone
+        )
+        consistency.signature = difficulty.signature = self.signature
+        return consistency, difficulty
+
+    def opposed(self) -> list[tuple[str, Opposed]]:
+        """The items that all runs get wrong and all people right, and the reverse, each with how many these are."""
+        items, described = self.shared.items, []
+        both = [(False, "every run wrong, every person right"), (True, "every run right, no person right")]
+        for runs_right, words in both:
+            if found := find_opposed(items, runs_right):
+                low, high = found.interval
+                counted = f"{len(found.ids):,} of {found.items:,} items, {found.percent:.1f}% [{low:.1f}, {high:.1f}]"
+                described.append((f"{words}: {counted}", found))
+        return described
+
+
+def share_tasks(
+    responses: Sequence[Response], asked: Asked, runs: Mapping[int, Run], task: str = ""
+) -> list[SharedTask]:
+    """What people and runs share, for each task or group of the runs."""
+    numbers = {id(run): number for number, run in runs.items()}
+    found = []
+    for name, entries in entries_of(list(runs.values()), task).items():
+        named = ", ".join(f"run {numbers[id(run)]} {run.title}" for run, _ in entries)
+        parts = [{one: run.records[one] for one in tasks} for run, tasks in entries]
+        found.append(
+            SharedTask(
+                name,
+                share_items(responses, asked, parts),
+                [f"run {numbers[id(run)]}" for run, _ in entries],
+                f"{named}; {name}, version {versions_of(name, entries)}; {METHOD}",
+            )
+        )
+    if not any(one.shared.items for one in found):
+        reasons = [
+            f"\n  {one.name}, {label}, {why}: {len(ids):,} ({summarize_names(ids, 2)})"
+            for one in found
+            for label, left in zip(one.labels, one.shared.left_out, strict=True)
+            for why, ids in left.items()
+        ]
+        raise InputError(
+            f"Expected runs with scores on items that people answered, but there are none.{''.join(reasons)}"
+        )
+    return found
+
+
+def shared_panels(found: SharedTask) -> list[Panel]:
+    """What a page shows of it, with the items that only one side gets right."""
+    if not found.shared.items:
+        return []
+    consistency, difficulty = found.tables()
+    consistency.title = consistency.title.removeprefix(f"{found.name}: ")
+    difficulty.title = ""
+    return [
+        Panel("Runs and people: errors", note=f"{OF_CONSISTENCY} {INTERVALS}", wide=True, table=consistency),
+        Panel(
+            "Runs and people: difficulty and wrong options",
+            note=f"{OF_DIFFICULTY} {INTERVALS}",
+            wide=True,
+            table=difficulty,
+            linked={words: one.ids for words, one in found.opposed()},
+        ),
+    ]
+
+
+def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> FittingTable:
+    table = text_table(
+        None, "observers", "items", "1st right", "2nd right", "alike", "by chance", "kappa", "least", "greatest"
+    )
+    table.padding = 0
+    for observers, found in _pairs_of_observers(items, labels):
+        cells: list[Cell] = [0, *[NONE] * 7]
+        if found is not None:
+            shares = (*found.right, found.agreement, found.expected)
+            percents = [Number(100 * share, n=found.groups, unit="%") for share in shares]
+            kappa = _coefficient(found.kappa, found.interval, found.groups)
+            cells = [found.items, *percents, kappa, *map(_coefficient, found.bounds or (None, None))]
+        table.add_row(observers, *cells)
+    return table
+
+
+def _pairs_of_observers(items: Sequence[SharedItem], labels: Sequence[str]) -> Iterator[tuple[str, Consistency | None]]:
+    """Each run with people, people with one another, and every two runs."""
+    for run, label in enumerate(labels):
+        yield f"{label}, people", run_consistency(items, run)
+    yield "people, people", people_consistency(items)
+    for one, two in combinations(range(len(labels)), 2):
+        yield f"{labels[one]}, {labels[two]}", find_consistency((item, two_runs(item, one, two)) for item in items)
+
+
+def _difficulty_table(
+    items: Sequence[SharedItem], labels: Sequence[str], options: Sequence[SharedOptions | None]
+) -> FittingTable:
+    table = text_table(None, "", "items", "difficulty, rho", "both err", "same option", "expected", "beyond, points")
+    table.padding = 0
+    for run, (label, same) in enumerate(zip(labels, options, strict=True)):
+        table.add_row(label, *_difficulty_cells(items, [run]), *_option_cells(same))
+    if len(labels) > 1:
+        table.add_row("all runs", *_difficulty_cells(items, range(len(labels))), *[""] * 4)
+    return table
+
+
+def _difficulty_cells(items: Sequence[SharedItem], runs: Sequence[int]) -> list[Cell]:
+    found = correlate_difficulty(items, runs)
+    return [0, NONE] if found is None else [found.items, _coefficient(found.rho, found.interval)]
+
+
+def _option_cells(found: SharedOptions | None) -> list[Cell]:
+    if found is None:
+        return [NONE] * 4
+    low, high = found.interval or (None, None)
+    same, expected = (Number(percent, unit="%", after="%") for percent in (found.same, found.expected))
+    return [found.errors, same, expected, Number(found.beyond, low, high, unit="points", signed=True)]
+
+
+def _coefficient(value: float | None, interval: tuple[float, float] | None = None, groups: int | None = None) -> Cell:
+    """A kappa or rho, with two decimals."""
+    low, high = interval or (None, None)
+    return NONE if value is None else Number(value, low, high, groups, digits=2)
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def print_mode(output: Output, responses: Path, items: str, mode: str, by: Sequence[str]) -> None:
+    """Show what people said in a mode of a prepared split."""
+    name = prepared_benchmark(items)
+    if name is None:
+        raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")
+    house = find_benchmark(name)
+    inquiry = house.inquiry(mode)
+    rows: Rows = read_table(house.card, items.partition(":")[2])[0].to_pylist()
+    if unknown := [column for column in by if column not in rows[0]]:
+        raise InputError(f"Expected columns of {items}, but it lacks {', '.join(unknown)}.")
+    if inquiry.form == "ratings":
+        _print_ratings(output, inquiry, rows, responses, by or house.card.strata_columns)
+    elif inquiry.positive:
+        _print_keys(output, inquiry, rows, responses)
+    else:
+        raise InputError(f"Expected a mode with choices or ratings, but {mode} of {name} has neither.")
+
+
+def _print_ratings(output: Output, inquiry: Inquiry, rows: Rows, source: Path, by: Sequence[str]) -> None:
+    known = {row["item_id"]: row for row in rows}
+    ratings = read_ratings(source, inquiry.scales, known)
+    raters = len({rating.annotator for rating in ratings})
+    rated = len({rating.item_id for rating in ratings})
+    output.note(f"{len(ratings):,} ratings of {rated:,} items by {raters:,} annotators")
+    parts: dict[str, list[Rating]] = {"all": list(ratings)}
+    for column in by:
+        for rating in sorted(ratings, key=lambda one: str(known[one.item_id][column])):
+            parts.setdefault(f"{column} {known[rating.item_id][column]}", []).append(rating)
+    table = text_table("ratings", "scale", "items", "number", "mean", "alpha", "paper", names=2, numbers=True)
+    table.signature = METHOD
+    for scale in inquiry.scales:
+        first, last = list(scale.choices)[:: len(scale.choices) - 1]
+        title = f"{scale.name}, {first}-{last}" if scale.is_numeric else f"{scale.name}, % {first}"
+        for part, of_part in parts.items():
+            score = score_scale(scale, of_part)
+            mean = Number(score.value, *score.interval, n=score.items, digits=2)
+            alpha: Cell = "–" if score.alpha is None else Number(score.alpha, digits=2)
+            paper = inquiry.paper.get(scale.name, "") if part == "all" else ""
+            table.add_row(title, part, score.items, mean, alpha, paper)
+    output.table(table)
+    output.note(
+        "Each item counts once, with the mean of its ratings; intervals are of the choice of items. Alpha is "
+        "Krippendorff's: 1 where raters agree, 0 where they agree by chance."
+    )
+
+
+def _print_keys(output: Output, inquiry: Inquiry, rows: Rows, source: Path) -> None:
+    asked = keyed_questions(inquiry, rows)
+    responses = read_human_responses(source, asked)
+    counts, tied = judge_keys(responses, asked, inquiry.positive)
+    annotators = len({response.annotator for response in responses})
+    output.note(f"{len(responses):,} responses of {annotators:,} annotators")
+    if tied:
+        output.note(f"left out, as many people find it as do not: {len(tied):,} ({summarize_names(tied)})")
+    neither = counts.neither or 0
+    found = {True: (counts.hits, counts.missed), False: (counts.extra, neither)}
+    seen = text_table("what people find", "", "claimed", "not claimed", numbers=True)
+    for is_found, (claimed, other) in found.items():
+        seen.add_row("people find it" if is_found else "people do not", claimed, other)
+    output.table(seen)
+    shares: dict[str, tuple[int, int] | None] = {
+        "precision": (counts.hits, counts.extra),
+        "recall": (counts.hits, counts.missed),
+        "F1": None,
+        "accuracy": (counts.hits + neither, counts.extra + counts.missed),
+    }
+    values = {
+        "precision": counts.precision, "recall": counts.recall, "F1": counts.f1, "accuracy": counts.accuracy
+    }  # fmt: skip
+    table = text_table("keys against people", "of what was asked", "%", "paper", numbers=True)
+    table.signature = METHOD
+    for name, value in values.items():
+        counted = shares[name]
+        shown: Cell = "–" if value is None else Number(100 * value, unit="%", digits=2)
+        if value is not None and counted is not None and any(counted):
+            low, high = map(float, macro_interval([[(100.0, 1.0)] * counted[0] + [(0.0, 1.0)] * counted[1]]))
+            shown = Number(100 * value, low, high, sum(counted), "%", digits=2)
+        table.add_row(name, shown, inquiry.paper.get(name, ""))
+    if (name := "Kendall tau-b") in inquiry.paper:
+        table.add_row(name, "–" if counts.tau is None else f"{counts.tau:.4f}", inquiry.paper[name])
+    output.table(table)
+    output.note("Most people's choice is the reference. These are figures of the pairs that were asked about alone.")
+
+
+def require_item_ids(asked: Asked | None) -> Asked:
+    """The questions, each of which says which item of a run it is."""
+    if asked is None:
+        raise InputError("Expected --items with --run, so that responses can be matched to the run's items.")
+    if lacking := [" ".join(filter(None, key)) for key, question in asked.items() if not question.item_id]:
+        raise InputError(
+            f"Expected --items with a column item_id, which has the ids of the run's items, but {len(lacking):,} lack "
+            f"one: {summarize_names(lacking)}. A prepared split, as BENCHMARK:SPLIT, has them."
+        )
+    return asked
+
+
+def study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
+    """The study of people that a prepared split's benchmark has, and the split's rows; none where it has none."""
+    name = prepared_benchmark(items) or ""
+    benchmark = registry().benchmarks.get(name)
+    if benchmark is None or benchmark.human_study is None:
+        return None, []
+    table, _ = read_table(benchmark.card, items.partition(":")[2])
+    return benchmark.human_study, table.to_pylist()
+
+
+def asks_whole_pairs(items: str) -> bool:
+    """Whether one person may answer both items of a pair of the prepared split."""
+    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
+    return benchmark is not None and benchmark.human_study is None and benchmark.pairs_of_clips
+
+
+def asked_of(items: str) -> Asked:
+    """The questions of a file or of a prepared split: as the benchmark asks people about it, where it does."""
+    study, rows = study_of(items)
+    if study is not None:
+        return study.questions(rows)
+    benchmark = registry().benchmarks.get(prepared_benchmark(items) or "")
+    if benchmark is None or ANSWER not in benchmark.inquiries:
+        return read_items(table_file(items), benchmark.card.clip_columns if benchmark else ())
+    table, _ = read_table(benchmark.card, items.partition(":")[2])
+    return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
+
+
+def show_shared(
+    output: Output, responses: Sequence[Response], asked: Asked, runs: Sequence[Run], task: str = ""
+) -> None:
+    """Show what people and runs share, for each task or group of the runs; arguments and errors as of `share_tasks`."""
+    numbered = dict(enumerate(runs, start=1))
+    shared = share_tasks(responses, asked, numbered, task)
+    for number, run in numbered.items():
+        output.note(f"run {number}: {run.title}, {run.path}", whole=True)
+    for found in shared:
+        if not found.shared.items:
+            labels = ", ".join(found.labels)
+            output.note(f"\n{found.name}: no item of {labels} that people answered and that has a score")
+            continue
+        consistency, difficulty = found.tables()
+        output.table(consistency, gap=True)
+        lines = [
+            f"{words}{f' ({summarize_names(opposed.ids)})' if opposed.ids else ''}"
+            for words, opposed in found.opposed()
+        ]
+        difficulty.caption = "\n".join(filter(None, [difficulty.caption, *lines]))
+        output.table(difficulty)
+    output.note(f"{OF_CONSISTENCY} {OF_DIFFICULTY} {INTERVALS} Formulas: docs/statistics.md.")
+
+
+def outcomes_by_question(runs: Sequence[Run], asked: Asked, task: str = "") -> dict[str, dict[Key, str]]:
+    """What became of each question in each task of each run that has some of them; of one task or group, or of all."""
+    found = {}
+    for number, run in enumerate(runs, start=1):
+        for name in run.groups.get(task, (task,)) if task else run.records:
+            outcomes = {record.item_id: record.outcome.value for record in run.records.get(name, ())}
+            known = {key: outcomes[one.item_id] for key, one in asked.items() if one.item_id in outcomes}
+            if known:
+                found[f"run {number}, {name}"] = known
+    return found

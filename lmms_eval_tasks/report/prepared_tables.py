@@ -1,0 +1,171 @@
+"""How the commands show a benchmark: what is known of it, and what of it is prepared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import MISSING, summarize_names
+from lmms_eval_tasks.utils.data.card import Card, DataSet, SplitFacts
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table
+from lmms_eval_tasks.utils.data.identity import Count
+from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
+from lmms_eval_tasks.utils.data.survey import ClipCount, prepared_clips, split_statistics
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+
+def print_card(console: Console, card: Card) -> None:
+    """Show what to know of a benchmark before reading its scores: sources, licence, chance and people's scores."""
+    from rich.table import Table
+
+    facts = {
+        "paper": card.paper,
+        "homepage": card.homepage,
+        "licence": card.licence,
+        "main metric": card.main_metric,
+        "chance": ", ".join(f"{metric} {percent:.2f}%" for metric, percent in card.chance.items()),
+        "human": "\n".join(
+            f"{human.metric} {human.percent:.2f}% on {human.split} ({human.source}); {human.caveat}"
+            for human in card.human
+        ),
+    }
+    console.print(f"\n{card.title}", style="bold")
+    block = Table.grid(padding=(0, 2))
+    block.add_column()
+    block.add_column(overflow="fold")
+    for name, fact in facts.items():
+        if fact:
+            block.add_row(f"  {name}", fact)
+    console.print(block)
+
+
+def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
+    """Show what `prepare` has just written, with its warnings."""
+    console = make_console()
+    printed: set[str] = set()
+    for split, facts in splits.items():
+        print_split(console, benchmark, split, facts, prepared_clips(benchmark, split))
+        print_warnings(console, facts.warnings, printed)
+        if facts.missing:
+            console.print(
+                f"warning: {len(facts.missing)} of {facts.clips} clips are missing: "
+                f"{summarize_names((entry.clip for entry in facts.missing), 3)}.{describe_unreadable(facts)} "
+                f"A run needs {MISSING}=skip until they are there.",
+                style="yellow",
+            )
+    console.print(f"Prepared in {benchmark_dir(benchmark)}", soft_wrap=True)
+
+
+def describe_unreadable(facts: SplitManifest) -> str:
+    """A sentence on the missing clips of a split that are there and cannot be shown; empty where there are none."""
+    names = [entry.clip for entry in facts.missing if entry.reason == "unreadable"]
+    return f" What is there of {summarize_names(names, 3)} cannot be decoded to its end." if names else ""
+
+
+def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Sequence[ClipCount]) -> None:
+    """Show one split: how much it holds, from which release, and which clips are there."""
+    release = facts.source
+    if facts.revision:
+        release += f" @ {facts.revision[:12]}"
+    if set(read_card(benchmark).archive_sha256.values()) & set(facts.source_sha256.values()):
+        release += " (the published archive)"
+    answers = "answers withheld" if facts.answers_withheld else "with answers"
+    console.print(f"\n{benchmark}, {split}: {facts.rows} items in {facts.groups} groups, {answers}", style="bold")
+    console.print(f"from: {release}")
+    console.print(f"data: {_describe(facts.data_set)}", style=None if facts.data_set.is_official else "bold red")
+    table = text_table(None, "clips of", "number", "absent", "unreadable")
+    for count in clips:
+        table.add_row(count.source, str(count.clips), str(count.absent), str(count.unreadable))
+    console.print(table)
+    if facts.missing and read_card(benchmark).clip_sources:
+        console.print(missing_table(benchmark, split, facts))
+
+
+def _describe(data_set: DataSet) -> str:
+    """What a prepared set is, and what follows."""
+    if data_set.is_sample:
+        return "SAMPLE DATA, simulated: its scores say nothing about a model"
+    why = f"{data_set.text}: no score of people or published models stands beside its scores, and no leaderboard"
+    return data_set.text if data_set.is_official else f"{why} takes them"
+
+
+def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
+    """Clips that were missing when a split was prepared, by source: how many, their files, and where to get them."""
+    card = read_card(benchmark)
+    table = text_table("Clips that are missing", "source", "clips", "files", "from")
+    table_rows, _ = read_table(card, split)
+    rows = zip(clips_of_rows(card, table_rows), clip_sources(split, table_rows), strict=True)
+    source_of = {clip: source for clips, source in rows for clip in clips}
+    by_source: dict[str, list[MissingClip]] = defaultdict(list)
+    for entry in facts.missing:
+        by_source[source_of[entry.clip]].append(entry)
+    for source, entries in sorted(by_source.items()):
+        files = dict.fromkeys(entry.file or entry.clip.removeprefix(f"{split}/") for entry in entries)
+        table.add_row(source, f"{len(entries):,}", summarize_names(files, 2), card.clip_sources.get(source, ""))
+    return table
+
+
+def print_warnings(console: Console, warnings: Sequence[str], printed: set[str]) -> None:
+    """Show the warnings of a split's preparation that are not `printed` yet, and add them to those."""
+    for warning in warnings:
+        if warning not in printed:
+            console.print(f"warning: {warning}", style="yellow")
+    printed.update(warnings)
+
+
+def counts_table(counts: Sequence[Count]) -> FittingTable:
+    """Published counts beside the table's."""
+    table = text_table(None, "counts", "published", "here", "")
+    for count in counts:
+        table.add_row(count.what, str(count.expected), str(count.found), "" if count.expected == count.found else "≠")
+    return table
+
+
+def print_statistics(console: Console, benchmark: str, split: str) -> None:
+    """Show how long the clips of each stratum are and how its questions are worded, beside what the paper says."""
+    card = read_card(benchmark)
+    facts = card.splits.get(split, SplitFacts())
+    published = facts.statistics
+    with show_progress() as progress:
+        strata = split_statistics(card, split, progress)
+    by_stratum = bool(published.stratum_seconds)
+    lengths = ["mean s", *(["paper"] if by_stratum else []), "longest s"]
+    words = ["words", "option words", "vocabulary"]
+    table = text_table(None, "clips and questions", "items", "clips", *lengths, *words)
+    for one in strata:
+        length = [_number(published.stratum_seconds.get(one.stratum), 1)] if by_stratum else []
+        table.add_row(
+            " / ".join(one.stratum) or "all",
+            f"{one.items:,}",
+            f"{one.clips:,}",
+            _number(one.mean_seconds, 1),
+            *length,
+            _number(one.longest_seconds, 1),
+            f"{one.question_words:.1f}",
+            _number(one.option_words, 1),
+            f"{one.vocabulary:,}",
+        )
+    printed = [
+        _number(published.longest_seconds, 1),
+        _number(None, 1),
+        _number(published.option_words, 1),
+        _number(published.vocabulary, 0),
+    ]
+    nothing = ["–"] if by_stratum else []
+    counted = (_number(facts.items, 0), _number(facts.clips, 0))
+    table.add_row("paper", *counted, _number(published.mean_seconds, 1), *nothing, *printed)
+    console.print(table)
+    if strata[-1].unknown:
+        console.print(f"of unknown length, and in no mean: {strata[-1].unknown:,} clips", style="yellow")
+
+
+def _number(value: float | None, decimals: int) -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None else f"{value:,.{decimals}f}"

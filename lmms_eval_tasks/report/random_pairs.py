@@ -1,0 +1,187 @@
+"""Pair accuracy if the pairs of a run had been made at random: same question, other partners."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.reporting.references import published_controls
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, LEVEL, Floats, Strata
+from lmms_eval_tasks.utils.scoring.metrics import PAIR
+from lmms_eval_tasks.utils.scoring.record import Record
+
+UNSCORED = "incomplete or unscored"
+TWO_QUESTIONS = "with two questions, or other options"
+ONE_KEY = "with one key"
+ALONE = "alone with their question"
+LARGE = 10
+"""Pairs of a question from which on they are drawn one by one; fewer are drawn together."""
+
+AskedRecord = tuple[Record, str]
+"""A record and the prompt that was asked."""
+Question = list[tuple[bool, bool]]
+"""Of each pair with the question, whether the member with the lesser key is right, and the other."""
+Span = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class RandomPairing:
+    """Scores of pairs at random and as they are, in percent: unweighted means over a run's parts."""
+
+    random: float
+    random_interval: Span
+    real: float
+    difference: float
+    difference_interval: Span
+    pairs: int
+    questions: int
+
+
+def pair_at_random(
+    parts: Sequence[Sequence[AskedRecord]], seed: int = 0, draws: int = DRAWS
+) -> tuple[RandomPairing | None, Mapping[str, int]]:
+    """Pair the items of a run at random, within questions."""
+    left_out: Counter[str] = Counter()
+    questions = [_questions(part, left_out) for part in parts]
+    if not questions or not all(questions):
+        return None, dict(left_out)
+    rng = np.random.default_rng(seed)
+    scores = np.mean([_scores(part) for part in questions], axis=0)
+    drawn = np.mean([_draw(part, rng, draws) for part in questions], axis=0)
+    tail = (1 - LEVEL / 100) / 2
+    low, high = np.quantile(np.column_stack([drawn[:, 0], drawn[:, 1] - drawn[:, 0]]), [tail, 1 - tail], axis=0)
+    varies = all(len(part) > 1 or len(part[0]) >= LARGE for part in questions)
+    pairing = RandomPairing(
+        random=float(scores[0]),
+        random_interval=(float(low[0]), float(high[0])) if varies else (None, None),
+        real=float(scores[1]),
+        difference=float(scores[1] - scores[0]),
+        difference_interval=(float(low[1]), float(high[1])) if varies else (None, None),
+        pairs=sum(len(question) for part in questions for question in part),
+        questions=sum(map(len, questions)),
+    )
+    return pairing, dict(left_out)
+
+
+def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Question]:
+    """The pairs of each question that has several; the other groups are counted."""
+    groups: defaultdict[str, list[AskedRecord]] = defaultdict(list)
+    for record, prompt in part:
+        groups[record.group_id].append((record, prompt))
+    questions: defaultdict[tuple[str, str, str], Question] = defaultdict(list)
+    for members in groups.values():
+        known = [(record.expected, bool(record.correct)) for record, _ in members if record.correct is not None]
+        keys = sorted((key, right) for key, right in known if key is not None)
+        if len(members) != PAIR or len(keys) != PAIR:
+            left_out[UNSCORED] += 1
+        elif members[0][1] != members[1][1]:
+            left_out[TWO_QUESTIONS] += 1
+        elif keys[0][0] == keys[1][0]:
+            left_out[ONE_KEY] += 1
+        else:
+            questions[members[0][1], keys[0][0], keys[1][0]].append((keys[0][1], keys[1][1]))
+    left_out[ALONE] += sum(len(question) == 1 for question in questions.values())
+    left_out += Counter()
+    return [question for question in questions.values() if len(question) > 1]
+
+
+def _counts(pairs: Question) -> tuple[float, float, float, float]:
+    """How many are right on one side, on the other, and on both, and how many pairs there are."""
+    one, other = (sum(pair[side] for pair in pairs) for side in (0, 1))
+    return float(one), float(other), float(sum(map(all, pairs))), float(len(pairs))
+
+
+def _expected(one: float, other: float, both: float, number: float) -> float:
+    """Pairs that are right in the mean over all pairings that keep none."""
+    return (one * other - both) / (number - 1)
+
+
+def _scores(questions: Sequence[Question]) -> Floats:
+    """Scores at random and as paired, of one part."""
+    counts = list(map(_counts, questions))
+    right = np.array([[_expected(*count), count[2]] for count in counts]).sum(axis=0)
+    return np.asarray(100 * right / sum(count[3] for count in counts))
+
+
+def _draw(questions: Sequence[Question], rng: np.random.Generator, draws: int) -> Floats:
+    """Scores at random and as paired, of one part, in each draw; shape (draws, 2)."""
+    right, number = np.zeros((draws, 2)), np.zeros(draws)
+    if large := [question for question in questions if len(question) >= LARGE]:
+        sums = Strata.of([_counts([pair]) for pair in question] for question in large).draw(rng, draws)
+        one, other, both, size = np.moveaxis(sums, -1, 0)
+        # A pair that is drawn twice would be its own other partner: with this the mean over draws is the score.
+        right[:, 0] += ((size * one * other - (2 * size - 1) * both) / (size - 1) ** 2).sum(axis=1)
+        right[:, 1] += both.sum(axis=1)
+        number += size.sum(axis=1)
+    if small := [_counts(question) for question in questions if len(question) < LARGE]:
+        sums = Strata.of([[(_expected(*count), count[2], count[3]) for count in small]]).draw(rng, draws)
+        right += sums[:, 0, :2]
+        number += sums[:, 0, 2]
+    return np.asarray(100 * right / number[:, None])
+
+
+def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
+    """One table per task or group: a row per run, its pair accuracy with random partners beside that as paired.
+
+    Below stand what was left out and, where every run is of the whole official release, what the benchmark's paper
+    prints of its own pairs.
+
+    Raises:
+        InputError: where no run holds `only`, the one task or group to show, or a sample log has no prompts.
+    """
+    tables = []
+    for name, entries in entries_of(runs, only).items():
+        apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
+        headings = ("run", "random pairs", "as paired", "as paired - random", "pairs", "questions")
+        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws)", headings)
+        method = f"95% intervals of a percentile bootstrap, {DRAWS:,} draws, seed {seed}"
+        table.signature = f"{name}, version {versions_of(name, entries)}{apart}; {method}"
+        notes = []
+        for run, tasks in entries:
+            pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
+            if left_out:
+                reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
+                notes.append(f"groups left out of {run.title}: {reasons}")
+            if pairing is None:
+                table.add_row(run.title, *[Number(None)] * 3, 0, 0)
+                continue
+            if pairing.random_interval == (None, None):
+                notes.append(f"no interval of {run.title}: a part of it has one question alone, with few pairs")
+            table.add_row(
+                run.title,
+                Number(pairing.random, *pairing.random_interval, n=pairing.pairs, unit="%"),
+                Number(pairing.real, n=pairing.pairs, unit="%"),
+                Number(pairing.difference, *pairing.difference_interval, n=pairing.pairs, unit="points", signed=True),
+                pairing.pairs,
+                pairing.questions,
+            )
+        run, tasks = entries[0]
+        # What papers print is of the whole items.
+        is_view = any(record.view for record in run.records[tasks[0]][:1])
+        known = None if is_view or apart else registry().find_task(name)
+        published = published_controls(known.benchmark.folder, name) if known else ()
+        notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
+        table.caption = "\n".join(notes)
+        tables.append(table)
+    return tables
+
+
+def _asked(run: Run, task: str) -> list[AskedRecord]:
+    """A task's records with their prompts, as its sample log has them."""
+    asked = []
+    for item in run.items_of(task):
+        prompt = item.values.get("input")
+        if not isinstance(prompt, str):
+            raise InputError(
+                f"{run.path} cannot be paired at random: Expected the prompt of {item.where}, but got none."
+            )
+        asked.append((item.record, prompt))
+    return asked

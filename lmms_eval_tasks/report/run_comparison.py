@@ -1,0 +1,233 @@
+"""Whether one run beats another: the same groups of items, answered by both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.core.output import text_table
+from lmms_eval_tasks.utils.core.table import Cell, Mark, Number, points
+from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.scores import comparable_parts, references_of
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
+from lmms_eval_tasks.utils.scoring.compare import (
+    Comparison,
+    Part,
+    ScoreDifference,
+    compare_records,
+    effect_above_chance,
+    holm,
+    paired_effect,
+    unpaired_effect,
+)
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+
+def run_differences(first: Run, second: Run, name: str) -> list[str]:
+    """What makes two runs of a task or group differ in more than the model, as sentences."""
+    sentences = []
+    one, other = first.versions.get(name), second.versions.get(name)
+    if one != other:
+        sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
+    for task in first.groups.get(name, (name,)):
+        here, there = first.set_of(task), second.set_of(task)
+        if here != there:
+            sentences.append(f"one is of {here.text}, the other of {there.text}")
+    return list(dict.fromkeys(sentences))
+
+
+Pair = tuple[int, int]
+"""The numbers of two runs."""
+LEVEL = 0.05
+MOST_RUNS = 4
+"""With more runs than these a page compares each with the first alone: tests of all pairs would hide what differs."""
+READING = (
+    "Each score on what counts in it in both runs, differences with 95% intervals (paired bootstrap over groups); 1st "
+    "only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, Holm the same "
+    "adjusted for the table's comparisons."
+)
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The runs of a task or group, compared two by two."""
+
+    name: str
+    runs: Mapping[int, Run]
+    compared: Mapping[Pair, Comparison]
+    references: Sequence[ReferencedMetric]
+
+    def differences(self) -> list[str]:
+        """What makes two of the runs differ in more than the model, as sentences."""
+        return [
+            f"runs {one} and {two} differ: {difference}"
+            for one, two in self.compared
+            for difference in run_differences(self.runs[one], self.runs[two], self.name)
+        ]
+
+    def tables(self) -> list[FittingTable]:
+        """Each score's differences and tests; and, where the formulas hold, the smallest differences that show."""
+        compared = {number for pair in self.compared for number in pair}
+        apart = {self.runs[number].apart(self.runs[number].groups.get(self.name, (self.name,))) for number in compared}
+        table = _difference_table(self.compared)
+        table.title = "; ".join([self.name, *sorted(apart - {""})])
+        versions = ", ".join(sorted({self.runs[number].versions.get(self.name, "?") for number in compared}))
+        named = ", ".join(f"run {number} {run.title}" for number, run in self.runs.items())
+        tests = "exact McNemar tests, adjusted by Holm's method"
+        table.signature = f"{named}; {self.name}, version {versions}; paired, {METHOD}; {tests}"
+        table.caption = "\n".join(line for pair, found in self.compared.items() for line in _stands_on(pair, found))
+        effects = _detectable(self.compared, self.references)
+        effects.title = f"{self.name}: smallest difference that is found in 80% of cases, in points"
+        effects.signature = table.signature
+        return [table, effects] if effects.rows else [table]
+
+
+def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> RunComparison:
+    """Compare runs on a task or group that two of them hold at least, those of the same tasks."""
+    parts: dict[int, Part] = {
+        number: part for number, run in runs.items() if (part := comparable_parts(run).get(name)) is not None
+    }
+    first = next(iter(parts))
+    pairs = list(combinations(parts, 2)) if most is None or len(parts) <= most else [(first, one) for one in parts][1:]
+    references = references_of(name, next(iter(parts[first])), sum(map(len, parts[first].values())))
+    metrics = [one.metric for one in references]
+    compared = {
+        (one, two): compare_records(parts[one], parts[two], metrics)
+        for one, two in pairs
+        if set(parts[one]) == set(parts[two])
+    }
+    return RunComparison(name, runs, compared, references)
+
+
+def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
+    """The differences and tests of a page's runs of a task or group; none of a single run."""
+    holders = {number: run for number, run in runs.items() if name in comparable_parts(run)}
+    if len(holders) < 2:
+        return []
+    found = compare_runs(name, holders, MOST_RUNS)
+    if not any(one.differences for one in found.compared.values()):
+        return []
+    only = ""
+    if len(holders) > MOST_RUNS:
+        only = f" Of {len(holders)} runs each is compared with run {min(holders)} alone; `compare` has all."
+    table, *effects = found.tables()
+    table.title = ""
+    table.warnings += found.differences()
+    panels = [Panel("Differences between runs", note=f"{READING}{only}", wide=True, table=table)]
+    for one in effects:
+        one.title = ""
+        note = (
+            "In points, between runs with as many items: of these items, of other items, and what pairing spares; then "
+            "from chance, and between two runs near chance, each question asked once or as a "
+            "pair. A smaller difference may be there all the same."
+        )
+        panels.append(Panel("Smallest difference that is found in 80% of cases", note=note, table=one))
+    return panels
+
+
+def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
+    """What a comparison of two runs stands on, in lines."""
+    left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
+    shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
+    yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"
+    for line in _bases(comparison):
+        yield f"  {line}"
+
+
+def _difference_table(compared: Mapping[Pair, Comparison]) -> FittingTable:
+    """Each score of two runs, their difference, and the test beside the score that it is of."""
+    headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
+    table = text_table(None, *headings, names=2, blank_repeats=True)
+    table.padding = 0
+    tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
+    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    for pair, comparison in compared.items():
+        for difference in comparison.differences:
+            unit, groups, test = difference.metric.unit, difference.groups, tests[pair]
+            tested: list[Cell] = [""] * 4
+            mark = None
+            if test.metric == difference.metric:
+                tested = [test.only_first, test.only_second, _p(test.p_value), _p(adjusted[pair])]
+                mark = Mark.DIFFERS if adjusted[pair] < LEVEL else None
+            table.add_row(
+                f"{pair[0]}, {pair[1]}",
+                difference.metric.title,
+                Number(difference.first, n=groups, unit=unit),
+                Number(difference.second, n=groups, unit=unit),
+                Number(difference.change, *difference.interval, groups, points(unit), signed=True, mark=mark),
+                *tested,
+            )
+    return table
+
+
+def _bases(comparison: Comparison) -> Iterator[str]:
+    """A line for each score, and the test, that does not stand on all that the runs share."""
+    for one in comparison.differences:
+        if (one.groups, one.items) != (comparison.groups, comparison.items):
+            items, groups = _number(one.items, "item"), _number(one.groups, "group")
+            yield f"{one.metric.title} stands on {items} in {groups}, which count in it in both runs"
+        test = comparison.test
+        if test and test.metric == one.metric and test.groups != one.groups:
+            yield f"p stands on {_number(test.groups, 'group')}, which both runs have whole and scored"
+    for metric in comparison.without:
+        yield f"no {metric.title}: nothing that both runs have counts in it"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def _p(value: float) -> Number:
+    return Number(value, digits=3, least=0.001)
+
+
+def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
+    """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
+    # Of proportions alone: the formulas know nothing of a mean over strata.
+    chance = {
+        one.metric: one.chance
+        for one in references
+        if one.chance is not None and not (one.metric.stratum or one.metric.contrast)
+    }
+    columns = ["runs", "same items", "other items", "pairing"]
+    columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
+    columns += [f"{metric.title} near {percent:g}" for metric, percent in chance.items()]
+    table = text_table(None, *columns)
+    for (one, two), comparison in compared.items():
+        test = comparison.test
+        tested = {difference.metric: difference for difference in comparison.differences}
+        # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
+        if not test or not (test.metric.together or tested[test.metric].groups == tested[test.metric].items):
+            continue
+        apart = unpaired_effect(test.groups, sum(test.shares) / 2) if test.groups else 0.0
+        together = paired_effect(test.groups, test.discordant) if test.groups else 0.0
+        # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
+        known = bool(apart and together)
+        table.add_row(
+            f"{one}, {two}",
+            Number(100 * together if known else None, unit="points"),
+            Number(100 * apart if apart else None, unit="points"),
+            Number(together / apart if known else None, digits=2, after=" ×"),
+            *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
+            *(_near_chance(test.groups, percent) for percent in chance.values()),
+        )
+    return table
+
+
+def _near_chance(groups: int, percent: float) -> Number:
+    """By how much two runs near chance have to differ that were asked so many other questions each."""
+    return Number(100 * unpaired_effect(groups, percent / 100) if groups else None, unit="points")
+
+
+def _above_chance(difference: ScoreDifference | None, percent: float) -> Number:
+    """By how much a score has to exceed chance, on as many items or groups as count in it."""
+    if difference is None:
+        return Number(None)
+    units = difference.groups if difference.metric.together else difference.items
+    return Number(100 * effect_above_chance(units, percent / 100), unit="points", signed=True)

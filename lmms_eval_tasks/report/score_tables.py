@@ -1,0 +1,331 @@
+"""The tasks and groups that runs hold, and how their benchmark shows each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.reporting.columns import Column, other_units, usual_columns
+from lmms_eval_tasks.utils.reporting.references import (
+    Published,
+    compare_to_reference,
+    published_of_view,
+    published_parts,
+    reference_notes,
+    without_published,
+)
+from lmms_eval_tasks.utils.runs.folder import Run
+from lmms_eval_tasks.utils.runs.run_card import token_limit
+from lmms_eval_tasks.utils.runs.scores import comparable_parts, groups_of, metrics_of, parts_of, references_of
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
+from lmms_eval_tasks.utils.scoring.compare import Comparison, Part, compare_records
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
+
+
+def columns_of(task: str) -> tuple[Column, ...]:
+    """The columns of a task or group; those of pairs for a task of no benchmark."""
+    known = registry().find_task(task)
+    if known and known.kind.columns:
+        return known.kind.columns
+    return usual_columns(metrics_of(task), [reference.metric for reference in references_of(task, task, 0)])
+
+
+def versions_of(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
+    """The versions of a task or group in the runs that hold it."""
+    return ", ".join(sorted({run.versions.get(name, "?") for run, _ in entries}))
+
+
+def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
+    """For each task or group that runs hold: the runs that hold it, each with its tasks."""
+    entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
+    for run in runs:
+        parts = dict(parts_of(run))
+        if only in run.records:
+            parts.setdefault(only, [only])
+        for name, tasks in parts.items():
+            entries[name].append((run, tasks))
+    if only and only not in entries:
+        raise InputError(f"Expected a task or group of these runs, any of {', '.join(entries)}, but got {only}.")
+    return {only: entries[only]} if only else dict(entries)
+
+
+def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
+
+    Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval.
+    Below stand published scores of the same view, where both are of the whole official release.
+
+    Args:
+        runs: Runs; a view and its parent may lie in two of them, if these are of one model.
+        only: The one task, group or view to show; all if it is empty.
+    """
+    tables: dict[str, FittingTable] = {}
+    sources: dict[str, dict[str, None]] = {}
+    for parent, view, run, whole, compared in _comparisons(runs):
+        if only not in ("", parent, f"{parent}_{view}"):
+            continue
+        apart = _apart(parent, view, run, whole)
+        if parent not in tables:
+            headings = ("view", "run", "score", "whole", "view", "view - whole", "groups")
+            tables[parent] = FittingTable(f"{parent}: what is left in its views", headings, names=3, blank_repeats=True)
+            versions = f"{whole.versions.get(parent, '?')}, view {run.versions.get(f'{parent}_{view}', '?')}"
+            of = f"version {versions}{f'; {apart}' if apart else ''}"
+            tables[parent].signature = f"{parent}, {of}; paired, {METHOD}"
+        if not compared.differences:
+            tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", 0)
+        for difference in compared.differences:
+            unit, groups = difference.metric.unit, difference.groups
+            tables[parent].add_row(
+                view,
+                run.title,
+                difference.metric.title,
+                Number(difference.first, n=groups, unit=unit),
+                Number(difference.second, n=groups, unit=unit),
+                Number(difference.change, *difference.interval, n=groups, unit=points(unit), signed=True),
+                groups,
+            )
+        published = () if apart else _add_published(tables[parent], parent, view)
+        sources.setdefault(parent, {}).update(dict.fromkeys(published))
+    for parent, table in tables.items():
+        table.caption = "\n".join(sources[parent])
+    return list(tables.values())
+
+
+def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
+    """Why no published score stands beside a view or its parent; empty where both are of the whole release."""
+    own, all_of = (one.groups.get(name, (name,)) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
+    return run.apart(own) or whole.apart(all_of)
+
+
+def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:
+    """Add a row for each published score of a view of a task or group; where they come from, and what to know."""
+    task = registry().find_task(parent)
+    for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
+        assert task is not None
+        title = task.kind.metric(entry.score).title
+        table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "")
+        yield f"published, {view}: {entry.source}"
+        if entry.note:
+            yield f"{entry.model}: {entry.note}"
+
+
+def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:
+    """Each view that a run holds and whose parent a run of the same model holds: the parent's name, the view's, the
+    run of the view, that of the parent, and both compared."""
+    parts = [(run, comparable_parts(run)) for run in runs]
+    for run, named in parts:
+        grouped = {task for tasks in groups_of(run).values() for task in tasks}
+        for name, part in named.items():
+            task, parent = registry().find_task(name), registry().find_parent(name)
+            if task is None or not task.view or name in grouped:
+                continue
+            # A run that holds both is compared with itself, whatever other runs of its model hold.
+            for other, others in ((run, named), *parts):
+                if other.name == run.name and parent in others:
+                    yield parent, task.view, run, other, _compare(parent, others[parent], part)
+                    break
+
+
+def _compare(parent: str, whole: Part, view: Part) -> Comparison:
+    """A view of a task or group, compared with the whole; the difference is the view's score less the whole's."""
+    renamed = {registry().find_parent(task): records for task, records in view.items()}
+    references = references_of(parent, next(iter(whole)), sum(map(len, whole.values())))
+    return compare_records(whole, renamed, [one.metric for one in references])
+
+
+STANDS_APART = "are shown without scores of people or published models."
+
+
+def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """One table per task or group that a run holds: a row per run."""
+    tables = []
+    for name, entries in entries_of(runs, only).items():
+        columns = columns_of(entries[0][1][0])
+        table = _new_table(name, entries, "run", columns)
+        for run, tasks in entries:
+            parts = [run.records[task] for task in tasks]
+            table.add_row(run.title, *(column.value(parts) for column in columns))
+        tables.append(table)
+    return tables
+
+
+def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """Scores beside chance, people and the best published model: a table for each task or group that has references.
+
+    A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
+    or ``below`` it, or contains it (``open``), unless none of the run's responses could be read. Below the table stands
+    where each reference comes from, and its caveat. People and published models are left out where no run is of the
+    whole official release.
+
+    Raises:
+        InputError: where no run holds `only`; see `score_tables`.
+    """
+    tables = []
+    for name, entries in entries_of(runs, only).items():
+        items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
+        known = references_of(name, entries[0][1][0], items)
+        whole = any(not run.apart(tasks) for run, tasks in entries)
+        references = [one for one in (known if whole else map(without_published, known)) if one.has_references]
+        if not references:
+            continue
+        people, best = any(one.people for one in references), any(one.published for one in references)
+        headings = ("score", "run", "value", "chance", *["people"] * people, *["best published"] * best)
+        table = FittingTable(f"{name}: beside references", headings, names=2)
+        table.signature = _signature(name, entries, [Column(reference.metric) for reference in references])
+        for reference in references:
+            for run, tasks in entries:
+                parts = [run.records[task] for task in tasks]
+                score = reference.estimate(parts)
+                shown = without_published(reference) if run.apart(tasks) else reference
+                unread = _is_unread([record for part in parts for record in part])
+                judged = None if unread or (score and score.low == score.high) else score
+                table.add_row(
+                    reference.metric.title,
+                    run.title,
+                    Number(score.value if score else None, unit=reference.metric.unit),
+                    _compared(judged, shown.chance),
+                    *[_compared(judged, shown.people[0].percent if shown.people else None)] * people,
+                    *[_best(judged, shown.best)] * best,
+                )
+        table.caption = "\n".join(reference_notes(references))
+        tables.append(table)
+    return tables
+
+
+def _best(score: Estimate | None, best: Published | None) -> Cell:
+    return _compared(score, best.value, best.model) if best else ""
+
+
+def _compared(score: Estimate | None, reference: float | None, of: str = "") -> Cell:
+    """A reference and on which side of it a score lies; empty where there is none."""
+    if reference is None:
+        return ""
+    return Number(reference, of=of, mark=compare_to_reference(score, reference) if score else None)
+
+
+def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
+    """One table per task: a row per combination of the named stratum columns, in their alphabetical order."""
+    if only and only not in run.records:
+        raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
+    tables = []
+    for task, records in run.records.items():
+        if only and task != only:
+            continue
+        known = dict.fromkeys(name for record in records for name in record.stratum)
+        if unknown := [column for column in columns if column not in known]:
+            raise InputError(f"Expected strata of {task}, any of {', '.join(known)}, but got {', '.join(unknown)}.")
+        strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
+        for record in records:
+            strata[tuple(record.stratum.get(column, "other") for column in columns)].append(record)
+        scores = [column for column in columns_of(task) if column.text is None]
+        table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
+        for values in sorted(strata):
+            cells = (column.value([strata[values]]) for column in scores)
+            table.add_row(" ".join(values).replace("_", " "), *cells)
+        table.add_row("all", *(column.value([records]) for column in scores))
+        if (found := registry().find_task(task)) and len(columns) == 1 and not run.apart([task]):
+            published = published_parts(found.benchmark.folder, [value for (value,) in strata])
+            table.caption = "\n".join(f"published: {one.model} {one.value:.1f}, {one.source}" for one in published)
+        tables.append(table)
+    return tables
+
+
+def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
+    """What has to be known before the scores of runs are read, or of the one task or group `only`, in lines.
+
+    They say which data is not the official release and which items were left out, once where that is the same of all
+    runs; of which tasks no response could be read; for which ones the answers are withheld; how many items have no
+    answer; and how many answers were cut off.
+    """
+    asked = [
+        [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
+    ]
+    sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
+    apart = {data_set.apart for data_set in sets}
+    shared = apart.pop() if len(apart) == 1 else ""
+    warnings = []
+    if shared and all(data_set.is_sample for data_set in sets):
+        warnings.append(f"{shared}: simulated, so that no score here says anything about a model.")
+    elif shared:
+        warnings.append(f"NOT THE OFFICIAL RELEASE: all that was run is {shared}. Its scores {STANDS_APART}")
+    for run, its_tasks in zip(runs, asked, strict=True):
+        if run.limited:
+            what = f"A PART OF THE ITEMS: {run.title} was run with {run.limited}."
+            warnings.append(f"{what} Its scores are of those items alone{'.' if shared else f', and {STANDS_APART}'}")
+        names: dict[str, list[str]] = {}
+        for task in its_tasks:
+            if not shared and not (of := run.set_of(task)).is_official:
+                names.setdefault(of.text, []).append(task)
+        for text, tasks in names.items():
+            listed = f" ({summarize_names(tasks, 3)})" if len(tasks) < len(its_tasks) else ""
+            what = f"NOT THE OFFICIAL RELEASE: {run.title} was asked {text}{listed}."
+            warnings.append(f"{what} Its scores {STANDS_APART}")
+        warnings += (*_without_scores(run, its_tasks), *_without_answers(run, its_tasks))
+    return warnings
+
+
+def _without_scores(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+    """A line each for the tasks of which no response could be read, and for those whose answers are withheld."""
+    if unread := [task for task in tasks if _is_unread(run.records[task])]:
+        yield (
+            f"NO RESPONSE COULD BE READ: of {run.title}, {summarize_names(unread, 3)}. Its scores there count every "
+            "item as wrong and say nothing of what it knows; `report --html` shows its responses."
+        )
+    withheld: dict[str, list[str]] = {}
+    for task in tasks:
+        known = registry().find_task(task)
+        reasons = {record.unscored_reason for record in run.records[task]}
+        if known and reasons == {UnscoredReason.NO_KEY}:
+            withheld.setdefault(known.benchmark.name, []).append(task)
+    for benchmark, its_tasks in withheld.items():
+        yield (
+            f"ANSWERS WITHHELD: the leaderboard alone scores {summarize_names(its_tasks, 3)}. Make its file of "
+            f"{run.title}:  lmms-eval-tasks submit {benchmark} OUT --out FILE"
+        )
+
+
+def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
+    """A line for the items that have no answer, and one for the answers that used all of their tokens."""
+    limits: defaultdict[int, list[Record]] = defaultdict(list)
+    for task in tasks:
+        limits[token_limit(run.card, task)] += (record for record in run.records[task] if record.asked)
+    asked = [record for records in limits.values() for record in records]
+    if silent := [record for record in asked if record.unanswered]:
+        reasons = ", ".join(sorted({record.unscored_reason.value for record in silent if record.unscored_reason}))
+        yield (
+            f"NO ANSWER to {len(silent):,} of {len(asked):,} items in {run.title} ({reasons}). They are unscored; the "
+            "run's command with the same output path asks them again."
+        )
+    for limit, records in limits.items():
+        answers = [record for record in records if not record.unanswered]
+        if cut := [record for record in answers if record.detail == CUT_OFF]:
+            share, unread = 100 * len(cut) / len(answers), sum(record.answered is None for record in cut)
+            yield (
+                f"{share:.{int(share < 1)}f}% cut off{f' at {limit:,} tokens' if limit else ''}: of {len(answers):,} "
+                f"answers of {run.title}, {len(cut):,} used all their tokens, and in {unread:,} of these no answer can "
+                f"be read. Let it write more: --gen_kwargs max_new_tokens={4 * limit or 4096}."
+            )
+
+
+def _is_unread(records: Sequence[Record]) -> bool:
+    """Whether a model was asked, and no response of it could be read."""
+    return {record.outcome for record in records} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
+
+
+def _new_table(
+    name: str, entries: Sequence[tuple[Run, Sequence[str]]], first: str, columns: Sequence[Column]
+) -> FittingTable:
+    title = f"{name} (version {versions_of(name, entries)})"
+    table = FittingTable(title, [first, *(column.heading for column in columns)])
+    table.signature = _signature(name, entries, columns)
+    return table
+
+
+def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
+    """What the numbers of a table were computed from, and how, and their units."""
+    apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
+    return f"{name}, version {versions_of(name, entries)}{apart}; scores in percent{other_units(columns)}; {METHOD}"

@@ -1,0 +1,387 @@
+"""How tasks are run over examples, without lmms-eval and without a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from loguru import logger
+from pydantic import BaseModel
+
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
+from lmms_eval_tasks.utils.data.prepare import make_table
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict
+from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Record
+
+Configuration = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
+RUN_CHOICES = ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
+"""Environment variables by which a user changes what a task asks or scores. Examples set their own."""
+GROUP_SCORES = ([10.0, 20.0, 40.0, 50.0], [10.0, None, 40.0, 50.0], [None, None, None, None])
+"""What a group's tasks may score, and below how many items they may have."""
+GROUP_SIZES = [1, 2, 3, 4]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Responses to a few rows, scored together."""
+
+    key: str
+    label: str
+    items: tuple[tuple[Row, Any], ...]
+    reply: Mapping[str, str]
+    environment: Mapping[str, str]
+
+
+def asks(task: Task | None, rows: Iterable[Row]) -> Callable[[Row], bool]:
+    """Whether a task asks a row: of its split and subset, or of its kind's where no example row is of its own."""
+    if task is None:
+        return lambda row: True
+    rows = list(rows)
+    alike = [other for other in registry().tasks_of(task.benchmark.name).values() if other.kind is task.kind]
+    for tasks, any_split in (([task], False), (alike, False), (alike, True)):
+
+        def asked(row: Row, tasks: Sequence[Task] = tasks, any_split: bool = any_split) -> bool:
+            return any(
+                (any_split or row.get("split") in (None, one.split))
+                and one.pointer.get("subset") in (None, row.get("subset"))
+                for one in tasks
+            )
+
+        if any(map(asked, rows)):
+            break
+    return asked
+
+
+def find_configurations(benchmark: str) -> Mapping[str, Configuration]:
+    """The configurations of a benchmark's tasks and groups by name."""
+    return task_configs(find_benchmark(benchmark).folder)
+
+
+def group_members(configuration: Configuration) -> list[str] | None:
+    """Names of a group's tasks; None for a task."""
+    return list(configuration["task"]) if "group" in configuration else None
+
+
+def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
+    """Score of a group to what it is for each of `GROUP_SCORES`."""
+    kind = registry().tasks[configuration["task"][0]].kind
+    return {
+        name: [aggregate_tasks(kind.metric(name), scores, GROUP_SIZES) for scores in GROUP_SCORES]
+        for name in (entry["metric"] for entry in configuration["aggregate_metric_list"])
+    }
+
+
+def version_of(configuration: Configuration) -> str:
+    """Version N-X of a task or group."""
+    return str(configuration["metadata"]["version"])
+
+
+def scoring_of(configuration: Configuration) -> list[Any]:
+    """What a task's configuration says of how it is scored: tasks of a benchmark with the same score alike."""
+    pointer = registry().tasks[configuration["task"]].pointer
+    return [pointer.get("kind"), configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
+
+
+def generation_settings(configuration: Configuration) -> dict[str, Any]:
+    """What a task's configuration says of how the model is asked."""
+    return {setting: configuration.get(setting) for setting in SETTINGS}
+
+
+def table_schema(benchmark: str) -> list[str]:
+    """Columns and types of a benchmark's prepared table."""
+    columns = find_benchmark(benchmark).schema()
+    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], columns).schema]
+
+
+def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
+    """What a task asks about a row, for every model that has settings of its own."""
+    texts = {}
+    for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
+        with run_task(configuration, RecordedEvaluation({})) as state:
+            texts[model] = bind_hooks(configuration, state)["doc_to_text"](row, settings)
+    return texts
+
+
+def score_items(
+    configuration: Configuration, example: Example, items: Sequence[tuple[Row, Any]]
+) -> tuple[dict[str, float | None], list[str]]:
+    """Every score of a run over an example's items, to nine digits, None without any; and what its judge was asked."""
+    settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
+    evaluation = RecordedEvaluation(example.reply)
+    with run_task(configuration, evaluation, example.environment) as state:
+        bound = bind_hooks(configuration, state)
+        for row, _ in items:
+            bound["doc_to_text"](row, settings)
+        graded = [grade_row(state, bound, row, response) for row, response in items]
+        scores = {}
+        for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
+            if name != SUBMISSION_ROWS:
+                values = [item[name] for item in graded if name in item]
+                score = aggregate(values) if values else None
+                scores[name] = None if score is None else round(float(score), 9)
+    return scores, evaluation.asked
+
+
+def grade_row(state: TaskState, bound: Configuration, row: Row, response: Any) -> dict[str, Any]:
+    """What a response to a recorded row brings; of its set, rows say no more than whether it is a sample."""
+    state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
+    items: dict[str, Any] = bound["process_results"](row, [response])
+    return items
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A column's type; pyarrow's own name of a list has changed between its versions."""
+    return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
+
+
+class _NoCache(ReplyCache):
+    def find(self, key: str) -> None:
+        """Nothing is kept."""
+
+    def store(self, key: str, reply: Reply) -> None:
+        """Keep nothing."""
+
+
+class RecordedEvaluation(Evaluation):
+    """An evaluation whose judge gives the same reply to each prompt and keeps what it was asked."""
+
+    def __init__(self, reply: Mapping[str, str]) -> None:
+        super().__init__()
+        self.reply = reply
+        self.asked: list[str] = []
+
+    def judge(self, schema: Any, optional: bool = False) -> Judge[Any] | None:
+        """A judge for replies of a schema; None where a run need not have one and the example chooses none."""
+        if optional and read_settings(optional=True) is None:
+            return None
+        return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
+
+    def _send(self, case: Case) -> Reply:
+        self.asked.append(case.text)
+        return Reply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
+
+
+@contextmanager
+def run_task(
+    configuration: Configuration,
+    evaluation: Evaluation,
+    environment: Mapping[str, str] | None = None,
+    scored: bool = True,
+) -> Iterator[TaskState]:
+    """A task's state by itself, with this environment and no other choices of the user."""
+    task = registry().tasks[configuration["task"]]
+    logger.disable("lmms_eval_tasks")
+    logging.disable(logging.WARNING)
+    try:
+        with patch.dict(os.environ):
+            for name in RUN_CHOICES:
+                os.environ.pop(name, None)
+            os.environ.update(environment or {})
+            state = TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
+            kwargs = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default") or {}
+            checked = kwargs_for_checks(task.benchmark, kwargs)
+            if checked != kwargs:
+                state.settings = read_task_settings(task.benchmark, task.kind, checked, os.environ)
+            yield state
+    finally:
+        logging.disable(logging.NOTSET)
+        logger.enable("lmms_eval_tasks")
+
+
+ITEM = "ITEM"
+"""Stands in a response for the id of the item that it is about."""
+NO_LETTER = "-"
+"""The key where a recorded response states no letter: whatever is read in it is not right."""
+LABEL = 40
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The content of a file of a benchmark's examples, or of examples that several benchmarks share."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as examples ({type(error).__name__}: {error}).") from error
+
+
+def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
+    """The examples of a benchmark's file, as `make_examples` makes them."""
+    return make_examples(read_file(path), path.parent)
+
+
+def make_examples(
+    content: Mapping[str, Any], folder: Path, tasks: Iterable[Task] = ()
+) -> tuple[dict[str, Row], list[Example]]:
+    """The example rows of a benchmark by key, and its examples."""
+    content = {"reply": {}, "row changes": {}, "shared": {}, "cases": [], **content}
+    rows, runs, reply = content["rows"], content["runs"], content["reply"]
+    examples = []
+    for turn in range(len(runs)):
+        items = [(row, runs[(turn + place) % len(runs)]) for place, row in enumerate(rows)]
+        examples.append(_make_example(f"run {turn}", items, reply))
+    sources = [(content, content["row changes"])]
+    for name, suitable in content["shared"].items():
+        shared = read_file(folder / f"{name}.json")
+        sources.append((shared, {change: shared["row changes"][change] for change in suitable}))
+    for (source, changes), first in product(sources, _first_rows(rows, tasks)):
+        for case in source["cases"]:
+            if (change := case.get("row")) is None or change in changes:
+                examples.append(_make_case({**first, **changes.get(change, {})}, case, reply))
+        for (batch, change), answers in _batches(source.get("answers", [])).items():
+            if change in changes:
+                items = _rows_of_answers({**first, **changes[change]}, answers)
+                examples.append(_make_example(f"{batch}, {change}", items, reply))
+    return {make_key(row): row for row in rows}, examples
+
+
+def _first_rows(rows: Sequence[Row], tasks: Iterable[Task]) -> list[Row]:
+    firsts = list(rows[:1])
+    for task in tasks:
+        firsts += list(filter(asks(task, rows), rows))[:1]
+    return [row for place, row in enumerate(firsts) if row not in firsts[:place]]
+
+
+def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:
+    """A run over one row."""
+    response, own_reply = _join(case["response"]), _join(case.get("reply", {}))
+    if not isinstance(own_reply, dict):
+        own_reply = {next(iter(reply), ""): own_reply}
+    reply = {**reply, **own_reply}
+    label = f"{response[:LABEL]}…" if isinstance(response, str) and len(response) > LABEL else response
+    row = {**row, "answer": case.get("answer", row["answer"])}
+    return _make_example(repr(label), [(row, response)], reply, case.get("environment", {}))
+
+
+def _join(text: Any) -> Any:
+    """A text given in pieces, anything else as it is."""
+    if not isinstance(text, list):
+        return text
+    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in text)
+
+
+def _batches(answers: Sequence[Any]) -> dict[tuple[str, str], list[tuple[str, str | None]]]:
+    """Recorded responses with the letter read in each, by the name of their batch and that of the changes of a row."""
+    batches: defaultdict[tuple[str, str], list[tuple[str, str | None]]] = defaultdict(list)
+    for name, response, letters in answers:
+        for change, letter in letters.items():
+            batches[name, change].append((response, letter))
+    return batches
+
+
+def _rows_of_answers(row: Row, answers: Sequence[tuple[str, str | None]]) -> list[tuple[Row, str]]:
+    """A row for each recorded response, its key the letter that was read, so that all are right or unparsed."""
+    return [
+        ({**row, "item_id": f"{n // 2}_{n % 2}", "group_id": f"{n // 2}", "answer": letter or NO_LETTER}, response)
+        for n, (response, letter) in enumerate(answers)
+    ]
+
+
+def _make_example(
+    label: str, items: Sequence[tuple[Row, Any]], reply: Mapping[str, str], environment: Mapping[str, str] | None = None
+) -> Example:
+    filled = tuple(
+        (row, response.replace(ITEM, row["item_id"]) if isinstance(response, str) else response)
+        for row, response in items
+    )
+    key = make_key([filled, dict(reply) or "", environment or {}])
+    return Example(key, label, filled, reply, environment or {})
+
+
+def make_key(value: object) -> str:
+    """Ten hexadecimal digits of the SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]
+
+
+class SteadyJudge:
+    """Gives every answer the same number in every dimension."""
+
+    def __init__(self, schema: type[BaseModel], number: float) -> None:
+        values = {name: "" if field.annotation is str else number for name, field in schema.model_fields.items()}
+        self.reply = schema.model_validate(values)
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The number."""
+        return Verdict(self.reply, None, "steady", "prompt")
+
+
+class SteadyEvaluation(Evaluation):
+    """An evaluation whose judges give every answer the same number; without one they give no verdicts."""
+
+    def __init__(self, number: float | None) -> None:
+        super().__init__(clips_needed=False)
+        self.number = number
+
+    def judge(self, schema: Any, optional: bool = False) -> Any:
+        """A judge for replies of a schema."""
+        return None if self.number is None else SteadyJudge(schema, self.number)
+
+
+def grade_examples(
+    benchmark: Benchmark, kind: str, rows: Mapping[str, Row], examples: Sequence[Example], every_row: bool = False
+) -> tuple[Record, ...]:
+    """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
+    found = benchmark.kinds[kind]
+    items = [item for example in examples for item in example.items]
+    items += [(row, NOT_ASKED) for row in rows.values()]
+    numbers = (0.0, 10.0, 7.0, None) if found.judge else (None,)
+    records = [
+        record
+        for number in numbers
+        for task, own in deal_items(benchmark, kind, rows.values(), items, every_row)
+        for record in grade_items(task, own, number)
+    ]
+    return (*records, *_in_all_strata(benchmark.card, records))
+
+
+def deal_items(
+    benchmark: Benchmark, kind: str, rows: Iterable[Row], items: Iterable[tuple[Row, Any]], every_row: bool = False
+) -> Iterator[tuple[Task, list[tuple[Row, Any]]]]:
+    """The tasks of a kind, each with those items that it asks and none before it; rows are all that are examples."""
+    rows, left = list(rows), list(items)
+    for task in registry().tasks_of(benchmark.name).values():
+        if task.kind is benchmark.kinds[kind]:
+            asked = asks(None if every_row else task, rows)
+            if own := [item for item in left if asked(item[0])]:
+                yield task, own
+            left = [item for item in left if not asked(item[0])]
+
+
+def grade_items(task: Task, items: Sequence[tuple[Row, Any]], number: float | None = None) -> list[Record]:
+    """The records of responses to rows."""
+    configuration = find_configurations(task.benchmark.name)[task.name]
+    settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
+    with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
+        bound = bind_hooks(configuration, state)
+        bound["doc_to_text"](items[0][0], settings)
+        return [Record.from_json(grade_row(state, bound, row, response)["record"]) for row, response in items]
+
+
+def _in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
+    strata = sorted({stratum for split in card.splits.values() for stratum in split.strata})
+    for place, record in enumerate(records if strata else ()):
+        named = dict(zip(card.strata_columns, strata[place % len(strata)], strict=True))
+        known_columns = {column: value for column, value in named.items() if column in record.stratum}
+        yield replace(record, stratum={**record.stratum, **known_columns})

@@ -1,0 +1,265 @@
+"""What a benchmark declares: its YAML, hooks, pointers, settings and scores agree. No data is read, nothing graded."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pydoc import locate
+from typing import Any
+from unittest.mock import patch
+
+from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.testing.answer_checks import attempt, check_guesses, check_prompts, check_submission, grade_kind
+from lmms_eval_tasks.testing.examples import deal_items, make_examples, read_file
+from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
+from lmms_eval_tasks.testing.score_laws import check_scores, unreached
+from lmms_eval_tasks.testing.version_gate import compare_kept, measure, read_kept, renew
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import (
+    SUBMISSION_ROWS,
+    Task,
+    check_functions,
+    file_of,
+    named_functions,
+    task_configs,
+)
+from lmms_eval_tasks.utils.benchmark.views import name_view
+from lmms_eval_tasks.utils.core.errors import InputError, Problems, blame
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.text import HOME, summarize_names
+from lmms_eval_tasks.utils.data.home import read_manifest, read_table
+from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.submission.form import tasks_of_part
+
+VERSION = re.compile(r"[1-9]\d*-[A-Z]")
+
+
+def check_runnable(benchmark: Benchmark) -> Problems:
+    """What of a benchmark's tasks would stop a run: functions that cannot be loaded, settings that cannot be read."""
+    problems = check_functions(benchmark)
+    for name, task in registry().tasks_of(benchmark.name).items():
+        _check_settings(task, file_of(benchmark.folder, name), task_configs(benchmark.folder)[name], problems)
+    return problems
+
+
+def check_declared(benchmark: Benchmark) -> Problems:
+    """That, and what would give a run scores other than the benchmark means."""
+    problems = check_runnable(benchmark)
+    if not problems:
+        for check in (_check_tasks, _check_kinds, _check_groups, _check_leaderboards, _check_prepare):
+            check(benchmark, problems)
+    return problems
+
+
+def _check_tasks(benchmark: Benchmark, problems: Problems) -> None:
+    for name, task in registry().tasks_of(benchmark.name).items():
+        config, file = task_configs(benchmark.folder)[name], file_of(benchmark.folder, name)
+        _check_version(file, task.version, problems)
+        (split,) = config["dataset_kwargs"]["data_files"]
+        if config.get("test_split") != split:
+            found = config.get("test_split")
+            problems.add(f"{file}, test_split", f"Expected {split}, as data_files names it, but got {found}.")
+        _check_scores(task, file, config, problems)
+        for what, function in named_functions(config).items():
+            _check_home(benchmark, f"{file}, {what}", function, problems)
+
+
+def _check_scores(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
+    for entry in config["metric_list"]:
+        if others := sorted(set(entry) - {"metric", "aggregation"}):
+            what = f"Expected metric and aggregation of {entry['metric']}, but got {', '.join(others)} too."
+            problems.add(f"{file}, metric_list", what)
+    takes = task.benchmark.submission is not None and not task.kind.no_submission
+    if takes != (SUBMISSION_ROWS in task.metrics):
+        why = "a leaderboard takes it" if takes else "no leaderboard takes it"
+        wanted, got = (SUBMISSION_ROWS, "none") if takes else (f"no {SUBMISSION_ROWS}", "it")
+        problems.add(f"{file}, metric_list", f"Expected {wanted}, because {why}, but got {got}.")
+
+
+def _check_home(benchmark: Benchmark, where: str, function: str, problems: Problems) -> None:
+    """A hook is of the module beside the YAML, which says what it offers."""
+    found = importlib.import_module(function.rpartition(".")[0])
+    if Path(str(found.__file__)) != benchmark.folder / "hooks.py" or not inspect.isfunction(locate(function)):
+        problems.add(where, f"Expected a function of {benchmark.folder.name}.hooks, beside it, but got {function}.")
+
+
+def _check_settings(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
+    for model, settings in (config.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
+        try:
+            kwargs = kwargs_for_checks(task.benchmark, settings or {})
+            read_task_settings(task.benchmark, task.kind, kwargs, os.environ)
+        except Exception as error:  # whatever a benchmark's own reader raises
+            where = f"{file}, lmms_eval_specific_kwargs of {model}"
+            problems.add(
+                where, f"Expected settings that can be read, but got this: {blame(error, task.benchmark.folder)}"
+            )
+
+
+def _check_kinds(benchmark: Benchmark, problems: Problems) -> None:
+    tasks = registry().tasks_of(benchmark.name).values()
+    for kind, found in benchmark.kinds.items():
+        where = f"kinds, {kind}"
+        own = [task for task in tasks if task.kind is found]
+        if not own:
+            named = ", ".join(sorted({str(task.pointer.get("kind", next(iter(benchmark.kinds)))) for task in tasks}))
+            what = f"Expected a task whose pointer names {kind}, but those of {benchmark.folder} name {named}."
+            problems.add(where, what)
+            continue
+        names = [metric.name for metric in found.metrics]
+        for name in sorted({name for name in names if names.count(name) > 1 or name == SUBMISSION_ROWS}):
+            problems.add(f"{where}, metrics", f"Expected each score once, but got {name} more often.")
+        listed = {name for task in own for name in task.metrics}
+        if unlisted := sorted(set(names) - listed):
+            files = ", ".join(file_of(benchmark.folder, task.name) for task in own)
+            what = f"Expected each score in the metric_list of {files}, but these are not: {', '.join(unlisted)}."
+            problems.add(f"{where}, metrics", what)
+
+
+def _check_leaderboards(benchmark: Benchmark, problems: Problems) -> None:
+    own = registry().tasks_of(benchmark.name)
+    for leaderboard, keys in benchmark.card.leaderboards.items():
+        for split in keys:
+            if benchmark.submission and not tasks_of_part(own, split, benchmark.submission.parts[0]):
+                what = f"Expected a task of split {split} that a leaderboard takes, but there is none."
+                problems.add(f"card, leaderboards, {leaderboard}", what)
+
+
+def _check_groups(benchmark: Benchmark, problems: Problems) -> None:
+    own = registry().tasks_of(benchmark.name)
+    for name, (members, version) in registry().groups.items():
+        if not own.keys() >= set(members):
+            continue
+        file = file_of(benchmark.folder, name)
+        _check_version(file, version, problems)
+        if other := sorted({own[member].version for member in members} - {version}):
+            what = f"Expected the version of its tasks, {', '.join(other)}, but got {version}."
+            problems.add(f"{file}, metadata.version", what)
+        for entry in task_configs(benchmark.folder)[name].get("aggregate_metric_list", ()):
+            if set(entry) != {"metric"}:
+                what = f"Expected metric alone, but got {', '.join(sorted(entry))}."
+                problems.add(f"{file}, aggregate_metric_list", what)
+
+
+def _check_version(file: str, version: str, problems: Problems) -> None:
+    if not VERSION.fullmatch(version):
+        problems.add(f"{file}, metadata.version", f"Expected a version N-X, such as 2-A, but got {version!r}.")
+
+
+def _check_prepare(benchmark: Benchmark, problems: Problems) -> None:
+    for name in ("replace", "sample"):
+        if name in inspect.signature(benchmark.prepare).parameters:
+            what = f"Expected parameters of its own, but got {name}, which this package takes care of."
+            problems.add("prepare", what)
+
+
+EXAMPLES, DIGESTS = "version_examples.json", "version_digests.json"
+GROUPS = 2
+"""Groups of each stratum among examples that are made of a prepared table."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found."""
+
+    problems: Problems
+    notes: tuple[str, ...] = ()
+
+
+def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
+    """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things."""
+    problems = check_declared(benchmark)
+    if problems:
+        return Findings(problems)
+    own = registry().tasks_of(benchmark.name).values()
+    path, command = benchmark.folder / EXAMPLES, f"lmms-eval-tasks check {benchmark.name} --thorough --keep"
+    content = read_file(path) if path.is_file() else draw_examples(benchmark)
+    made = attempt(
+        problems, EXAMPLES, "examples", benchmark.folder, lambda: make_examples(content, benchmark.folder, own)
+    )
+    if made is None:
+        return Findings(problems)
+    rows, examples = made
+    problems.extend(check_prompts(benchmark, rows))
+    notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
+    records = {}
+    for kind, found in benchmark.kinds.items() if not problems else ():
+        if not list(deal_items(benchmark, kind, rows.values(), [(row, None) for row in rows.values()])):
+            notes.append(f"{kind}: not checked, for its tasks ask none of the example rows")
+        elif graded := grade_kind(benchmark, kind, rows, examples, problems):
+            records[kind] = graded
+            problems.extend(check_guesses(benchmark, kind, list(rows.values())))
+            faults = check_scores(found.metrics, graded, benchmark.folder)
+            problems.extend(faults)
+            if not faults and (names := unreached(found.metrics, graded)):
+                notes.append(f"{kind}: no example gives these scores a value: {summarize_names(names)}")
+    if not problems:
+        problems.extend(check_submission(benchmark, list(rows.values()), examples, notes))
+        problems.extend(check_numbers(benchmark, records))
+    if problems:
+        return Findings(problems, tuple(notes))
+    digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
+    now = measure(benchmark.name, rows, examples)
+    if keep:
+        changed = renew(digests, now, labels, command)
+        if not path.is_file():
+            write_file(path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n")
+        notes.append(f"Kept: {digests}, {summarize_names(changed) or 'unchanged'}")
+    elif digests.is_file():
+        problems.extend(compare_kept(now, read_kept(digests, command), labels, command))
+    else:
+        notes.append(f"What its versions stand for is not kept: there is no {digests}.\nRun:  {command}")
+    return Findings(problems, tuple(notes))
+
+
+def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]]) -> Problems:
+    """The tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers."""
+    problems = Problems()
+    with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
+        for number, (name, view) in enumerate(every_name(benchmark.name)):
+
+            def compare(name: str = name, view: str = view, folder: Path = Path(root, f"run{number}")) -> None:
+                finished = finish(folder, name, view, records)
+                for check in CHECKS:
+                    check(finished)
+
+            graded = [benchmark.kinds[kind] for kind in records]
+            if all(task.kind in graded for task in registry().find_members(name)):
+                attempt(problems, f"numbers of {name_view(name, view)}", "one everywhere", benchmark.folder, compare)
+    return problems
+
+
+def draw_examples(benchmark: Benchmark) -> dict[str, Any]:
+    """Examples of what is prepared: some groups of every stratum, with every guess, the key, and no answer."""
+    try:
+        splits = list(read_manifest(benchmark.card).splits)
+    except InputError as error:
+        missing = f"there is no {benchmark.folder / EXAMPLES}, and no prepared split to draw them of"
+        raise InputError(f"Expected examples to check {benchmark.name} on, but {missing}.") from error
+    rows: list[dict[str, Any]] = []
+    for split in splits:
+        seen: Counter[tuple[Any, ...]] = Counter()
+        chosen: dict[str, bool] = {}
+        for row in read_table(benchmark.card, split)[0].to_pylist():
+            stratum = tuple(row.get(column) for column in (*benchmark.card.strata_columns, "subset"))
+            if row["group_id"] not in chosen:
+                seen[stratum] += 1
+                chosen[row["group_id"]] = seen[stratum] <= GROUPS
+            if chosen[row["group_id"]]:
+                rows.append({**row, "split": split, "asked": True})
+    guesses = [
+        str(guess)
+        for kind in benchmark.kinds
+        for _, asked in deal_items(benchmark, kind, rows, [(row, None) for row in rows])
+        for guess in benchmark.kinds[kind].guesses(asked[0][0])
+    ]
+    keys = [str(row["answer"]) for row in rows if row["answer"]]
+    return {"rows": rows, "runs": list(dict.fromkeys([*guesses, *keys[:GROUPS], "I cannot tell.", ""]))}

@@ -1,0 +1,518 @@
+"""Recognises an option by the yes or no that it alone starts with."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any, NamedTuple
+
+from lmms_eval_tasks.utils.answers import words
+from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements
+from lmms_eval_tasks.utils.answers.opening import fold, letter_ordinals, open_response, plain_text, takes_back
+from lmms_eval_tasks.utils.answers.question import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.words import Token, tokenize
+from lmms_eval_tasks.utils.data.card import Row
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+
+_POLES = ("yes", "no")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+# "No" before words is none ("no option fits"), "No. 2" a number.
+_LEAD = re.compile(
+    r"\W{0,9}(?:(?:the )?(?:final )?answer(?: is)?[:=\s]{1,3})?(yes|no)"
+    r"(?:\s{0,3}(?=[.,;:!\n\-–—](?!\s?\d))|[\s\"'.!)\]>|]{0,9}\Z)",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"(?:\b(?:answer|verdict|conclusion)(?: is| would be)?[\s:=]{1,3}|(?<!\?)\n\W{0,9}"
+    r"|\b(?:so|therefore|thus|hence|i(?: would|'d)? (?:say|answer|choose))[\s,:]{1,3})(yes|no)\W{0,9}\Z",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(r"(?<![^\s(/>→.,;:!?])(yes|no)(?=\s{0,3}(?:[.,;:!?)/\n]|\Z))", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:()]|\b(?:because|since|as|and|so)\b")
+_DENYING = ("not", "never", "cannot")
+_SENTENCE_CHARS = 400
+_SENTENCE_END = re.compile(r"[.!?\n]")
+
+
+def polar_option(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the option whose yes or no `text` answers with, or None."""
+    option_words = [_WORD.findall(fold(option[:_SENTENCE_CHARS]).casefold()) for option in options]
+    places = {pole: [i for i, option in enumerate(option_words) if option[:1] == [pole]] for pole in _POLES}
+    if any(len(at) != 1 for at in places.values()):
+        return None
+    yes, no = (set(option_words[places[pole][0]][1:]) for pole in _POLES)
+    end = _END.search(text[-_SENTENCE_CHARS:])
+    answers = {_leading(text, {"yes": yes - no, "no": no - yes}), end and end[1].casefold()} - {None}
+    return ascii_uppercase[places[answers.pop() or ""][0]] if len(answers) == 1 else None
+
+
+def _leading(text: str, own: dict[str, set[str]]) -> str | None:
+    """The yes or no that leads the text; its sentence may neither say what the other option does nor deny its own."""
+    lead = _LEAD.match(text)
+    if not lead:
+        return None
+    pole = lead[1].casefold()
+    other = _POLES[pole == "yes"]
+    rest = text[lead.end() :].lstrip(" .,;:!\n-–—")
+    if takes_back(rest) or any(word[1].casefold() == other for word in _ALONE.finditer(rest)):
+        return None
+    sentence = _SENTENCE_END.split(rest[:_SENTENCE_CHARS], maxsplit=1)[0].casefold()
+    said: dict[bool, set[str]] = {False: set(), True: set()}
+    for clause in _CLAUSE_END.split(sentence):
+        denied = False
+        for word in _WORD.findall(clause):
+            denied = denied or word in _DENYING or word.endswith("n't")
+            said[denied].add(word)
+    opposing = words.TAKEN_BACK | {other} | ({"nothing"} if pole == "no" else set())
+    wrong = opposing & (said[False] | said[True]) or own[other] & said[False] or own[pole] & said[True]
+    return None if wrong else pole
+
+
+_SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_quotes_WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
+# "A" is an article only before a word: "(A) The ball" and "lane A" name a letter.
+_ARTICLE = re.compile(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
+_SAME = {"toward": "to", "towards": "to"}
+# "…, not to the left": a contrast that ends the text.
+_CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
+_OPTION_WORDS = 400
+_EXTRA_WORDS = 40
+_TYPO_WORDS = 24
+_TYPO_CHARS = range(5, 31)
+_TYPO_RATIO = 0.8
+_NEAR_WORDS = 3
+_NEAR_SHARE = 0.6
+_PART_WORDS = 4
+_PART_SHARE = 0.5
+
+
+def quoted_option(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the one option that `text` quotes, or None."""
+    option_words = [_words(option) for option in options]
+    return _quoted(text, option_words) or _quoted(_without_contrast(text, option_words), option_words)
+
+
+class Echo(NamedTuple):
+    """An option repeated in full behind its own letter: the letter's place in the text, the end, the option's place."""
+
+    start: int
+    end: int
+    option: int
+
+
+def echoes(text: str, options: Sequence[str]) -> list[Echo]:
+    """Return where a folded text repeats options in full behind their letters ("(A) … (B) …")."""
+    repeated: list[Echo] = []
+    lowered = text.casefold()
+    for index, option in enumerate(options):
+        parts = _quotes_WORD.findall(fold(option))[:_OPTION_WORDS]
+        # Most responses repeat no option, and a pattern for each takes longer than all the rest of reading.
+        if parts and max(parts, key=len).casefold() in lowered:
+            phrase = r"[\W_]{0,6}".join(map(re.escape, parts))
+            labelled = rf"(?<![^\W_]){ascii_uppercase[index]}[\W_]{{1,6}}{phrase}(?![^\W_])"
+            repeated += [Echo(*match.span(), index) for match in re.finditer(labelled, text, re.IGNORECASE)]
+    repeated.sort()
+    if repeated and (cut := _echo_cut_off(text, repeated, options)):
+        repeated.append(cut)
+    return repeated
+
+
+def _echo_cut_off(text: str, repeated: Sequence[Echo], options: Sequence[str]) -> Echo | None:
+    """Return the next option of the list if the end of the text cuts it off: "(A) … (B) … (C) The cyc"."""
+    last = repeated[-1]
+    index = last.option + 1
+    if index >= len(options) or len(text) - last.end > len(options[index]) + _EXTRA_WORDS:
+        return None
+    label = re.match(rf"\n?[^\n]{{0,9}}(?<![^\W_]){ascii_uppercase[index]}(?![^\W_])", text[last.end :])
+    if not label:
+        return None
+    begun = "".join(_quotes_WORD.findall(text[last.end + label.end() :].casefold()))
+    whole = "".join(_quotes_WORD.findall(fold(options[index]).casefold()))
+    listed = len(repeated) > 1 and "\n" not in label.group()
+    named = whole.startswith(begun) and (begun or listed)
+    return Echo(last.end + label.end() - 1, len(text), index) if named else None
+
+
+def _without_contrast(text: str, option_words: list[list[str]]) -> str:
+    contrast = _CONTRAST.search(text)
+    if not contrast:
+        return ""
+    behind = text[contrast.end() :].rstrip(" .!\n")
+    first = _words(behind[:_OPTION_WORDS])[:1]
+    telling = first and (any(first[0] in option for option in option_words) or "other way" in behind)
+    return text[: contrast.start()] if telling and not re.search(r"[.!?\n]", behind) else ""
+
+
+def _quoted(text: str, option_words: list[list[str]]) -> str | None:
+    option_words = [option[:_OPTION_WORDS] for option in option_words]
+    longest = max(map(len, option_words))
+    text_words = _words(text[: 40 * (longest + _EXTRA_WORDS)])
+    if not text_words or len(text_words) > longest + _EXTRA_WORDS:
+        return None
+    text_words = _undo_typos(text_words, option_words)
+    fitting = _equal(text_words, option_words) or _contained(text_words, option_words)
+    if fitting:
+        return _only(fitting)
+    preamble = words.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
+    while text_words and text_words[0] in preamble:
+        text_words = text_words[1:]
+    return _shortened(text_words, option_words)
+
+
+def equal_option(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the one option that `text` equals but for case, punctuation, accents and articles."""
+    if len(text) > 4 * max(map(len, options)) + _EXTRA_WORDS:
+        return None
+    return _only(_equal(_words(text), [_words(option) for option in options]))
+
+
+def starts_with_option(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the option of two words or more whose full text `text` starts with (the longest)."""
+    option_words = [_words(option)[:_OPTION_WORDS] for option in options]
+    text_words = _words(text[: 40 * max(map(len, option_words))])
+    lengths = [len(option) if text_words[: len(option)] == option else 0 for option in option_words]
+    longest = max(lengths)
+    return _only([i for i, length in enumerate(lengths) if length == longest > 1])
+
+
+def _only(fitting: Sequence[int]) -> str | None:
+    return ascii_uppercase[fitting[0]] if len(fitting) == 1 else None
+
+
+def _words(text: str) -> list[str]:
+    return [_SAME.get(word, word) for word in _quotes_WORD.findall(_ARTICLE.sub(" ", fold(text).casefold()))]
+
+
+def _equal(text_words: list[str], option_words: list[list[str]]) -> list[int]:
+    return [i for i, option in enumerate(option_words) if option == text_words]
+
+
+def _contained(text_words: list[str], option_words: list[list[str]]) -> list[int]:
+    places = {i: at for i, option in enumerate(option_words) if option and (at := _find(text_words, option)) >= 0}
+    longer = {i: [option_words[j] for j in places if len(option_words[i]) < len(option_words[j])] for i in places}
+    fitting = [i for i in places if all(_find(option, option_words[i]) < 0 for option in longer[i])]
+    if len(fitting) != 1:
+        return fitting
+    option, at = option_words[fitting[0]], places[fitting[0]]
+    beside = {*text_words[:at], *text_words[at + len(option) :]}
+    others = {word for other in option_words for word in other} - {*option} - words.QUOTE_PREAMBLE
+    doubted = beside & words.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
+    return [] if doubted or beside & others else fitting
+
+
+def _find(text_words: list[str], part: list[str]) -> int:
+    joined = f"\n{chr(10).join(text_words)}\n"
+    at = joined.find(f"\n{chr(10).join(part)}\n")
+    return -1 if at < 0 else joined.count("\n", 0, at)
+
+
+def _undo_typos(text_words: list[str], option_words: list[list[str]]) -> list[str]:
+    """Replace misspelt words by the one option word that starts with the same letter and is nearly the same."""
+    every = {word for option in option_words for word in option}
+    vocabulary = sorted(word for word in every if len(word) in _TYPO_CHARS)
+    unknown = [word for word in dict.fromkeys(text_words) if word not in every and len(word) in (4, *_TYPO_CHARS)]
+    meant = {}
+    for word in unknown[:_TYPO_WORDS]:
+        candidates = [other for other in vocabulary if other[0] == word[0]][:_OPTION_WORDS]
+        near = difflib.get_close_matches(word, candidates, 2, _TYPO_RATIO)
+        if len(near) == 1:
+            meant[word] = near[0]
+    return [meant.get(word, word) for word in text_words]
+
+
+def _shortened(text_words: list[str], option_words: list[list[str]]) -> str | None:
+    """Find the option that is cut off or lacks words."""
+    if len(text_words) < _NEAR_WORDS:
+        return None
+    begun = [i for i, option in enumerate(option_words) if _begins(text_words, option)]
+    if begun:
+        return _only(begun)
+    fitting = [i for i, option in enumerate(option_words) if _is_subsequence(text_words, option)]
+    if len(fitting) != 1:
+        return None
+    option = option_words[fitting[0]]
+    piece = len(text_words) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _find(option, text_words) >= 0
+    near = piece or len(text_words) >= _NEAR_SHARE * len(option)
+    lost = Counter(option) - Counter(text_words)
+    return _only(fitting) if near and words.QUOTE_DOUBT.isdisjoint(lost) else None
+
+
+def _begins(text_words: list[str], option: list[str]) -> bool:
+    last = len(text_words) - 1
+    return last < len(option) and text_words[:last] == option[:last] and option[last].startswith(text_words[last])
+
+
+def _is_subsequence(text_words: list[str], option: list[str]) -> bool:
+    rest = iter(option)
+    return all(word in rest for word in text_words)
+
+
+EXTRACTOR = "choice reader 2"
+"""Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
+_BETWEEN = " \n.,:;)]>\"'-–—|→"
+_ANSWER_LABEL = re.compile(
+    r"(?i)\b(?:answer|choice|option|antwort|reponse|respuesta|resposta|risposta)\W{0,3}(?:is\b|:|=)|答案[是为:]"
+)
+_LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
+_ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_BESIDE = 40
+_LETTER_BEFORE = re.compile(
+    r"(?:\A|\n|:\s{0,3}|\bis )[(\[\"']{0,2}([A-Z])[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}\Z"
+)
+_ENDS = re.compile(r"[^\w\n]{0,9}(?:\n|\Z)")
+_LETTER_BEHIND = re.compile(r"[)\]\"']{0,2}\s?[.,;/!?→(=]{1,2}[\s>(]{0,3}([A-Z])[)\]\"']{0,2}\s{0,3}(?:[.!?)\n]|\Z)")
+_NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
+# A bare no behind a letter can only take it back, unless its option says so ("B. No"); "B. no" is kept as labelled.
+_DENIED = re.compile(
+    r"(?-i:(?!\W*no\Z))\W*(?:(?:oh|but|no|wait|hmm+|actually|sorry|well|on second thoughts?)\b\W+)*"
+    r"(?:nope|no|(?:maybe|perhaps|possibly|probably) not|i (?:don't|do not) think so)\W*(?:\n|\Z)",
+    re.IGNORECASE,
+)
+_SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
+_reader_SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
+
+
+def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:
+    """Return the letter of the option that a careful reader would say the response chooses, or None."""
+    if not 2 <= len(options) <= len(ascii_uppercase):
+        raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
+    opened = open_response(text, cut_off=cut_off)
+    letters = {_read(value, options) for value in opened.values} - {None}
+    letter = (
+        (letters.pop() if len(letters) == 1 else None)
+        or _read(opened.rest, options, opened.cut_off)
+        or _closing(opened.closing)
+    )
+    return letter if letter and letter in ascii_uppercase[: len(options)] else None
+
+
+def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | None:
+    plain = plain_text(text)
+    if " " in plain and (same := equal_option(plain, options)):
+        return same
+    if alone := _ONLY_LETTER.match(plain):
+        return alone[1].upper()
+    name = _NAME.match(plain)
+    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
+        # An initial and one lower-case word that no option has, such as "E. coli".
+        return None
+    lettered = letter_ordinals(plain, len(options))
+    tokens = tokenize(lettered)
+    weighed = {"leaning", "preferred"} if cut_off else {"preferred"} if len(options) > 2 else set()
+    every = [s for s in statements(tokens) if s.stance not in weighed]
+    stated = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
+    decided = _decide(stated, tokens)
+    if decided is None:
+        if any(s.stance == "chosen" for s in stated):
+            return None
+        read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
+        return read if read or every else polar_option(plain, options)
+    behind = lettered[tokens[decided.end - 1].end :]
+    unclear = len(decided.letters) > 1 or takes_back(behind) or _doubled(decided, tokens, lettered)
+    unclear = unclear or _denied(decided, behind, options) or _contradicted(decided, tokens, lettered, options)
+    return None if unclear else decided.letters[0]
+
+
+def _closing(line: str) -> str | None:
+    plain = plain_text(line)
+    alone = [s for s in statements(tokenize(plain)) if s.alone and s.stance == "chosen"]
+    last = alone[-1].letters if alone and _LABELLED_LINE.match(plain) else ()
+    return last[0] if len(last) == 1 else None
+
+
+def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
+    chosen = [s for s in stated if s.stance == "chosen"]
+    if not chosen:
+        return _only_leaning(stated)
+    decided = chosen[-1]
+    # The last answer may narrow a line of several letters: "Answer: A/B", then "Answer: B".
+    narrows = decided.alone or not decided.bare
+    lines = [s for s in chosen if s.alone and not (narrows and set(decided.letters) < set(s.letters))]
+    if lines and not decided.alone:
+        later = [s for s in chosen if s.at > lines[-1].at]
+        settled = [s for s in later if s.settles]
+        if settled:
+            decided = settled[-1]
+        elif any(len(s.letters) == 1 and s.letters != lines[-1].letters for s in later):
+            return None
+        else:
+            decided = lines[-1]
+    bare = {s.letters for s in chosen if s.bare and not s.alone}
+    bare |= {s.letters for s in stated if s.stance == "discussed" and s.at < decided.at}
+    if decided.bare and not decided.alone and not decided.settles and len(bare) > 1:
+        return None
+    before = next((s for s in reversed(lines) if s.at < decided.at), decided)
+    differs = decided.alone and not decided.settles and before.letters != decided.letters
+    # Two answer lines contradict each other where no line between them explains the second.
+    if differs and sum(token.raw == "\n" for token in tokens[before.at : decided.at]) <= 1:
+        return None
+    rejected = {letter for s in stated if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
+    return None if decided.letters[0] in rejected else decided
+
+
+def _only_leaning(stated: list[Statement]) -> Statement | None:
+    rejected = {letter for s in stated if s.stance == "rejected" for letter in s.letters}
+    leaning = [s for s in stated if s.stance in ("leaning", "preferred")]
+    named = {letter for s in leaning for letter in s.letters} - rejected
+    last = next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+    if last and any(s.stance == "discussed" and s.at > last.at and s.letters != last.letters for s in stated):
+        return None
+    return last
+
+
+def _judged_in_list(stated: list[Statement]) -> str | None:
+    """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
+    listed = [s for s in stated if s.listed]
+    chosen = [s.letters[0] for s in listed if s.verdict == "chosen"]
+    return chosen[0] if len(listed) > 1 and len(set(chosen)) == 1 and all(s.verdict for s in listed) else None
+
+
+def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[Statement]:
+    """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
+    labels = {s.letters[0] for s in stated if s.listed}
+    answered = any(s.stance == "chosen" and not s.bare for s in stated)
+    dropped = set()
+    for s in stated:
+        if s.listed and s.bare and ((further := _further_labels(s, tokens)) or answered or len(labels) > 1):
+            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words.OPTION)}
+    return [s for s in stated if not (s.bare and s.at in dropped)]
+
+
+def _without_echoes(stated: list[Statement], tokens: list[Token], quoted: list[Echo]) -> list[Statement]:
+    """Drop letters that only label options repeated in full, wherever they stand; one alone may be an answer."""
+    firm = {tokens[s.at].start: s.stance for s in stated if not s.bare and s.stance not in ("leaning", "discussed")}
+    labels = {echo.start: echo.option for echo in quoted if echo.start not in firm}
+    answered = any(firm.get(echo.start) == "chosen" for echo in quoted)
+    if len(set(labels.values())) < 2 and not answered:
+        return stated
+    return [s for s in stated if tokens[s.at].start not in labels]
+
+
+def _further_labels(label: Statement, tokens: list[Token]) -> list[int]:
+    """Return where the list that a label starts goes on in its line: "A. … B. … C. …"."""
+    further: list[int] = []
+    following = chr(ord(label.letters[0]) + 1)
+    opened = False
+    for at in range(label.end, len(tokens) - 1):
+        if tokens[at].raw == "\n":
+            break
+        if tokens[at].raw == following and _labels(tokens, at, opened=opened):
+            further.append(at)
+            following = chr(ord(following) + 1)
+        if tokens[at].raw in ("(", ")"):
+            opened = tokens[at].raw == "("
+    return further
+
+
+def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
+    """Whether a letter within a line labels what follows; one that ends a sentence ("unlike B.") does not."""
+    quoted = tokens[at + 1].raw == '"' and at + 2 < len(tokens)
+    mark = tokens[at + 2 if quoted else at + 1].raw
+    before = tokens[at - 1].word
+    if not before[0].isalnum() or mark == ":":
+        return mark in (")", ".", ":")
+    if mark == ")":
+        return not opened
+    ends_line = at + 2 >= len(tokens) or tokens[at + 2].raw == "\n"
+    return mark == "." and not ends_line and before not in words.TAKES_LETTER
+
+
+def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
+    """Whether another letter stands right beside the decided one: "B (C)", "B => C", "B."""
+    before, behind = plain[: tokens[decided.at].start][-_BESIDE:], plain[tokens[decided.end - 1].end :][:_BESIDE]
+    beside = (_LETTER_BEFORE.search(before) if _ENDS.match(behind) else None, _LETTER_BEHIND.match(behind))
+    return any(letter is not None and letter[1] not in decided.letters for letter in beside)
+
+
+def _denied(decided: Statement, behind: str, options: Sequence[str]) -> bool:
+    place = ascii_uppercase.index(decided.letters[0])
+    says_no = _SAYS_NO.match(behind) and any(map(_SAYS_NO.match, options[place : place + 1]))
+    return bool(_DENIED.match(behind)) and not says_no
+
+
+def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
+    behind = plain[tokens[decided.end - 1].end :].lstrip(_BETWEEN)
+    behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
+    quoted = starts_with_option(behind, options)
+    if quoted is None and decided.stance == "leaning":
+        quoted = quoted_option(plain, options)
+    return quoted not in (None, *decided.letters)
+
+
+def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
+    repeated = echoes(plain, options)
+    if len({echo.option for echo in repeated}) > 1:
+        for echo in reversed(repeated):
+            plain = f"{plain[: echo.start]}\n{plain[echo.end :]}"
+    first, last = plain.partition("\n")[0], plain.rpartition("\n")[2]
+    labelled = [part for line in (last, first) if (part := _ANSWER_LABEL.split(line)[-1]) != line]
+    for parts in (labelled, [plain], [*_ends(first), *_ends(last)]):
+        quoted = {quoted_option(part, options) for part in parts} - {None}
+        if quoted:
+            return quoted.pop() if len(quoted) == 1 else None
+    return None
+
+
+def _ends(line: str) -> list[str]:
+    sentences = [part for part in _reader_SENTENCE_END.split(line) if part.strip()]
+    return [line, *sentences[:1], *sentences[-1:]]
+
+
+def grade_choice(
+    row: Row,
+    response: object,
+    *,
+    stratum: Mapping[str, str],
+    fields: Mapping[str, Any] | None = None,
+) -> Record:
+    """Grade one response to a multiple-choice item."""
+    answered = None
+    if row["asked"] and isinstance(response, str):
+        answered = read_choice(response, row["options"], cut_off=row.get("cut_off", False))
+    return Record.graded(
+        row["item_id"],
+        row["group_id"],
+        dict(stratum),
+        row["answer"],
+        answered,
+        asked=row["asked"],
+        fields=dict(fields or {}),
+    )
+
+
+def with_official_reading(record: Record, official: str | None) -> Record:
+    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does."""
+    answered = official if record.asked else None
+    correct = None if record.unscored_reason else answered == record.expected
+    return record.with_fields(official_answered=answered, official_correct=correct)
+
+
+def choice_grader(
+    read_official: Callable[[str], str | None] | None = None,
+    stratum: Stratum = (),
+    fields: Fields = (),
+) -> Grade:
+    """How a task grades multiple-choice items.
+
+    The answer is the option that a response names by its letter or text. An item is unscored where its clip is missing
+    or its key is withheld, and unparsed where nothing is read. A record's field ``prompt`` has the prompt's signature.
+
+    Args:
+        read_official: The benchmark's own extractor, which then reads a response as well: the record's fields
+            ``official_answered`` and ``official_correct``, for `OFFICIAL_ACCURACIES`.
+        stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
+            task.
+    """
+
+    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+        own = fields_of(row, response, context, fields)
+        record = grade_choice(row, response, stratum=stratum_of(row, stratum), fields=own)
+        if read_official is None:
+            return GradedItem(record)
+        return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))
+
+    return grade

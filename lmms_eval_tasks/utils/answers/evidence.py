@@ -1,0 +1,375 @@
+"""Spatio-temporal grounding: how well predicted evidence covers the true one in time and space."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance, Timeline, box_iou
+from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnscoredReason
+
+
+@dataclass(frozen=True)
+class GroundingSettings:
+    """How predicted and true instances are matched, and what counts as a hit.
+
+    Defaults are those of the official runs (`evaluate.sh`); the official command line itself defaults to 1 / 0.5 / 0.3.
+
+    Attributes:
+        eps_overlap: Whole seconds that two instances must share to be matched.
+        tau_t: tIoU from which a true instance is found in time, 0-1.
+        tau_st: vIoU from which it is found in time and space, and an answer is supported, 0-1.
+        coverage_aware: Match by tIoU × mean sIoU in place of mean sIoU.
+    """
+
+    eps_overlap: int = 2
+    tau_t: float = 0.5
+    tau_st: float = 0.1
+    coverage_aware: bool = False
+
+    @property
+    def rule(self) -> str:
+        """How instances are matched: the name in `MATCHINGS`, else in words."""
+        chosen = self.eps_overlap, self.coverage_aware
+        score = "tIoU × mean sIoU" if self.coverage_aware else "mean sIoU"
+        return next((name for name, rule in MATCHINGS.items() if rule == chosen), f"{score} from {chosen[0]} s on")
+
+
+MATCHINGS = {"script": (2, False), "supplement": (1, True)}
+"""The rules of matching by name, each with `eps_overlap` and `coverage_aware`: the run script's, and that of the
+supplement, 12.1: by tIoU × mean sIoU until no pair with a positive overlap is left."""
+DEFAULTS = GroundingSettings()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A predicted and a true instance that were matched."""
+
+    predicted: int
+    true: int
+    tiou: float
+    viou: float
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """Grounding of one question, every measure in 0-1; a record holds these fields in this order.
+
+    Attributes:
+        temporal_recall: Share of true instances matched with tIoU of at least tau_t.
+        tiou_tp_only: Mean tIoU of the pairs, 0 without one.
+        im_tiou: Sum of tIoU over the true instances' number (at least 1).
+        st_recall: Share of true instances matched with vIoU of at least tau_st.
+        viou_tp_only: Mean vIoU of the pairs, 0 without one.
+        im_viou: Sum of vIoU over the true instances' number (at least 1).
+        supported: Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer.
+        supported_strict: Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st:
+            the README's definition. False without a predicted instance.
+        predicted: Number of predicted instances.
+        true: Number of true instances.
+        false_positives: Predicted instances that match no true one.
+        missed: True instances that no prediction matches.
+        pairs: Matched instances, in the order in which they were matched.
+    """
+
+    temporal_recall: float
+    tiou_tp_only: float
+    im_tiou: float
+    st_recall: float
+    viou_tp_only: float
+    im_viou: float
+    supported: bool
+    supported_strict: bool
+    predicted: int
+    true: int
+    false_positives: int
+    missed: int
+    pairs: list[Pair]
+
+
+def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
+    """Overlap in time of two instances."""
+    shared = max(min(predicted.end, true.end) - max(predicted.start, true.start) + 1, 0)
+    hull = max(predicted.end, true.end) - min(predicted.start, true.start) + 1
+    return shared, shared / max(hull, 1)
+
+
+def ground_evidence(
+    predicted: Sequence[Timeline], true: Sequence[Timeline], settings: GroundingSettings = DEFAULTS
+) -> Grounding:
+    """All grounding measures of one question."""
+    candidates: list[tuple[float, int, Pair]] = []
+    for predicted_place, answered in enumerate(predicted):
+        for true_place, wanted in enumerate(true):
+            shared, tiou = temporal_iou(answered, wanted)
+            if shared < max(settings.eps_overlap, 1):
+                continue
+            # A second without both boxes counts 0.
+            overlaps = (box_iou(box, wanted.boxes[at]) for at, box in answered.boxes.items() if at in wanted.boxes)
+            siou = _sum(overlaps) / shared
+            viou = tiou * siou
+            score = viou if settings.coverage_aware else siou
+            if score > 0:
+                candidates.append((score, shared, Pair(predicted_place, true_place, tiou, viou)))
+    candidates.sort(key=lambda candidate: (-candidate[0], -candidate[1]))
+    pairs: list[Pair] = []
+    free_predicted, free_true = set(range(len(predicted))), set(range(len(true)))
+    for _, _, pair in candidates:
+        if pair.predicted in free_predicted and pair.true in free_true:
+            pairs.append(pair)
+            free_predicted.remove(pair.predicted)
+            free_true.remove(pair.true)
+    tiou_sum, viou_sum = _sum(pair.tiou for pair in pairs), _sum(pair.viou for pair in pairs)
+    hits = sum(pair.viou >= settings.tau_st for pair in pairs)
+    pair_count, true_count = max(len(pairs), 1), max(len(true), 1)
+    return Grounding(
+        temporal_recall=sum(pair.tiou >= settings.tau_t for pair in pairs) / true_count,
+        tiou_tp_only=tiou_sum / pair_count,
+        im_tiou=tiou_sum / true_count,
+        st_recall=hits / true_count,
+        viou_tp_only=viou_sum / pair_count,
+        im_viou=viou_sum / true_count,
+        supported=hits > 0,
+        supported_strict=bool(predicted) and viou_sum / len(predicted) >= settings.tau_st,
+        predicted=len(predicted),
+        true=len(true),
+        false_positives=len(free_predicted),
+        missed=len(free_true),
+        pairs=pairs,
+    )
+
+
+def _sum(values: Iterable[float]) -> float:
+    """The sum, one value after the other as in the official code, so that what ties there ties here.
+
+    `sum` makes up for rounding from Python 3.12 on.
+    """
+    return reduce(operator.add, values, 0.0)
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class PairForm(LogForm):
+    """A predicted and a true instance that were matched."""
+
+    predicted: Count
+    true: Count
+
+
+class GroundingForm(LogForm):
+    """The measures of `Grounding` that are scores, drawn or shown."""
+
+    temporal_recall: Share
+    tiou_tp_only: Share
+    im_tiou: Share
+    st_recall: Share
+    viou_tp_only: Share
+    im_viou: Share
+    supported: bool
+    supported_strict: bool
+    false_positives: Count
+    pairs: list[PairForm]
+
+
+class ReadingForm(LogForm):
+    """What was lost to format."""
+
+    json_valid: bool
+    schema_valid: bool
+    recoverable: bool
+    answered: str | None
+
+
+class BoxesForm(LogForm):
+    """How boxes were read."""
+
+    convention: Annotated[BoxConvention, Field(strict=False)] | None = None
+    seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
+
+
+class EvidenceFields(LogForm):
+    """What the scores and pictures need of a record that `grade_evidence` made."""
+
+    grounding: GroundingForm | None
+    grounding_reason: str | None = None
+    format: ReadingForm
+    matching: str | None = None
+    boxes: BoxesForm | None = None
+    prompt: str | None = None
+
+
+MEASURES = ("temporal_recall", "tiou_tp_only", "im_tiou", "st_recall", "viou_tp_only", "im_viou")
+"""The measures of a grounding that are shares, and scores."""
+TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
+LOWER_IS_BETTER = ("spurious", "false_positives")
+
+
+def _accuracy(record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * record.correct
+
+
+def _diagnostic_accuracy(record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * (record.fields["format"]["answered"] == record.expected)
+
+
+def _supported(measure: str, wanted: bool, record: Record) -> float | None:
+    """Whether the answer is right, and its evidence supports it or does not; unscored where either is."""
+    grounding = record.fields["grounding"]
+    if record.correct is None or grounding is None:
+        return None
+    return 100.0 * (record.correct and grounding[measure] is wanted)
+
+
+def _grounded(measure: str, factor: float, record: Record) -> float | None:
+    grounding = record.fields["grounding"]
+    return factor * grounding[measure] if grounding else None
+
+
+def _formed(rule: str, record: Record) -> float | None:
+    return 100.0 * record.fields["format"][rule] if record.asked else None
+
+
+def _metric(name: str, value: Callable[[Record], float | None]) -> Metric:
+    title = TITLES.get(name, name.replace("_", " "))
+    return Metric(name, title, value, errors="plain", higher_is_better=name not in LOWER_IS_BETTER)
+
+
+EVIDENCE_SCORES = {
+    "accuracy": replace(_metric("accuracy", _accuracy), errors="clustered"),
+    "faithful": _metric("faithful", partial(_supported, "supported", True)),
+    "spurious": _metric("spurious", partial(_supported, "supported", False)),
+    "faithful_strict": _metric("faithful_strict", partial(_supported, "supported_strict", True)),
+    **{name: _metric(name, partial(_grounded, name, 100.0)) for name in MEASURES},
+    "false_positives": replace(
+        _metric("false_positives", partial(_grounded, "false_positives", 1.0)), unit="", value_bounds=None
+    ),
+}
+"""CaST-Bench's scores of answers and their evidence by name: ``accuracy``, ``faithful``, ``spurious`` and
+``faithful_strict`` of the answer, then the measures of the evidence, from ``temporal_recall`` to ``im_viou``."""
+
+EVIDENCE_FORMAT = (
+    *(_metric(f"{rule}_rate", partial(_formed, rule)) for rule in ("json_valid", "schema_valid", "recoverable")),
+    _metric("accuracy_diagnostic", _diagnostic_accuracy),
+    Metric(
+        "grounding_unscored_rate",
+        "grounding unscored",
+        lambda record: 100.0 * (record.fields["grounding"] is None),
+        errors="plain",
+        higher_is_better=False,
+    ),
+)
+"""What was lost to the form of answers: percent of valid ones, and of those whose evidence cannot be graded."""
+
+
+@dataclass(frozen=True)
+class EvidenceQuestion:
+    """A question that asks for an option and its evidence, as grading needs it.
+
+    Attributes:
+        item_id: Stable id.
+        group_id: The questions that belong together, such as those about one clip.
+        stratum: Names and values by which scores are broken down.
+        answer: Upper-case letter, None where it is withheld.
+        truth: True instances, boxes in pixels.
+        letters: Letters of its options.
+        frame: Width and height of the clip, None where unknown.
+        seen: Width and height of the frame that the model was shown, for ``xyxy_resized``; None where unknown.
+        asked: Whether the model was shown the clip.
+    """
+
+    item_id: str
+    group_id: str
+    stratum: Mapping[str, str]
+    answer: str | None
+    truth: tuple[EvidenceInstance, ...]
+    letters: str = "ABCDEF"
+    frame: tuple[int, int] | None = None
+    seen: tuple[int, int] | None = None
+    asked: bool = True
+
+
+def grade_evidence(
+    question: EvidenceQuestion,
+    response: object,
+    settings: GroundingSettings = DEFAULTS,
+    convention: BoxConvention = BoxConvention.XYXY_PX,
+) -> Record:
+    """Grade one response.
+
+    The answer and the grounding are those that CaST-Bench's official evaluator reads. The grounding is unscored, and
+    the answer still scored, where there are boxes that need the size of a frame that is not known.
+
+    Args:
+        question: What was asked, with the truth.
+        response: What the model returned; anything but text is read as an empty text.
+        settings: How instances are matched.
+        convention: How the model writes boxes.
+
+    Returns:
+        The record. Its fields: ``grounding_reason`` (why unscored, None where scored), ``grounding`` (measures in 0-1
+        and counts, None where unscored), ``matching`` (the rule), ``boxes`` (the convention, and where it matters the
+        size of the frame that the model was shown) and ``format``.
+    """
+    prediction = read_evidence_answer(response if isinstance(response, str) else "")
+    diagnosis = prediction.diagnose(question.letters)
+    grounding_reason = _grounding_reason(question, prediction.instances, convention)
+    grounding: dict[str, Any] | None = None
+    if grounding_reason is None:
+        predicted = [one.timeline(convention, question.frame, question.seen) for one in prediction.instances]
+        measures = ground_evidence(predicted, [instance.timeline() for instance in question.truth], settings)
+        grounding = {**vars(measures), "pairs": [vars(pair) for pair in measures.pairs]}
+    reason = None
+    if not question.asked:
+        reason = UnscoredReason.NO_CLIP
+    elif not question.answer:
+        reason = UnscoredReason.NO_KEY
+    if reason:
+        outcome = Outcome.UNSCORED
+    elif prediction.answer is None:
+        outcome = Outcome.UNPARSED
+    else:
+        outcome = Outcome.CORRECT if prediction.answer == question.answer else Outcome.WRONG
+    return Record(
+        item_id=question.item_id,
+        group_id=question.group_id,
+        stratum=dict(question.stratum),
+        expected=question.answer,
+        answered=prediction.answer,
+        outcome=outcome,
+        unscored_reason=reason,
+        detail=prediction.unread if outcome is Outcome.UNPARSED else "",
+        fields={
+            "grounding_reason": grounding_reason,
+            "grounding": grounding,
+            "matching": settings.rule,
+            "boxes": {"convention": convention.value, "seen": list(question.seen) if question.seen else None},
+            "format": {
+                "json_valid": diagnosis.json_valid,
+                "schema_valid": diagnosis.schema_valid,
+                "recoverable": diagnosis.answer is not None,
+                "answered": diagnosis.answer,
+            },
+        },
+    )
+
+
+def _grounding_reason(
+    question: EvidenceQuestion, predicted: Sequence[EvidenceInstance], convention: BoxConvention
+) -> str | None:
+    """Why the grounding is unscored, None where it is scored."""
+    if not question.asked:
+        return UnscoredReason.NO_CLIP.value
+    has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)
+    if convention.can_convert(question.frame, question.seen) or not has_boxes:
+        return None
+    size = "frame" if question.frame is None else "frame that the model was shown"
+    return f"{convention.value} boxes, size of the {size} unknown"

@@ -1,0 +1,587 @@
+"""Contractions of English spelled out, so that rules meet one form of each: "couldn't have" is "could not have"."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
+from itertools import takewhile
+from typing import TypeVar
+
+from lmms_eval_tasks.utils.answers import verdict_words
+from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text, takes_back
+from lmms_eval_tasks.utils.answers.question import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.verdict_words import PHRASES, any_of
+from lmms_eval_tasks.utils.answers.words import tokenize
+from lmms_eval_tasks.utils.data.card import Row
+from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+
+_SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
+    (re.compile(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
+    (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
+    (re.compile(r"\bi'm\b"), "i am"),
+    (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
+    (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
+    (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
+)
+
+
+def spell_out(text: str) -> str:
+    """A text without contractions: "couldn't" becomes "could not"."""
+    for pattern, replacement in _SPELLED_OUT:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+YES = "yes"
+"""The verdict of an answer that says yes."""
+NO = "no"
+"""The verdict of an answer that says no."""
+UNCLEAR = "cannot tell"
+"""The verdict of an answer that says neither, or both."""
+OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
+
+
+class Force(IntEnum):
+    """How much a statement weighs."""
+
+    HINT = 1
+    """The outcome in plain words: "the ball would have rolled"."""
+    LINK = 2
+    """A link between the actions: "B requires A"."""
+    STATED = 3
+    """The outcome, affirmed or denied: "it would still happen"."""
+    WORD = 4
+    """A yes or no that opens a sentence or ends its conclusion."""
+    LABEL = 5
+    """A yes or no behind a label."""
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """One thing that a sentence says."""
+
+    verdict: str
+    force: Force
+    place: int = 0
+    final: bool = False
+    whole: bool = False
+
+
+CHOICE = "yesorno"
+"""Stands in a sentence for "yes or no", which names both and chooses none."""
+_OR = r"\W{0,3}(?:or|and|nor|vs\.?|[/|])(?: a)?\W{0,3}\b"
+_REPLACED = (
+    # What is beyond doubt is not in doubt.
+    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
+    (re.compile(r"\bno longer\b"), "not"),
+    (
+        re.compile(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"),
+        "unreachable",
+    ),
+    (re.compile(r"\b(?:with)?in(?: (?:her|his|their|its))? reach\b"), "accessible"),
+    (re.compile(r"\by[ .-]e[ .-]s\b"), "yes"),
+    (re.compile(r"\bn[ .-]o\b"), "no"),
+    (re.compile(rf"\b(?:yes\b{_OR}no|no\b{_OR}yes)\b|(?<=options: )yes, no\b|(?<=answers: )yes, no\b"), CHOICE),
+)
+# A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
+# of other scripts always do.
+_END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
+_HEAD, _TAIL = 300, 900
+"""The most sentences of a text and words of a sentence that are read, of the beginning and of the end: more of them in
+an answer of bounded length are a loop."""
+_SHORT_WORD = 3
+_OUTCOME = re.compile(
+    r"(?:(?:and|but|so|then|yet) )?(?:it|that|this|nothing|the (?:outcome|event|result|second(?: \w+)?)) "
+    r"(?:[\w']+ ){0,4}?(?:happens?|happened|occurs?|occurred|takes? place|possible|impossible|prevented|come about)"
+    r"(?: [\w']+){0,3}"
+)
+_Part = TypeVar("_Part")
+
+
+def is_mark(word: str) -> bool:
+    """Whether a token is a mark and no word; the signs that answer for themselves (✓) are words."""
+    return bool(word) and not word[0].isalnum() and unicodedata.category(word[0]) != "So"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence: its words and marks in lower case with contractions spelled out."""
+
+    words: tuple[str, ...]
+    asked: frozenset[str] = frozenset()
+
+    @cached_property
+    def text(self) -> str:
+        """Its words and marks with single spaces between them."""
+        return " ".join(self.words)
+
+    @cached_property
+    def plain(self) -> str:
+        """Its words without marks, with single spaces between them."""
+        return " ".join(word for word in self.words if not is_mark(word))
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Its words and marks without their order."""
+        return frozenset(self.words)
+
+    @property
+    def of_outcome(self) -> bool:
+        """Whether it is short and says nothing but whether the outcome comes: "it would still happen"."""
+        return _OUTCOME.fullmatch(self.plain) is not None
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question."""
+        return bool({"?", "؟"} & {*self.words[-2:]})
+
+
+def stem(word: str) -> str:
+    """The first letters of a word, which its forms share: "missed" and "miss"."""
+    return word[:4]
+
+
+def asked_words(question: str) -> frozenset[str]:
+    """Stems of the words with which a question "had A not happened, would B still have?" asks about B."""
+    asked = re.split(r"\bwould\b", question.casefold())[-1]
+    return frozenset(stem(word) for word in asked.split() if word.isalpha() and len(word) > _SHORT_WORD)
+
+
+def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
+    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length."""
+    text = spell_out(plain.casefold())
+    for pattern, replacement in _REPLACED:
+        text = pattern.sub(replacement, text)
+    parts = (tuple(_both_ends([token.word for token in tokenize(part)])) for part in _END.split(text))
+    return [Sentence(words, asked) for words in _both_ends([one for one in parts if not all(map(is_mark, one))])]
+
+
+def _both_ends(parts: list[_Part]) -> list[_Part]:
+    return parts if len(parts) <= _HEAD + _TAIL else parts[:_HEAD] + parts[-_TAIL:]
+
+
+_REACH = 4
+_DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
+
+
+_DENIED = re.compile(
+    r"\b(?:is|are|becomes?) (?:(?!not\b)\w+ ){0,2}(?:impossible|prevented|excluded|ruled out)\b(?! to)"
+    r"|\b(?:does|do|can) (?:not|never) (?:\w+ )?(?:happen|occur|take place)\b|\b(?:never|not) (?:happens|occurs)\b"
+)
+
+
+def in_any_case(sentence: Sentence) -> bool:
+    """Whether the sentence says that its outcome comes in any case."""
+    return verdict_words.PHRASES["anyway"].search(sentence.plain) is not None
+
+
+def read_links(sentence: Sentence) -> Iterator[Assertion]:
+    """What the sentence says of the link between the actions."""
+    if not verdict_words.MODAL & sentence.known and in_any_case(sentence):
+        yield Assertion(YES, Force.LINK)
+    if sentence.of_outcome and _DENIED.search(sentence.plain):
+        yield Assertion(NO, Force.LINK)
+    for role, verdict in (("independent", YES), ("dependent", NO)):
+        for phrase in verdict_words.PHRASES[role].finditer(sentence.text):
+            # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
+            before = re.split(r" [^\w\s]+ ", sentence.text[: phrase.start()])[-1].split()[-_REACH:]
+            turned = _DENYING & {*before} and not _DENYING & {*phrase.group().split()}
+            yield Assertion(OPPOSITE[verdict] if turned else verdict, Force.LINK)
+
+
+_ENGLISH_EACH = 6
+"""An English sentence has one of the commonest words in so many at least; others share some of them."""
+_MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "no_then": NO}
+
+
+def read_other_language(sentence: Sentence) -> list[Assertion]:
+    """What the first pattern says that the sentence has; nothing where it is in English."""
+    english = sum(word in verdict_words.ENGLISH for word in sentence.words)
+    if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
+        return []
+    # Scripts without spaces between words are looked through without those between tokens.
+    joined = "".join(sentence.words)
+    for meaning, verdict in _MEANINGS.items():
+        if any(one.search(text) for one in verdict_words.PATTERNS[meaning] for text in (sentence.text, joined)):
+            return [Assertion(verdict, Force.STATED)]
+    return []
+
+
+_MARK = r"(?<![^ ])[^\w\s]{1,2}(?![^ ])"
+_TURN = r"(?P<turn>(?:not|never) )?"
+_YES, _NO = r"y+e+s+\b(?: yes)*", r"n+o+\b(?: no)*"
+_WORD = rf"{_TURN}(?:(?P<yes>{any_of('yes')}|{_YES})|(?P<no>{any_of('no')}|{_NO}))"
+_ALONE = (
+    rf"{_TURN}(?:(?P<yes>{any_of('yes', 'yes_alone')}|{_YES})|(?P<no>{any_of('no', 'no_alone')}|{_NO}|(?<= )not\b))"
+)
+_ENDS = rf"(?= (?![-/]){_MARK}|$)"
+_FILLER = rf"(?:{any_of('label_filler', 'label')}|{_MARK})"
+_LABELLED = re.compile(rf"(?:{any_of('label')}|{CHOICE})(?: {_FILLER}){{1,12}} {_WORD}(?! {any_of('effect_noun')})")
+_OPENING = re.compile(
+    rf"(?:(?:{any_of('lead_filler')}|{_MARK}|\d+) ){{0,14}}?{_ALONE}{_ENDS}(?!(?: {_MARK})*? {any_of('revise')})"
+)
+_LEADING = re.compile(rf"{_ALONE}(?= [-/] )")
+_SAID = re.compile(
+    rf"(?:{any_of('say', 'conclude', 'revise')}(?: {any_of('label_filler')}){{0,3}}|{_MARK}|\bbut) {_WORD}{_ENDS}"
+)
+
+
+def read_yes_no(sentence: Sentence) -> Assertion | None:
+    """The yes or no of a sentence by its words alone; None where it has none, unclear where it has both."""
+    found = _LABELLED.search(sentence.text) or _OPENING.match(sentence.text)
+    if found:
+        force = Force.WORD if found.re is _OPENING else Force.LABEL
+        return _unless_doubled(Assertion(_verdict(found), force), sentence.text[found.end() :])
+    for verdict, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
+        if PHRASES[role].fullmatch(sentence.plain):
+            return Assertion(verdict, Force.WORD)
+    if not sentence.asks and (said := _SAID.search(sentence.text)):
+        leading = _LEADING.match(sentence.text)
+        doubled = leading and _verdict(leading) != _verdict(said)
+        return Assertion(UNCLEAR, Force.STATED) if doubled else Assertion(_verdict(said), Force.WORD)
+    return None
+
+
+def _unless_doubled(word: Assertion, rest: str) -> Assertion:
+    """A yes or no, unless the rest of its sentence takes it back ("no, not really") or is the other ("no (yes)")."""
+    other = next((one for one in _SAID.finditer(rest) if _verdict(one) != word.verdict), None)
+    if other and PHRASES["revise"].search(rest[: other.end()]):
+        return replace(word, verdict=_verdict(other))
+    return Assertion(UNCLEAR, Force.STATED) if other or takes_back(rest) else word
+
+
+def _verdict(found: re.Match[str]) -> str:
+    verdict = YES if found["yes"] else NO
+    return OPPOSITE[verdict] if found["turn"] else verdict
+
+
+_modal_verbs_REACH = 12
+_NEAR = 4
+_WEAK = frozenset({"might", "may"})
+_NARRATORS = frozenset({"i", "we"})
+_WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "events", "ending", "rest"})
+"""Subjects that stand for all that happens: where they stay the same, so does what is asked about."""
+
+
+def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
+    """What each modal verb of a sentence says."""
+    words = sentence.words
+    for at, word in enumerate(words):
+        before = " ".join(words[max(0, at - _modal_verbs_REACH) : at]).rpartition(": ")[2].split()
+        if word not in verdict_words.MODAL or _is_beside_the_point(before) or (word in _WEAK and "but" in words[at:]):
+            continue
+        turned = verdict_words.PHRASES["flip"].search(" ".join(before))
+        start = at + 1
+        while words[start : start + 1] and words[start] in verdict_words.JOINING:
+            start += 1
+        behind = [
+            *takewhile(lambda one: one not in verdict_words.CLAUSE_END, words[start : start + _modal_verbs_REACH])
+        ]
+        end = words[start + len(behind) : start + len(behind) + 2]
+        statement = _read(_subject(before), before, behind, sentence, end)
+        if statement and turned:
+            yield replace(statement, verdict=OPPOSITE[statement.verdict], force=Force.STATED)
+        elif statement:
+            yield statement
+
+
+def _is_beside_the_point(before: list[str]) -> bool:
+    """Whether a verb stands in a question that is only repeated, in a clause of time or in a concession."""
+    clause = takewhile(lambda word: not is_mark(word), reversed(before))
+    return any(word in ("whether", "before", "until", "once") or word in verdict_words.CONCESSION for word in clause)
+
+
+def _subject(before: list[str]) -> list[str]:
+    """The words since the last mark or joining word: the subject and what belongs to it."""
+    clause: list[str] = []
+    for word in before:
+        begins = is_mark(word) or (word in verdict_words.CLAUSE_START and clause[-1:] != ["of"])
+        clause = [] if begins else [*clause, word]
+    return clause
+
+
+def _read(
+    subject: list[str], before: list[str], behind: list[str], sentence: Sentence, end: tuple[str, ...]
+) -> Assertion | None:
+    """What one modal verb says, by its subject and the words behind it; the rules are tried in order."""
+    verbs = [word for word in behind if word not in verdict_words.VERB_FILLER]
+    verb = verbs[0] if verbs else ""
+    known = {*behind}
+    negated = bool(verdict_words.NEGATION & {*behind[:_NEAR]}) or "never" in known
+    by_subject = bool(verdict_words.NEGATIVE_SUBJECT & {*subject[:1], *before[-2:-1]})
+    denied = negated != by_subject
+    if verb in verdict_words.SAY:
+        return None
+    telling = verdict_words.TELLING & {*verbs[:2]} - ({"access"} if not _NARRATORS & {*subject} else set())
+    if negated and telling:
+        return Assertion(UNCLEAR, Force.STATED)
+    noun = verdict_words.EFFECT_NOUN & {*known, *subject[1:3]}
+    if noun and (denied or "no" in known):
+        return Assertion(YES, Force.STATED)
+    if "difference" in noun:
+        return Assertion(NO, Force.LINK)
+    if verb in verdict_words.EFFECT or (verb in ("keep", "kept") and "from" in known):
+        return Assertion(YES if denied else NO, Force.STATED)
+    if stem(verb) in sentence.asked and not {"no", "nothing", *verdict_words.KEEPING} & {verb, *behind[:5]}:
+        return Assertion(NO if denied else YES, Force.STATED)
+    if verdict_words.FAILING & {*verbs} or (
+        verb in verdict_words.ENDING and "up" not in known and not negated and not in_any_case(sentence)
+    ):
+        return Assertion(YES if denied else NO, Force.STATED)
+    if {"no", "nothing", "nobody", "none"} & {*behind[:5]}:
+        return Assertion(NO, Force.STATED)
+    if denied:
+        return Assertion(YES if verdict_words.CHANGED & known else NO, Force.STATED)
+    return _affirmed(subject, behind, verbs, sentence, end)
+
+
+def _affirmed(
+    subject: list[str], behind: list[str], verbs: list[str], sentence: Sentence, end: tuple[str, ...]
+) -> Assertion | None:
+    """What a modal verb says that nothing negates."""
+    verb = verbs[0] if verbs else ""
+    known = {*behind}
+    if in_any_case(sentence):
+        return Assertion(YES, Force.STATED)
+    keeps = verb in verdict_words.KEEPING
+    if verdict_words.UNCHANGED & {*verbs[keeps : keeps + 1]} or (keeps and _WHOLE & {*subject[-1:]}):
+        return Assertion(YES, Force.STATED)
+    if keeps or ({"be", "been"} & known and verb in verdict_words.STATE):
+        return Assertion(NO, Force.LINK)
+    cut_short = not verbs and is_mark(sentence.words[-1])
+    if verdict_words.STILL & {*behind[:3]} or verb in verdict_words.OCCURRING or cut_short:
+        return Assertion(YES, Force.STATED)
+    if {"different", "differently", "differ"} & known:
+        return Assertion(NO, Force.LINK)
+    without = end[:1] == ("without",) and end[-1].endswith("ing")
+    if not verbs or verb in verdict_words.ASIDE or verdict_words.CHANGED & known or without:
+        return None
+    return Assertion(YES, Force.HINT)
+
+
+VERDICT_READER = "verdict reader 4"
+"""Name and version of the reader, for a run's card: the version moves when it reads any response otherwise."""
+_JSON_FLAG = re.compile(
+    r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
+    r"(true|false|yes|no)\b\"?(?=\s{0,9}(?:[,}\n]|\Z))",
+    re.IGNORECASE,
+)
+_TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
+_JSON_REASON = re.compile(
+    r"\"(?:reason\w{0,9}|explanation|rationale)\"\s{0,3}:\s{0,3}\"([^\"\n]{1,400})\"", re.IGNORECASE
+)
+_OFFERING = frozenset({"or", "if", "otherwise"})
+_DOUBT = verdict_words.PHRASES["unclear"]
+_CONTRAST = re.compile(r"\b(?:but|however|though|yet)\b")
+
+
+def read_verdict(response: object, question: str = "", *, cut_off: bool = False) -> str:
+    """The verdict that a careful reader would find in an answer to "had A not happened, would B still have?".
+
+    "cannot tell" covers refusals, hedges between both, empty and unreadable answers, and whatever else leaves a doubt:
+    a wrong guess is worse than none. How it decides:
+
+    1. Marked reasoning (`<think>…</think>`) is not the answer. An answer key of a JSON object decides, unless its
+       reason contradicts it. What else such an object holds (a graph, say) is no statement.
+    2. The last yes or no behind a label decides ("Answer: yes").
+    3. Then the first other yes or no ("No, …", "so yes"), unless a later sentence takes it back ("wait, actually") or
+       concludes otherwise. Where what follows only contradicts it, there is no verdict, or the opposite one where its
+       own sentence shows that it is of an effect ("No, nothing changes, it would still happen").
+    4. Without a yes or no, the last that is stated of the outcome ("it would still happen"), then links between the
+       actions ("B requires A"), then plain affirmations ("the ball would roll"), if they all speak for one side.
+
+    The time taken is linear in the length of the response, of which the beginning and the end are read.
+
+    Args:
+        response: What the model returned; anything but text cannot be told.
+        question: The question that was asked, if it is known: a statement with its words is one of the outcome
+            ("would have missed").
+        cut_off: Whether the response used all its tokens: then only a yes or no that it begins with, or that stands
+            behind a label, in a box or in JSON is its verdict, and none that it merely weighs.
+
+    Returns:
+        "yes", "no" or "cannot tell"; raises nothing.
+    """
+    if not isinstance(response, str):
+        return UNCLEAR
+    opened = open_response(response, _with_answers, cut_off)
+    asked = asked_words(question)
+    verdicts = {_reader_read(value, asked) for value in opened.values} - {UNCLEAR}
+    if not verdicts:
+        return _reader_read(opened.prose, asked, Force.WORD if opened.cut_off else Force.HINT)
+    verdict = verdicts.pop()
+    reason = _JSON_REASON.search(opened.text)
+    stated = [one.verdict for one in _read_statements(reason[1], asked) if one.force is Force.STATED] if reason else []
+    contradicted = verdicts or stated[-1:] == [OPPOSITE[verdict]]
+    return UNCLEAR if contradicted else verdict
+
+
+def stated_verdicts(text: str, question: str = "") -> set[str]:
+    """The verdicts that a text states, by a yes or no or of the outcome itself, and the one that it is read as."""
+    statements = _read_statements(text, asked_words(question))
+    return {_decide(statements), *(one.verdict for one in statements if one.force >= Force.STATED)}
+
+
+def _with_answers(text: str) -> str:
+    """A text whose objects have their flags as answers, "outcome_changed" turned round."""
+
+    def say(key: str, value: str) -> str:
+        verdict = YES if value in ("true", "yes") else NO
+        return OPPOSITE[verdict] if _TURNING_KEY.search(key) else verdict
+
+    return mark_flags(text, _JSON_FLAG, say)
+
+
+def _reader_read(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
+    statements = _read_statements(text, asked)
+    return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
+
+
+def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
+    """All that a text says, in its order."""
+    statements: list[Assertion] = []
+    revises = replies = False
+    for place, sentence in enumerate(split_sentences(plain_text(text), asked)):
+        revises = revises or bool(verdict_words.PHRASES["revise"].search(sentence.plain))
+        final = revises or bool(verdict_words.PHRASES["conclude"].match(sentence.plain.removeprefix("and ")))
+        if statements and takes_back(sentence.text):
+            statements.clear()
+            continue
+        whole = sentence.of_outcome or sentence.plain.count(" ") < 1
+        said = [replace(one, place=place, final=final, whole=whole) for one in _statements(sentence)]
+        statements += [one for one in said if not (replies and one.force >= Force.WORD)]
+        # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
+        replies = sentence.asks and "still" not in sentence.known and not any(one.force is Force.WORD for one in said)
+    return statements
+
+
+def _statements(sentence: Sentence) -> list[Assertion]:
+    """All that a sentence says; what is only asked or considered is left out."""
+    if verdict_words.PHRASES["tempting"].search(sentence.plain):
+        contrasts = [at for at, word in enumerate(sentence.words) if word in ("but", "however", "yet")]
+        sentence = replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
+    verdict = read_yes_no(sentence)
+    if not verdict and CHOICE in sentence.known and not sentence.asks:
+        return [Assertion(UNCLEAR, Force.STATED)]
+    said = [verdict] if verdict else []
+    if sentence.asks:
+        return said
+    gives_up = sentence.text.startswith("whether ") or _DOUBT.search(_CONTRAST.split(sentence.plain)[-1])
+    if verdict_words.MODAL & sentence.known:
+        said += read_modal_verbs(sentence)
+    elif not gives_up:
+        said += read_other_language(sentence)
+    if _OFFERING & sentence.known and {YES, NO} <= sentence.known | {one.verdict for one in said}:
+        return [Assertion(UNCLEAR, Force.STATED)]
+    said += read_links(sentence)
+    # "We cannot know what he would have done": a doubt counts last, unless a contrast leaves it behind.
+    doubts = [one for one in said if one.verdict == UNCLEAR and not _CONTRAST.search(sentence.plain)]
+    return [*said, *doubts, *[Assertion(UNCLEAR, Force.STATED)] * bool(gives_up)]
+
+
+def _decide(statements: list[Assertion]) -> str:
+    known = [one for one in statements if one.verdict != UNCLEAR]
+    labels = [one for one in known if one.force is Force.LABEL]
+    if labels:
+        last = labels[-1]
+        if _doubled(last, known):
+            return UNCLEAR
+        if revised := [one for one in known if one.place > last.place and one.final and one.force >= Force.STATED]:
+            return revised[-1].verdict
+        stated = {one.verdict for one in known if one.force is Force.STATED}
+        return UNCLEAR if OPPOSITE[last.verdict] in stated and labels[0].verdict != last.verdict else last.verdict
+    if word := next((one for one in known if one.force is Force.WORD), None):
+        return _unless_contradicted(word, statements)
+    for force in (Force.STATED, Force.LINK, Force.HINT):
+        verdicts = [one.verdict for one in statements if one.force is force]
+        if verdicts:
+            return verdicts[-1] if force is Force.STATED or len({*verdicts}) == 1 else UNCLEAR
+    return UNCLEAR
+
+
+def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
+    """The verdict of a leading yes or no, unless what follows takes it back or contradicts it."""
+    behind = [one for one in statements if one.place >= word.place and one is not word]
+    stated = [one for one in behind if one.force >= Force.STATED and one.verdict != UNCLEAR]
+    later = [one for one in stated if one.place > word.place]
+    if final := [one for one in later if one.final]:
+        return final[-1].verdict
+    if any(one.force is Force.WORD and one.verdict != word.verdict for one in later):
+        return UNCLEAR
+    if _doubled(word, later) and not any(one.verdict != word.verdict for one in stated if one.place == word.place):
+        return UNCLEAR
+    if any(one.verdict == word.verdict for one in stated):
+        return word.verdict
+    near = [one for one in behind if one.place <= word.place + 1]
+    if not stated and word.verdict == NO and any(one.verdict == UNCLEAR for one in near):
+        return UNCLEAR
+    links = [one for one in near if one.force is Force.LINK]
+    if any(one.verdict == word.verdict for one in links):
+        links = []
+    if links or stated[: len(stated) - len(later)]:
+        return OPPOSITE[word.verdict] if stated and len(stated) + len(links) > 1 else UNCLEAR
+    return UNCLEAR if stated and word.place else word.verdict
+
+
+def _doubled(word: Assertion, statements: list[Assertion]) -> bool:
+    """Whether the sentence behind a yes or no says the other and nothing else: "No. It would still happen."."""
+    return any(one.whole and one.verdict != word.verdict and one.place == word.place + 1 for one in statements)
+
+
+def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
+    """How a task grades free answers to "had A not happened, would B still have?", whose keys are yes and no.
+
+    The answer is the verdict that `read_verdict` finds. An item is unscored where its clip is missing or its key is
+    withheld, and unparsed where there is no verdict. A record's field ``prompt`` has the prompt's signature.
+
+    Args:
+        stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
+        fields: Columns that a record repeats among its fields, or names and values from a row, the response and the
+            task.
+    """
+
+    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+        verdict = UNCLEAR
+        if row["asked"]:
+            verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
+        return GradedItem(
+            Record.graded(
+                row["item_id"],
+                row["group_id"],
+                stratum_of(row, stratum),
+                row["answer"],
+                None if verdict == UNCLEAR else verdict,
+                asked=row["asked"],
+                fields=fields_of(row, response, context, fields),
+            )
+        )
+
+    return grade
+
+
+def _right(record: Record) -> float | None:
+    return percent(record.correct)
+
+
+def _says_yes(record: Record) -> float | None:
+    return None if record.answered is None else percent(record.answered == YES)
+
+
+VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors="clustered")
+"""Percent of scored items with the right verdict; an answer without one is wrong."""
+
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy", "balanced accuracy", _right, stratum=lambda record: str(record.expected)
+)
+"""The unweighted mean of the accuracies where yes and where no is right: 50 for a constant, where both occur."""
+
+YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
+"""Percent of read verdicts that are yes."""

@@ -1,0 +1,244 @@
+"""Cells of tables: a text, a count, or a number with what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.table import Table
+
+from lmms_eval_tasks.utils.core.text import printable_lines
+
+
+class Mark(str, Enum):
+    """On which side of something a number lies, or that it is told apart from it."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    OPEN = "open"
+    DIFFERS = "differs"
+
+
+EXPLAINED = {
+    Mark.ABOVE: "the 95% interval of the score lies above this figure",
+    Mark.BELOW: "the 95% interval of the score lies below this figure",
+    Mark.OPEN: "the 95% interval of the score contains this figure",
+    Mark.DIFFERS: "p < 0.05, adjusted by Holm's method for the comparisons of the table",
+}
+"""What a mark says of the number that it stands beside."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a table."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    unit: str = ""
+    digits: int = 1
+    signed: bool = False
+    least: float | None = None
+    of: str = ""
+    after: str = ""
+    mark: Mark | None = None
+
+    @property
+    def interval_text(self) -> str:
+        """``[40.1, 60.2]``; empty where it has no interval."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"[{self._written(self.low)}, {self._written(self.high)}]"
+
+    @property
+    def value_text(self) -> str:
+        """The number without its interval and its mark."""
+        if self.value is None:
+            return "N/A"
+        if self.least is not None and self.value < self.least:
+            return f"<{self.least:.{self.digits}f}"
+        return " ".join(filter(None, (self.of, f"{self._written(self.value)}{self.after}")))
+
+    @property
+    def text(self) -> str:
+        """The number as a terminal shows it: ``50.0 [40.1, 60.2] above``."""
+        mark = self.mark.value if self.mark and self.mark is not Mark.DIFFERS else ""
+        return " ".join(filter(None, (self.value_text, self.interval_text, mark)))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is known of it, not rounded, as JSON values."""
+        known = {
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "n": self.n,
+            "unit": self.unit or None,
+            "of": self.of or None,
+            "mark": self.mark.value if self.mark else None,
+        }
+        return {
+            "value": _finite(self.value),
+            **{name: value for name, value in known.items() if value is not None},
+        }
+
+    def _written(self, value: float) -> str:
+        # What is rounded to 0 has no minus sign.
+        return f"{round(value, self.digits) + 0.0:{'+' if self.signed else ''}.{self.digits}f}"
+
+
+Cell = str | int | Number
+"""A text, a count, or a number."""
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as a terminal shows it; nothing in it can give the terminal orders."""
+    if isinstance(cell, Number):
+        return printable_lines(cell.text)
+    return f"{cell:,}" if isinstance(cell, int) else printable_lines(cell)
+
+
+def points(unit: str) -> str:
+    """The unit of a difference of two numbers of a unit."""
+    return "points" if unit == "%" else unit
+
+
+def _finite(value: float | None) -> float | None:
+    """A number that JSON has."""
+    return value if value is not None and isfinite(value) else None
+
+
+LEAST = 20
+"""Characters that a name or another text has at least, before it is folded."""
+MOST_BESIDE = 6
+"""With more values than these an interval stands below its score where a row does not fit a terminal."""
+
+Texts = Sequence[tuple[str, ...]]
+
+
+class FittingTable:
+    """A table of names and values, which a terminal of any width can show and `formats` writes for other programs."""
+
+    def __init__(
+        self,
+        title: str | None,
+        headings: Sequence[str],
+        names: int = 1,
+        numbers: bool = True,
+        padding: int = 0,
+        blank_repeats: bool = False,
+    ) -> None:
+        """Make an empty table."""
+        self.title, self.caption, self.signature, self.padding = title or "", "", "", padding
+        self.headings, self.names = tuple(map(printable_lines, headings)), names
+        self.rows: list[tuple[Cell, ...]] = []
+        self.warnings: list[str] = []
+        self._numbers, self._blank_repeats = numbers, blank_repeats
+
+    def add_row(self, *cells: Cell) -> None:
+        """Add a row, a cell for each column."""
+        if len(cells) != len(self.headings):
+            raise ValueError(f"Expected {len(self.headings)} cells, but got {len(cells)}.")
+        self.rows.append(tuple(printable_lines(cell) if isinstance(cell, str) else cell for cell in cells))
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """The cells of each row as texts."""
+        return [tuple(map(cell_text, row)) for row in self.rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, or several that show all of its columns."""
+        if self.title:
+            yield console.render_str(self.title, style="table.title")
+        for warning in self.warnings:
+            yield console.render_str(warning, style="bold red")
+        names = range(self.names)
+        rows = self._shown_texts()
+        if len(self.headings) - self.names > MOST_BESIDE and not self._fits(rows, options.max_width):
+            rows = [
+                tuple(
+                    text.replace(" [", "\n[") if isinstance(cell, Number) else text
+                    for cell, text in zip(cells, texts, strict=True)
+                )
+                for cells, texts in zip(self.rows, rows, strict=True)
+            ]
+        widths, parts = self._lay_out(rows, options.max_width)
+        for part in parts:
+            table = Table(box=box.SIMPLE_HEAD, padding=(0, self.padding))
+            for column in (*names, *part):
+                justify: JustifyMethod = "right" if self._numbers and column not in names else "left"
+                table.add_column(self.headings[column], justify=justify, overflow="fold", width=widths[column])
+            for row in rows:
+                table.add_row(*(row[column] for column in (*names, *part)))
+            yield table
+        if self.caption:
+            yield console.render_str(self.caption, style="table.caption")
+
+    def _shown_texts(self) -> list[tuple[str, ...]]:
+        """The texts of each row, without names that only repeat those of the row above."""
+        texts = self.texts()
+        if not self._blank_repeats:
+            return texts
+        shown = texts[:1]
+        for above, row in pairwise(texts):
+            same = next((at for at in range(self.names) if row[at] != above[at]), self.names)
+            shown.append(("",) * same + row[same:])
+        return shown
+
+    def _fits(self, rows: Texts, width: int) -> bool:
+        """Whether a row is no wider than a terminal, its values beside each other in full."""
+        columns = list(zip(self.headings, *rows, strict=True))
+        natural = sum(max(map(_width, column)) for column in columns[self.names :])
+        around = len(columns) * (2 * self.padding + 1) + 1
+        return natural + sum(map(_longest_word, columns[: self.names])) + around <= width
+
+    def _lay_out(self, rows: Texts, width: int) -> tuple[list[int], list[list[int]]]:
+        """The width of each column, and which columns stand beside the names in each table."""
+        names, around = self.names, 2 * self.padding + 1
+        columns = list(zip(self.headings, *rows, strict=True))
+        natural = [max(map(_width, column)) for column in columns]
+        words = list(map(_longest_word, columns))
+        whole = words[:names]
+        free = width - 1 - len(natural) * around
+        short = [min(one, max(width // 3, LEAST)) for one in natural[names:]]
+        # A number and its interval stay on one line.
+        folded = [max(word, min(one, LEAST)) for word, one in zip(words[names:], short, strict=True)]
+        for values in (natural[names:], short, *([] if self._numbers else [folded])):
+            if sum(whole) + sum(values) <= free:
+                widths = [*_shrink(natural[:names], whole, free - sum(values)), *values]
+                longest = max(range(len(widths)), key=lambda column: natural[column] - widths[column])
+                widths[longest] = min(natural[longest], widths[longest] + free - sum(widths))
+                return widths, [list(range(names, len(widths)))]
+        share = max(width // 2 - names * around, min(sum(whole), width - 1 - (names + 1) * around - LEAST))
+        shown = _shrink(natural[:names], whole if sum(whole) <= share else [LEAST] * names, share)
+        beside = width - 1 - sum(shown) - names * around
+        widths = [*shown, *(min(one, beside - around) for one in short)]
+        parts: list[list[int]] = [[]]
+        for column in range(names, len(widths)):
+            if parts[-1] and sum(widths[other] + around for other in (*parts[-1], column)) > beside:
+                parts.append([])
+            parts[-1].append(column)
+        return widths, parts
+
+
+def _shrink(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+    """Widths whose sum is no more than a total, where the least ones allow it: the widest give way."""
+    most = max(widths)
+    shrunk = list(widths)
+    while sum(shrunk) > total and most > 0:
+        most -= 1
+        shrunk = [min(width, max(low, most)) for width, low in zip(widths, least, strict=True)]
+    return shrunk
+
+
+def _width(text: str) -> int:
+    return max((cell_len(line) for line in text.split("\n")), default=0)
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    return max(_width(word) for text in column for word in (text.split() or [""]))

@@ -1,0 +1,146 @@
+"""What is prepared here, and which of its clips cannot be shown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.work import Progress
+from lmms_eval_tasks.utils.data.card import Card
+from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable
+from lmms_eval_tasks.utils.data.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table
+from lmms_eval_tasks.utils.data.identity import Count, counts
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class ClipCount:
+    """Clips of one part of a release: how many there are, and how many cannot be shown."""
+
+    source: str
+    clips: int
+    absent: int
+    unreadable: int
+
+
+@dataclass(frozen=True)
+class SplitCheck:
+    """One prepared split as it is now."""
+
+    facts: SplitManifest
+    counts: Sequence[Count]
+    clips: Sequence[ClipCount]
+    missing: Sequence[str]
+    broken: Sequence[str]
+
+
+def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
+    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end."""
+    card = read_card(benchmark)
+    table, facts = read_table(card, split)
+    missing = absent_clips(card, split, table)
+    clips = (clip for clips in clips_of_rows(card, table) for clip in clips)
+    paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
+    what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
+    broken = [paths[path] for path in unreadable(paths, progress, what, whole=decode)]
+    known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
+    return SplitCheck(
+        facts,
+        counts(card, split, table),
+        count_clips(card, split, table, missing.keys() - known, {*known, *broken}),
+        list(missing),
+        broken,
+    )
+
+
+def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
+    """Clips per part of the release as they were when the split was prepared; none is opened."""
+    card = read_card(benchmark)
+    table, facts = read_table(card, split)
+    reasons = {entry.clip: entry.reason for entry in facts.missing}
+    absent = {clip for clip, reason in reasons.items() if reason == "absent"}
+    return count_clips(card, split, table, absent, reasons.keys() - absent)
+
+
+def count_clips(
+    card: Card, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
+) -> list[ClipCount]:
+    """Distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
+    rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
+    source_of = {clip: source for clips, source in rows for clip in clips}
+    total = Counter(source_of.values())
+    lost = Counter(source for clip, source in source_of.items() if clip in absent)
+    bad = Counter(source for clip, source in source_of.items() if clip in unreadable)
+    return [ClipCount(source, total[source], lost[source], bad[source]) for source in sorted(total)]
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+@dataclass(frozen=True)
+class StratumStatistics:
+    """The clips and questions of a stratum, or of all."""
+
+    stratum: tuple[str, ...]
+    items: int
+    clips: int
+    unknown: int
+    mean_seconds: float | None
+    longest_seconds: float | None
+    question_words: float
+    option_words: float | None
+    vocabulary: int
+
+
+def split_statistics(card: Card, split: str, progress: Progress) -> list[StratumStatistics]:
+    """The statistics of each stratum in alphabetical order, and of all items last."""
+    table, _ = read_table(card, split)
+    clips = clips_of_rows(card, table)
+    paths = {clip: clip_path(card.name, clip) for of_row in clips for clip in of_row}
+    lengths = clip_lengths(paths.values(), progress, f"{card.name}, {split}: reading the length of clips")
+    seconds = {clip: lengths[path] for clip, path in paths.items()}
+    questions = [_words(text) for text in table.column("question").to_pylist()]
+    options = [[_words(text) for text in texts or ()] for texts in table.column("options").to_pylist()]
+    columns = [table.column(name).to_pylist() for name in card.strata_columns]
+    rows: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row, values in enumerate(zip(*columns, strict=True) if columns else ()):
+        rows[tuple(map(str, values))].append(row)
+
+    def describe(stratum: tuple[str, ...], members: Collection[int]) -> StratumStatistics:
+        own = dict.fromkeys(clip for row in members for clip in clips[row])
+        texts = [questions[row] for row in members], [option for row in members for option in options[row]]
+        return _statistics(stratum, *texts, [seconds[clip] for clip in own])
+
+    return [*(describe(stratum, rows[stratum]) for stratum in sorted(rows)), describe((), range(table.num_rows))]
+
+
+def _words(text: str | None) -> list[str]:
+    return _WORD.findall((text or "").casefold())
+
+
+def _statistics(
+    stratum: tuple[str, ...],
+    questions: Collection[list[str]],
+    options: Collection[list[str]],
+    lengths: Iterable[float | None],
+) -> StratumStatistics:
+    lengths = list(lengths)
+    known = [length for length in lengths if length is not None]
+    return StratumStatistics(
+        stratum=stratum,
+        items=len(questions),
+        clips=len(known),
+        unknown=len(lengths) - len(known),
+        mean_seconds=sum(known) / len(known) if known else None,
+        longest_seconds=max(known, default=None),
+        question_words=sum(map(len, questions)) / len(questions),
+        option_words=sum(map(len, options)) / len(options) if options else None,
+        vocabulary=len({word for words in (*questions, *options) for word in words}),
+    )

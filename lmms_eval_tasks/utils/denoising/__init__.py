@@ -1,1 +1,0 @@
-"""Denoising losses as responses, and the protocol by which they are measured."""

@@ -1,1 +1,0 @@
-"""How benchmarks grade free answers: verdicts, what is possible, and options with evidence."""

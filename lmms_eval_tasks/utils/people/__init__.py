@@ -1,0 +1,1 @@
+"""Questions to people, their answers, and scores made of them."""

@@ -1,1 +1,0 @@
-"""Prompt texts, ours and official ones."""

@@ -1,1 +1,0 @@
-"""Former place of `lmms_eval_tasks.train.rewards`; goes in the next version."""

@@ -1,0 +1,458 @@
+"""The sample log of a task of ours: the one place where its lines are read and checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.utils.runs.run_files import (
+    BYPASS,
+    DATA_SET,
+    EARLIER_SAMPLE,
+    RESULTS,
+    CutShort,
+    ResultsFile,
+    Shard,
+    card_path,
+    list_runs,
+    read_results,
+    results_files,
+    sample_log,
+)
+from lmms_eval_tasks.utils.scoring.record import GradedItem, LogLine, Record
+
+SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
+MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."
+_EXPECTED = "Expected logged items of one of our tasks, but got"
+
+
+@dataclass(frozen=True)
+class LoggedItem:
+    """One line."""
+
+    where: str
+    record: Record
+    values: Mapping[str, Any]
+
+    @property
+    def only_predicted(self) -> bool:
+        """Whether the run kept the answer and graded nothing."""
+        return BYPASS in self.values
+
+    @property
+    def data_set(self) -> DataSet:
+        """What its set is; of an earlier version's line only whether it is sample data is known."""
+        if (logged := self.values["record"].get(DATA_SET)) is not None:
+            return DataSet.model_validate(logged)
+        scored, predicted = EARLIER_SAMPLE
+        is_sample = scored in self.values or self.values.get(predicted) is True
+        return DataSet(kind=SetKind.SAMPLE) if is_sample else UNKNOWN_SET
+
+    @property
+    def responses(self) -> list[str]:
+        """The responses that were scored; empty where the line does not hold them."""
+        logged = self.values.get("filtered_resps")
+        responses: list[Any] = logged if isinstance(logged, list) else [logged]
+        return responses if all(isinstance(response, str) for response in responses) else []
+
+    def graded(self) -> GradedItem:
+        """The item with what the submission needs of it."""
+        submission: Mapping[str, Any] = self.values.get("submission_rows") or {}
+        return GradedItem(self.record, {name: part for name, part in submission.items() if name != "record"})
+
+
+@dataclass(frozen=True)
+class SampleLog:
+    """A log without faults."""
+
+    items: tuple[LoggedItem, ...]
+    torn: bool = False
+
+
+def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:
+    """Read a task's sample log; None where no line has a record of ours and none has to have one."""
+    lines = path.read_bytes().split(b"\n")
+    if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
+        return None
+    issues = GroupedIssues()
+    items: list[LoggedItem] = []
+    torn = False
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        where = f"line {number}"
+        try:
+            value = read_written_json(line.decode("utf-8"))
+        except ValueError as error:
+            torn = number == len(lines)
+            if not torn:
+                what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+                issues.add("lines", _EXPECTED, f"{what} ({where})")
+            continue
+        if (record := _read_record(value, form, where, issues)) is not None:
+            items.append(LoggedItem(f"{path.name}, {where}", record, value))
+    _note_doubled(items, issues)
+    problems.extend(issues.as_problems(f"{path.name}, ", MAKE_AGAIN))
+    return SampleLog(tuple(items), torn)
+
+
+def _read_record(value: Any, form: type[LogLine], where: str, issues: GroupedIssues) -> Record | None:
+    only_predicted = isinstance(value, dict) and BYPASS in value
+    if validate_value(value, LogLine if only_predicted else form, issues, where) is None:
+        return None
+    try:
+        return Record.from_json(value["record"])
+    except ValueError as error:
+        issues.add("lines", _EXPECTED, f"{error} ({where})")
+        return None
+
+
+def _note_doubled(items: list[LoggedItem], issues: GroupedIssues) -> None:
+    seen: set[str] = set()
+    for item in items:
+        name = item.record.item_id
+        if name in seen:
+            issues.add("items", "Expected each once, but got again", describe(name), SEVERAL_WRITERS)
+        seen.add(name)
+
+
+SEED = "seed"
+"""The series whose runs repeat one another; the values of any other are a quantity."""
+NUMBER = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+ENDS = r"(?![A-Za-z0-9]|\.\d)"
+"""What ends a number: the k of 1k would be lost."""
+
+
+@dataclass(frozen=True)
+class SeriesValue:
+    """Where a run stands in a series."""
+
+    name: str
+    number: float
+
+    @property
+    def title(self) -> str:
+        """What a report calls the run, such as ``step 500``."""
+        return f"{self.name} {int(self.number) if self.number.is_integer() else self.number}"
+
+
+def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
+    """The value of each run of a series, in its order, from its folder's name, or else from the whole path."""
+    # The name of a results file holds the time at which it was written.
+    named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
+    for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):
+        found = _numbers_after(name, texts) or _differing_numbers(texts)
+        if found:
+            break
+    else:
+        shown = ", ".join(map(str, folders))
+        raise InputError(
+            f"Expected folders whose names say the {name}, as {name}-500, or are the same but for one number, as "
+            f"ckpt-500 and ckpt-1000, but got {shown}. Rename a folder, or give it such a name by a link."
+        )
+    values = [SeriesValue(name, float(number)) for number in found]
+    doubled = [str(folder) for folder, one in zip(folders, values, strict=True) if values.count(one) > 1]
+    if doubled:
+        raise InputError(f"Expected one run for each {name}, but these have the same: {', '.join(doubled)}.")
+    return values
+
+
+def _numbers_after(name: str, texts: Sequence[str]) -> list[str]:
+    """The number that follows a name in each text, the last where there are several; empty where a text has none."""
+    found = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
+    return [numbers[-1] for numbers in found] if all(found) else []
+
+
+def _differing_numbers(texts: Sequence[str]) -> list[str]:
+    """The only number in which texts differ, or that a single text has; empty where there is no such number."""
+    numbers = [re.findall(NUMBER, text) for text in texts]
+    if len({re.sub(NUMBER, "#", text) for text in texts}) != 1:
+        return []
+    columns = [column for column in zip(*numbers, strict=True) if len(texts) == 1 or len(set(column)) > 1]
+    return list(columns[0]) if len(columns) == 1 else []
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, as `read_run` gives it.
+
+    Attributes:
+        path: The results file.
+        name: The model, with its arguments' checkpoint where it has one.
+        records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
+        groups: Group name to its tasks, for groups whose tasks are all in the run.
+        versions: Task name to the task's version.
+        sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
+        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
+        shard: Which part of a run it is; None of a whole run.
+        card: What the run was made with; empty for a run of a version that wrote no card.
+        only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
+        logged: Task to how many of its items were logged, and of how many, for tasks that lack items because the run
+            was cut short.
+        notes: What else lies in the folder, as sentences.
+        forms: Task to the form of its logged lines, for tasks that have one of their own.
+        label: What a report calls it, where that is not its model alone.
+        series: Where it stands in a series of runs; None where it is in none.
+    """
+
+    path: Path
+    name: str
+    records: Mapping[str, tuple[Record, ...]]
+    groups: Mapping[str, tuple[str, ...]]
+    versions: Mapping[str, str]
+    sets: Mapping[str, DataSet] = field(default_factory=dict)
+    limited: str = ""
+    shard: Shard | None = None
+    card: Sections = field(default_factory=dict)
+    only_predicted: bool = False
+    logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    forms: Mapping[str, type[LogLine]] = field(default_factory=dict)
+    label: str = ""
+    series: SeriesValue | None = None
+
+    @property
+    def title(self) -> str:
+        """What a report calls it."""
+        return self.label or self.name
+
+    def set_of(self, task: str) -> DataSet:
+        """What the set of a task is."""
+        return self.sets.get(task, UNKNOWN_SET)
+
+    def apart(self, tasks: Iterable[str]) -> str:
+        """Why no published score stands beside those of some tasks; empty of all items of the official release."""
+        sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
+        return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
+
+    def without(self, removed: RemovedGroups) -> Run | None:
+        """The run without the groups that a filter removed; None where it has none of them."""
+        kept: dict[str, tuple[Record, ...]] = {}
+        for task, records in self.records.items():
+            name = task.removesuffix(f"_{records[0].view}") if records and records[0].view else task
+            groups = removed.by_task.get(name, frozenset())
+            kept[task] = tuple(record for record in records if record.group_id not in groups)
+        items = sum(len(records) - len(kept[task]) for task, records in self.records.items())
+        if not items:
+            return None
+        limited = ", ".join(filter(None, (self.limited, f"{items:,} items left out ({removed.name})")))
+        return replace(self, records=kept, limited=limited, label=f"{self.title}, filtered")
+
+    @property
+    def incomplete(self) -> str:
+        """What is lacking of a run that was cut short; empty of a whole one."""
+        return ", ".join(map(self.part_of, self.logged))
+
+    def part_of(self, task: str) -> str:
+        """How many items of a task that lacks some were logged, and of how many."""
+        there, number = self.logged[task]
+        return f"{there:,} of {number:,} items of {task}"
+
+    def items_of(self, task: str) -> tuple[LoggedItem, ...]:
+        """The lines of one of its tasks, read again."""
+        problems = Problems()
+        log = read_sample_log(sample_log(self.path, task), self.forms.get(task, LogLine), problems)
+        problems.raise_if_any(f"{self.path} cannot be read")
+        kept = {record.item_id for record in self.records.get(task, ())}
+        return tuple(item for item in log.items if item.record.item_id in kept) if log else ()
+
+
+INCOMPLETE = "--allow-incomplete reads the part that is there."
+RUN_AGAIN = "The same command with the same output path goes on where the run was."
+POINTER = re.compile(r"<task .+ of \w+: (\{[^{}]*\})>")
+"""In the text of a task's hook, its pointer."""
+OWN_HOOK = ("<task ", "TaskState.")
+"""What a hook's text has, one of these, in the results file of a task of ours, or of a user's variant of one."""
+NOT_SCORED = (
+    "The answers are kept and not scored (--predict_only). `lmms-eval-tasks rescore {run} --out DIR` scores them, "
+    "`lmms-eval-tasks submit` writes a leaderboard's file of them, and the model `replay` reads them."
+)
+
+
+def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bool = False) -> Run:
+    """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
+
+    A run that was cut short while lmms-eval wrote its files does not hide an earlier whole one. The run's notes name
+    the others in the folder.
+
+    Args:
+        source: The folder or file.
+        allow_incomplete: Whether to read the part that is there of a run that was cut short, where there is no whole
+            one.
+        allow_predictions: Whether to read a run whose answers were not scored.
+
+    Raises:
+        InputError: where there is no run, its results are not JSON, it has no task of ours, it was run without
+            ``--log_samples``, it was cut short, or a log or its card cannot be read.
+        OSError: where a file cannot be read.
+    """
+    files = results_files(source)
+    if not files:
+        raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
+    cut: dict[Path, CutShort] = {}
+    for path, incomplete in [(path, False) for path in reversed(files)] + [(path, True) for path in reversed(files)]:
+        if incomplete and not allow_incomplete:
+            raise cut[files[-1]]
+        try:
+            run = _read(path, incomplete)
+        except CutShort as error:
+            cut[path] = error
+            continue
+        break
+    else:
+        raise cut[files[-1]]
+    if run.only_predicted and not allow_predictions:
+        tasks = ", ".join(run.records)
+        raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
+    return replace(run, notes=_notes(source, files, run, [path for path in cut if path != run.path]))
+
+
+def _read(path: Path, allow_incomplete: bool) -> Run:
+    """The run of one results file; `CutShort` where that is all that is wrong with it."""
+    results = read_results(path)
+    problems, gaps = Problems(), Problems()
+    logs: dict[str, Sequence[LoggedItem]] = {}
+    logged: dict[str, tuple[int, int]] = {}
+    for name, config in results.configs.items():
+        _derive(name, config)
+    known = {name: own for name in results.configs if (own := registry().find_task(name))}
+    for task in results.configs:
+        expected = results.expected_items(task)
+        log = _open_log(path, task, known.get(task), results, problems) if expected != 0 else None
+        if log is None:
+            continue
+        there = len(log.items)
+        name = sample_log(path, task).name
+        if expected is not None and there != expected:
+            what = f"Expected {expected:,} items, as the results file counts, but got {there:,}."
+            (gaps if there < expected else problems).add(name, what)
+            logged[task] = there, expected
+        elif log.torn:
+            problems.add(name, "Expected every line to be whole, but the last one breaks off.")
+        if log.items:
+            logs[task] = log.items
+    if not (logs or problems or (gaps and not allow_incomplete)):
+        predicted = [task for task in results.configs if results.is_predicted(task)]
+        remedy = "A run with --predict_only is read where this package was installed when it was made."
+        problems.add(path.name, "Expected a task of ours, but the run has none.", remedy if predicted else "")
+    card: Sections = {}
+    try:
+        card = read_run_card(card_path(path))
+    except InputError as error:
+        problems.add(card_path(path).name, str(error), "Move it away: the run can be read without its card.")
+    problems.raise_if_any(f"{path} cannot be read")
+    if gaps and not allow_incomplete:
+        try:
+            gaps.raise_if_any(f"{path} is of a run that was cut short while its sample logs were written")
+        except InputError as error:
+            raise CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
+    run = assemble_run(path, results, logs)
+    forms = {name: own.kind.log_form for name, own in known.items() if own.kind.log_form}
+    return replace(run, card=card, logged=logged, forms=forms)
+
+
+def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
+    """A run from its results and its logged items."""
+    sets = {}
+    for task, items in logs.items():
+        found = {item.data_set for item in items}
+        simulated = [one for one in found if one.is_sample]
+        sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
+    return Run(
+        path=path,
+        name=results.model_name,
+        records={task: tuple(item.record for item in items) for task, items in logs.items()},
+        groups=results.groups_within(logs),
+        versions={name: str(version) for name, version in results.versions.items()},
+        sets=sets,
+        limited=results.limits,
+        shard=results.shard.shard if results.shard else None,
+        only_predicted=any(item.only_predicted for items in logs.values() for item in items),
+    )
+
+
+def _open_log(path: Path, task: str, known: Task | None, results: ResultsFile, problems: Problems) -> SampleLog | None:
+    """A task's log, empty where the run was cut short before it; None where it is somebody else's, or a problem."""
+    try:
+        log = sample_log(path, task)
+        if log.is_file():
+            form = known.kind.log_form if known else None
+            return read_sample_log(log, form or LogLine, problems, _is_ours(task, known, results))
+    except (ValueError, OSError):
+        problems.add(path.name, f"Expected tasks whose logs can be read, but got {describe(task)}.")
+        return None
+    if results.config.logs_samples and results.expected_items(task):
+        return SampleLog(())
+    problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
+    return None
+
+
+def _derive(name: str, config: Any) -> None:
+    """Know a user's variant of a task of ours by its hooks' pointer; of an earlier run by the pointer's file."""
+    hook = str(config.get("process_results")) if isinstance(config, Mapping) else ""
+    if not any(mark in hook for mark in OWN_HOOK):
+        return
+    found = POINTER.search(hook)
+    try:
+        pointer = json.loads(found[1]) if found else read_pointer(Path(), config)
+        if pointer:
+            registry().derive(name, pointer, config)
+    except (ValueError, LookupError, TypeError, StopIteration):
+        return
+
+
+def _is_ours(task: str, known: Task | None, results: ResultsFile) -> bool:
+    """Whether a task of a run is known to be one of ours, so that its log has to hold records."""
+    config = results.configs[task]
+    hook = config.get("process_results") if isinstance(config, Mapping) else None
+    return any(mark in str(hook) for mark in OWN_HOOK) or (known is not None and task not in known.benchmark.replaces)
+
+
+def _notes(source: Path, files: list[Path], run: Run, cut: list[Path]) -> tuple[str, ...]:
+    """What to know of the other runs in a folder."""
+    notes = [f"{path} is of a run that was cut short, and is left out" for path in cut]
+    whole = [path for path in files if path not in cut]
+    if len(whole) > 1:
+        notes.append(
+            f"{list_runs(source, whole)}; this is the latest, {run.path}. Name a folder or file to read another"
+        )
+    return tuple(notes)
+
+
+def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:
+    """The runs with their titles: the names, one for each run in its order, or without names the models."""
+    if names and (len(names) != len(runs) or len({*names, ""}) <= len(runs)):
+        given = ", ".join(map(repr, names))
+        raise InputError(f"Expected --name once for each of the {len(runs)} runs, all different, but got {given}.")
+    models = [run.name for run in runs]
+    alike = {name: _apart([run.path for run in runs if run.name == name]) for name in models if models.count(name) > 1}
+    titles = names or [f"{run.name} ({alike[run.name][run.path]})" if run.name in alike else "" for run in runs]
+    return [replace(run, label=title) for run, title in zip(runs, titles, strict=True)]
+
+
+def _apart(paths: Sequence[Path]) -> dict[Path, str]:
+    """What tells results files apart: as few parts of their paths as are enough, after those that all have."""
+    folders = [path.absolute().parent for path in paths]
+    shared = commonpath(folders)
+    parts = [
+        (*folder.relative_to(shared).parts, path.name.removesuffix(RESULTS))
+        for folder, path in zip(folders, paths, strict=True)
+    ]
+    for count in range(1, max(map(len, parts)) + 1):
+        told = ["/".join(part[:count]) for part in parts]
+        if len(set(told)) == len(set(parts)):
+            break
+    return dict(zip(paths, told, strict=True))

@@ -1,0 +1,231 @@
+"""Parts of a run that are run apart from each other, each as a run of its own: which one a run is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
+from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
+from lmms_eval_tasks.utils.runs.run_card import CARD
+
+MERGE = "lmms-eval-tasks merge PART… --out DIR"
+"""The command that makes a whole run of the runs of all parts."""
+
+
+class Shard(NamedTuple):
+    """One of the parts into which a run is cut."""
+
+    part: int
+    of: int
+
+    def __str__(self) -> str:
+        """As the variable has it: ``3/7``."""
+        return f"{self.part}/{self.of}"
+
+
+def parse_shard(text: str) -> Shard:
+    """A part as it is written: ``3/7`` is the third of seven."""
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    shard = Shard(int(match[1]), int(match[2])) if match else None
+    if shard is None or not 1 <= shard.part <= shard.of:
+        raise InputError(f"Expected {SHARD} to be i/N, one of N parts counted from 1, such as 3/7, but got {text!r}.")
+    return shard
+
+
+def read_shard() -> Shard | None:
+    """The part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty."""
+    text = os.environ.get(SHARD, "")
+    return parse_shard(text) if text else None
+
+
+RESULTS = "_results.json"
+SAMPLES = "_samples_"
+SUBMISSIONS = "submissions"
+PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
+"""The fields of a results file that have an entry for each task or group."""
+SHARD_OF_RUN = "shard"
+"""The field of a results file that says which part of a run it is of, as `ShardOfRun`."""
+LISTED = 20
+"""So many runs of a folder are listed by name."""
+BYPASS = "bypass"
+"""The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
+DATA_SET = "data_set"
+"""What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
+EARLIER_SAMPLE = ("sample_data", "sample")
+"""What a line of an earlier version has where its data is simulated: the score, or without one this."""
+PARTS, LAUNCHED = "parts", "launch.json"
+"""The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
+
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Limit = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Part(RowForm):
+    """Part of a results file: what we read of it; the rest is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class RunConfig(_Part):
+    """How lmms-eval was started."""
+
+    model: str = "unknown model"
+    model_args: str | dict[str, Any] | None = None
+    limit: Limit | None = None
+    offset: Count | None = None
+    bootstrap_iters: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    resolved_cli_args: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def logs_samples(self) -> bool:
+        """Whether a sample log of every task was to be written."""
+        return any(self.resolved_cli_args.get(option) is True for option in ("log_samples", "predict_only"))
+
+
+class SampleCount(_Part):
+    """How many items a task has, and how many of them a limit leaves."""
+
+    original: Count
+    effective: Count
+
+
+class ShardOfRun(_Part):
+    """Which part of a run the file is of, and how many items the tasks of the whole run have."""
+
+    part: Annotated[int, Field(ge=1)]
+    of: Annotated[int, Field(ge=1)]
+    n_samples: dict[str, SampleCount] = Field(alias="n-samples")
+
+    @property
+    def shard(self) -> Shard:
+        """The part."""
+        return Shard(self.part, self.of)
+
+
+class ResultsFile(_Part):
+    """The file."""
+
+    configs: dict[str, Any]
+    group_subtasks: dict[str, list[str]]
+    results: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    groups: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    versions: dict[str, Any] = Field(default_factory=dict)
+    n_samples: dict[str, SampleCount] = Field(default_factory=dict, alias="n-samples")
+    config: RunConfig = Field(default_factory=RunConfig)
+    shard: ShardOfRun | None = None
+
+    def expected_items(self, task: str) -> int | None:
+        """How many items of a task lmms-eval ran; None where it does not say."""
+        count = self.n_samples.get(task)
+        return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
+
+    def is_predicted(self, task: str) -> bool:
+        """Whether a task's answers were kept and not scored."""
+        return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
+
+    def scores_of(self, name: str) -> dict[str, float | None]:
+        """The scores of a task or group by name, without standard errors; None where one has no value."""
+        scores = {}
+        for key, value in self.results.get(name, {}).items():
+            metric, _, of = key.partition(",")
+            if of and "_stderr" not in metric and (value is None or isinstance(value, int | float)):
+                scores[metric] = value
+        return scores
+
+    def groups_within(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """The groups all of whose tasks are among some, each with its tasks."""
+        return {
+            name: tuple(dict.fromkeys(members))
+            for name, members in self.group_subtasks.items()
+            if members and all(member in tasks for member in members)
+        }
+
+    @property
+    def model_name(self) -> str:
+        """The model, with its arguments' checkpoint where it has one."""
+        return name_model(self.config.model, self.config.model_args)
+
+    @property
+    def limits(self) -> str:
+        """What leaves items out, such as ``--limit 3`` or ``part 3/7``; empty where nothing does."""
+        options = (("limit", self.config.limit), ("offset", self.config.offset))
+        given = [f"--{name} {value:g}" for name, value in options if value is not None and value > 0]
+        return ", ".join([*given, *([f"part {self.shard.shard}"] if self.shard else [])])
+
+
+def name_model(model: str, arguments: str | Mapping[str, Any] | None) -> str:
+    """What reports call a model: its name, with its arguments' checkpoint where it has one."""
+    given = parse_arguments(arguments)
+    checkpoint = next((given[name] for name in ("pretrained", "model_version", "model") if given.get(name)), "")
+    return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model
+
+
+class CutShort(InputError):
+    """A run that ended while lmms-eval wrote its files, so that they hold only part of it."""
+
+
+def read_results(path: Path) -> ResultsFile:
+    return read_results_with_all(path)[0]
+
+
+def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
+    """The same, and everything in the file as JSON values; errors as for `read_results`."""
+    with open_regular(path) as file:
+        content = file.read()
+    try:
+        value = read_written_json(content.decode("utf-8"))
+    except ValueError as error:
+        what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise CutShort(f"{path} is not a results file of lmms-eval: Expected JSON, but got {what}.") from None
+    issues = GroupedIssues()
+    form = validate_value(value, ResultsFile, issues, "")
+    issues.raise_if_any(f"{path} is not a results file of lmms-eval")
+    assert form is not None
+    return form, value
+
+
+def results_files(source: Path) -> list[Path]:
+    """The results files of runs in a folder and below, by date; of a file only itself."""
+    if source.is_file():
+        return [source]
+    files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
+    launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
+    files = [path for path in files if launched.isdisjoint(path.parents)]
+    return sorted(files, key=lambda path: (path.name, path))
+
+
+def list_runs(source: Path, files: Sequence[Path]) -> str:
+    """One line that lists the runs in a folder by their results files, below the folder, each with its model."""
+    names = (f"{path.relative_to(source) if path.is_relative_to(source) else path}{_of_model(path)}" for path in files)
+    return f"{source} holds {len(files):,} runs: {summarize_names(names, LISTED)}"
+
+
+def _of_model(results: Path) -> str:
+    """Of which model a results file is, in parentheses; empty where it does not say."""
+    try:
+        return f" ({read_results(results).model_name})"
+    except (InputError, OSError):
+        return ""
+
+
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
+
+
+def results_beside(log: Path) -> Path:
+    """The results file of the run that a sample log is of; it need not exist."""
+    return log.with_name(f"{log.name.partition(SAMPLES)[0]}{RESULTS}")
+
+
+def card_path(results: Path) -> Path:
+    """The run card beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")

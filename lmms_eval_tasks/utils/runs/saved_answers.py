@@ -1,0 +1,246 @@
+"""Saved responses: what a model said to each item.
+
+Read from sample logs of our tasks, from plain ``{"id", "response"}`` lines, and from official prediction files whose
+lines hold the prompt in place of the item's id: these are joined with items by what the prompt asks.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_written_json
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.runs.run_files import SAMPLES, list_runs, read_results, results_beside
+from lmms_eval_tasks.utils.scoring.record import (
+    CUT_OFF,
+    NOT_ASKED,
+    PredictionLines,
+    QuestionText,
+    Record,
+    UnscoredReason,
+)
+
+ItemKey = tuple[str | None, str]
+"""Task, None for any, and item id."""
+
+
+@dataclass(frozen=True)
+class SavedLine:
+    """A response, the line that it stands in, and of what kind that line is."""
+
+    response: str
+    where: str
+    kind: PredictionLines
+
+
+@dataclass
+class SavedResponses:
+    """Responses by task and item id, and those to be joined with items by what was asked."""
+
+    by_item: dict[ItemKey, str] = field(default_factory=dict)
+    by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
+    unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
+    cut_off: set[ItemKey] = field(default_factory=set)
+    note: str = ""
+
+    def note_record(self, key: ItemKey, record: Mapping[str, Any], response: str) -> None:
+        """Note what the record of a logged item says of its response."""
+        try:
+            read = Record.from_json(record)
+        except ValueError:  # of an earlier version, say
+            return
+        if read.unscored_reason and read.is_silent([response]):
+            self.unanswered[key] = read.unscored_reason, read.detail
+        if read.detail == CUT_OFF:
+            self.cut_off.add(key)
+
+    def find(self, task: str, item_id: str) -> str | None:
+        """The response saved for an item of a task; None where there is none."""
+        own = self.by_item.get((task, item_id))
+        return own if own is not None else self.by_item.get((None, item_id))
+
+    def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
+        """Give each item the line that asks its question; a message where these are not one for one, else None."""
+        items: dict[QuestionText, set[int]] = {}
+        for task, table in tables.items():
+            counts: Counter[QuestionText] = Counter()
+            for item_id, asked in table.items():
+                lines = self.by_asked.get(asked, [])
+                if counts[asked] < len(lines) and self.find(task, item_id) is None:
+                    self.by_item[task, item_id] = lines[counts[asked]].response
+                counts[asked] += 1
+            for asked, number in counts.items():
+                items.setdefault(asked, set()).add(number)
+        questions = {asked.question for asked in items}
+        problems = Problems()
+        for asked, lines in self.by_asked.items():
+            name = repr(asked.question[:60])
+            for number in sorted(items.get(asked, set()) - {len(lines)}):
+                if number == 1:
+                    what = f"Expected one response per item, but {name} is also at {lines[0].where}."
+                else:
+                    what = f"Expected {number} lines for the {number} items that ask {name}, but got {len(lines)}."
+                problems.add(lines[-1].where, what)
+            for line in () if asked in items else lines:
+                if asked.question not in questions:
+                    what = f"Expected the prompt to ask a question of this run's tasks, but got {name}."
+                elif asked.options:
+                    options = summarize_names(asked.options)
+                    what = f"Expected the prompt to ask {name} with the item's options, but got {options:.200}."
+                else:
+                    what = f"Expected options of {name} as {line.kind.options}, but found none."
+                problems.add(line.where, what)
+        try:
+            problems.raise_if_any(f"{source} cannot be replayed", "no line is joined by its position")
+        except InputError as error:
+            return str(error)
+        return None
+
+
+def read_responses(
+    source: Path, kinds: Sequence[PredictionLines] = (), allow_incomplete: bool = False
+) -> SavedResponses:
+    """Read saved responses.
+
+    A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or one of an official prediction file;
+    or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A sample
+    log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a
+    clip, hold `NOT_ASKED`.
+
+    Args:
+        source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
+            in one folder the latest that is whole. Runs of a task in several folders are no single run.
+        kinds: The kinds of official prediction files that it may be.
+        allow_incomplete: Whether to read a sample log that has fewer items than its run's results file counts.
+
+    Raises:
+        InputError: where there is nothing to read, a task was run in several folders, a line is none of these, an
+            item's id is answered twice, or a sample log lacks items; all such runs, lines and logs are listed.
+    """
+    saved = SavedResponses()
+    files = _latest_logs(source, saved) if source.is_dir() else [source]
+    if not files or not all(file.is_file() for file in files):
+        raise InputError(
+            f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
+            f"(*{SAMPLES}*.jsonl), but found none."
+        )
+    first_seen: dict[ItemKey, str] = {}
+    problems = Problems()
+    official = "".join(f"or with {kind.fields}, " for kind in kinds)
+    expected = f"Expected an object with id and response, {official}or a line of a sample log of one of our tasks"
+    for file in files:
+        task = file.stem.partition(SAMPLES)[2] or None
+        gap = _missing_items(file)
+        if gap and not allow_incomplete:
+            problems.add(file.name, gap, "missing=unparsed replays the part that is there.")
+            continue
+        for where, text in _lines(_split(file, without_torn=bool(gap)), file.name, problems):
+            value = _read_object(text)
+            if predicted := next(((kind, line) for kind in kinds if (line := kind.read(value))), None):
+                kind, (asked, response) = predicted
+                saved.by_asked.setdefault(asked, []).append(SavedLine(_encodable(response), where, kind))
+            elif (item := _read_item(value, task)) is None:
+                problems.add(where, f"{expected}, but got {text[:60]!r}.")
+            elif item[0] in first_seen:
+                key, _ = item
+                problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
+            else:
+                key, response = item
+                first_seen[key] = where
+                saved.by_item[key] = _encodable(response)
+                if isinstance(record := value.get("record"), dict):
+                    saved.note_record(key, record, response)
+    problems.raise_if_any(f"{source} cannot be replayed")
+    return saved
+
+
+def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
+    logs: dict[str, dict[Path, list[Path]]] = {}
+    for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
+        logs.setdefault(log.stem.partition(SAMPLES)[2], {}).setdefault(log.parent, []).append(log)
+    runs = sorted({results_beside(log) for folders in logs.values() for of_task in folders.values() for log in of_task})
+    if any(len(folders) > 1 for folders in logs.values()):
+        raise InputError(f"{list_runs(folder, runs)}. One can be replayed: name its folder.")
+    if any(len(of_task) > 1 for folders in logs.values() for of_task in folders.values()):
+        saved.note = f"{list_runs(folder, runs)}; of each task the latest whole one is replayed."
+    return [
+        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1])
+        for folders in logs.values()
+        for of_task in folders.values()
+    ]
+
+
+def _missing_items(log: Path) -> str:
+    """What a sample log lacks of the items that its run's results file counts; empty where it is whole, or no log."""
+    task, results = log.stem.partition(SAMPLES)[2], results_beside(log)
+    if not task or not results.is_file() or not log.is_file():
+        return ""
+    try:
+        expected = read_results(results).expected_items(task)
+    except InputError:
+        return ""
+    there = sum(map(bool, _split(log, without_torn=True)))
+    if expected is None or there >= expected:
+        return ""
+    return f"Expected {expected:,} items, as the results file counts, but got {there:,}: the run was cut short."
+
+
+def _split(file: Path, without_torn: bool) -> list[bytes]:
+    """The lines of a file, perhaps without a last one that breaks off, as where a run was killed while it wrote."""
+    *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
+    return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
+
+
+def _lines(lines: Iterable[bytes], name: str, problems: Problems) -> Iterator[tuple[str, str]]:
+    """The lines of the file of a name that are not empty, each with its place; those not UTF-8 are problems."""
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}, line {number}"
+        try:
+            text = line.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            problems.add(where, f"Expected UTF-8 text, but byte {error.start + 1} of the line is not.")
+            continue
+        if text:
+            yield where, text
+
+
+def _encodable(response: str) -> str:
+    """A response whose lone surrogates, at which lmms-eval would stop writing its sample log, are question marks."""
+    return response.encode("utf-8", "replace").decode("utf-8")
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    """The JSON object of a line; an empty one for any other line."""
+    try:
+        value = read_written_json(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
+    """Key and response of a plain line, or of a sample log's; None for any other line."""
+    record = value.get("record")
+    if record is None:
+        item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
+        if not isinstance(own_task, str | None):
+            return None
+    else:
+        item_id = record.get("item_id") if isinstance(record, dict) else None
+        own_task = task
+        # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
+        response = value.get("resps", value.get("filtered_resps"))
+        while isinstance(response, list) and response:
+            response = response[0]
+        if isinstance(record, dict) and record.get("unscored_reason") == UnscoredReason.NO_CLIP.value:
+            response = NOT_ASKED
+    if isinstance(item_id, str) and isinstance(response, str):
+        return (own_task, item_id), response
+    return None

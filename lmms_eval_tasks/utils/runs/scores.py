@@ -1,0 +1,392 @@
+"""What of a run is scored: its tasks and groups, and by which scores each."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import ConfigDict, Field
+
+import lmms_eval_tasks
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.views import MASKED
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
+from lmms_eval_tasks.utils.data.card import DataSet
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
+from lmms_eval_tasks.utils.runs.folder import Run, read_run
+from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.utils.runs.run_files import RESULTS, SUBMISSIONS, CutShort, ResultsFile, card_path, read_results
+from lmms_eval_tasks.utils.scoring import metrics
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
+from lmms_eval_tasks.utils.scoring.compare import Part
+from lmms_eval_tasks.utils.scoring.metrics import (
+    SAMPLE_DATA,
+    Kind,
+    Metric,
+    Units,
+    count_groups,
+    count_items,
+    score_tasks,
+)
+from lmms_eval_tasks.utils.scoring.record import Outcome
+
+PAIR_METRICS = (
+    metrics.PAIR_ACCURACY,
+    metrics.SINGLE_ACCURACY,
+    metrics.PAIR_ACCURACY_OFFICIAL,
+    metrics.PAIRS_SCORED,
+)
+"""The scores of a task of no benchmark, whose items are taken for pairs."""
+
+
+def metrics_of(task: str) -> tuple[Metric, ...]:
+    """The scores of a task or group; those of pairs for a task of no benchmark."""
+    known = registry().find_task(task)
+    return tuple(known.kind.metrics) if known else PAIR_METRICS
+
+
+def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """The scores of a task or group that its benchmark sets beside published figures; the leading one first."""
+    known = registry().find_task(task)
+    if known is None:
+        return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
+    parent, kind = registry().find_parent(name), known.kind
+    card, folder = known.benchmark.card, known.benchmark.folder
+    own = kind.references
+    others = {one.name for other in known.benchmark.kinds.values() if other is not kind for one in other.metrics}
+    references = own(parent, items) if own else usual_references(card, folder, kind.metrics, parent, others)
+    if not known.view:
+        return references
+    published = [one for one in published_of_view(folder, parent, known.view) if not one.people]
+    seen = []
+    for one in references:
+        models = tuple(model for model in published if model.score == one.metric.name)
+        chance = None if known.view == MASKED else one.chance
+        note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
+        seen.append(replace(one, chance=chance, people=(), published=models, note=note))
+    return tuple(seen)
+
+
+def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
+    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items."""
+
+    def form(task: str) -> tuple[int, str] | None:
+        known = registry().find_task(task)
+        return (id(known.kind), known.view) if known else None
+
+    return {group: tasks for group, tasks in run.groups.items() if len(set(map(form, tasks))) == 1}
+
+
+def comparable_parts(run: Run) -> dict[str, Part]:
+    """What of a run can be compared: each of its tasks alone, and each of its groups with its tasks."""
+    alone = {task: {task: records} for task, records in run.records.items()}
+    grouped = {group: {task: run.records[task] for task in tasks} for group, tasks in groups_of(run).items()}
+    return {**alone, **grouped}
+
+
+def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
+    """The run's groups with their tasks, then its tasks that are in none of them."""
+    groups = groups_of(run)
+    yield from groups.items()
+    grouped = {task for tasks in groups.values() for task in tasks}
+    yield from ((task, [task]) for task in run.records if task not in grouped)
+
+
+SCORES = "_scores.json"
+
+Value = Annotated[float, Field(allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(RowForm):
+    """Part of the file: every field is described, and there is no other."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+Entry = TypeVar("Entry", bound=_Part)
+
+
+class ScoreEntry(_Part):
+    """One score of a task or group."""
+
+    metric: str
+    """Its name in lmms-eval's results."""
+    title: str
+    """Its name in tables."""
+    kind: Kind
+    """How values become a score: a mean, a number of groups, or a sum."""
+    unit: str
+    """Of the value and its interval; empty for plain numbers."""
+    higher_is_better: bool | None
+    """Null where neither is."""
+    value: Value | None
+    """The score; null where nothing counts in it."""
+    low: Value | None
+    """Lower end of its 95% interval; null of counts, and where the file says why there is none."""
+    high: Value | None
+    """Upper end."""
+    groups: Count | None
+    """How many groups (pairs, clips, scenes) it stands on; null where the items are not known."""
+    items: Count | None
+    """How many items it stands on."""
+
+
+class PartScores(_Part):
+    """The scores of a task, or of a group of tasks."""
+
+    name: str
+    """The task or group."""
+    tasks: Annotated[list[str], Field(min_length=1)]
+    """Its tasks; their scores count equally."""
+    benchmark: str
+    """Its benchmark; empty where this package knows none."""
+    version: str
+    """Its version N-X; scores of another N are not comparable."""
+    view: str
+    """What the model was shown of each item; empty of whole items."""
+    data: list[DataSet]
+    """What the sets of its tasks are, each once."""
+    apart: str
+    """Why no published score stands beside its own; empty of all items of the official release."""
+    outcomes: dict[str, Count]
+    """How many items are correct, wrong, unparsed and unscored; empty where the items are not known."""
+    leading: str
+    """The metric that the benchmark's paper leads with."""
+    scores: list[ScoreEntry]
+    """All scores that apply to it."""
+
+    def score(self, metric: str) -> ScoreEntry:
+        return _named(self.scores, "metric", metric)
+
+
+class ScoresFile(_Part):
+    """The scores of one run, with their intervals and what they stand on."""
+
+    form: Literal[1]
+    """Number of this form."""
+    lmms_eval_tasks: str
+    """Version of the package that computed the scores."""
+    results: str
+    """The results file that it lies beside."""
+    model: str
+    """The model, with its arguments' checkpoint where it has one."""
+    method: str
+    """How every interval is computed, with draws and seed."""
+    without_intervals: str
+    """Why there are no intervals; empty where there are."""
+    parts: list[PartScores]
+    """Tasks and groups."""
+
+    def part(self, name: str) -> PartScores:
+        """The scores of a task or group."""
+        return _named(self.parts, "name", name)
+
+
+def _named(entries: Sequence[Entry], field: str, name: str) -> Entry:
+    for entry in entries:
+        if getattr(entry, field) == name:
+            return entry
+    raise KeyError(name)
+
+
+def scores_path(results: Path) -> Path:
+    """The file of scores beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{SCORES}")
+
+
+def scores_text(scores: ScoresFile) -> str:
+    """The file's text; the same scores give the same bytes."""
+    return json.dumps(scores.model_dump(mode="json"), ensure_ascii=True, indent=2, allow_nan=False) + "\n"
+
+
+def read_scores(path: Path) -> ScoresFile:
+    with open_regular(path) as file:
+        content = file.read()
+    try:
+        value = read_written_json(content.decode("utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not a scores file: Expected JSON, but got {error}.") from None
+    issues = GroupedIssues()
+    form = validate_value(value, ScoresFile, issues, "")
+    issues.raise_if_any(f"{path} is not a scores file")
+    assert form is not None
+    return form
+
+
+def scores_schema() -> dict[str, Any]:
+    """The JSON Schema of the file."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ScoresFile.model_json_schema()}
+
+
+NO_ITEMS = "The run was made without --log_samples, so that no interval can be computed."
+
+
+def scores_of(run: Run) -> ScoresFile:
+    """Every score of each task and group of a run, with intervals, from its records."""
+    counted: dict[tuple[str, str], Units] = {}
+    parts = []
+    for name, part in comparable_parts(run).items():
+        try:
+            entries = list(_entries(part, counted))
+        except KeyError as error:
+            raise InputError(
+                f"{run.path}: Expected records of {name} with {error}, which an earlier version did not write: "
+                f"`lmms-eval-tasks rescore {run.path} --out DIR` writes them anew."
+            ) from None
+        parts.append(_part_scores(run, name, list(part), part, entries))
+    return _file(run, parts, METHOD, "")
+
+
+def scores_without_items(run: Run, saved: Mapping[str, Mapping[str, float | None]]) -> ScoresFile:
+    """The scores of a run whose items were not logged: what lmms-eval has of each, without intervals."""
+    parts = []
+    for name, scores in saved.items():
+        tasks = list(run.groups.get(name, (name,)))
+        entries = [_bare_entry(metric, scores[metric.name]) for metric in _listed(tasks[0]) if metric.name in scores]
+        parts.append(_part_scores(run, name, tasks, {}, entries))
+    return _file(run, parts, "", NO_ITEMS)
+
+
+def _file(run: Run, parts: Sequence[PartScores], method: str, without: str) -> ScoresFile:
+    return ScoresFile(
+        form=1,
+        lmms_eval_tasks=lmms_eval_tasks.__version__,
+        results=run.path.name,
+        model=run.name,
+        method=method,
+        without_intervals=without,
+        parts=list(parts),
+    )
+
+
+def _part_scores(run: Run, name: str, tasks: Sequence[str], part: Part, scores: Sequence[ScoreEntry]) -> PartScores:
+    known = registry().find_task(tasks[0])
+    records = [record for of_task in part.values() for record in of_task]
+    outcomes = Counter(record.outcome for record in records)
+    leading = references_of(name, tasks[0], len(records))[0].metric.name
+    return PartScores(
+        name=name,
+        tasks=list(tasks),
+        benchmark=known.benchmark.name if known else "",
+        version=run.versions.get(name, ""),
+        view=known.view if known else next((record.view for record in records), ""),
+        data=list(dict.fromkeys(run.set_of(task) for task in tasks)),
+        apart=run.apart(tasks),
+        outcomes={outcome.value: outcomes[outcome] for outcome in Outcome} if records else {},
+        leading=leading,
+        scores=list(scores),
+    )
+
+
+def _entries(part: Part, counted: dict[tuple[str, str], Units]) -> Iterator[ScoreEntry]:
+    """The scores that count any item of a task or group; `counted` keeps what counts in each, by task and score."""
+    for metric in _listed(next(iter(part))):
+        for task, records in part.items():
+            if (task, metric.name) not in counted:
+                counted[task, metric.name] = metric.units(records)
+        units = [counted[task, metric.name] for task in part]
+        if any(units):
+            yield _entry(metric, units)
+
+
+def _listed(task: str) -> Iterator[Metric]:
+    """The scores of a task; what its data is, is said elsewhere."""
+    return (metric for metric in metrics_of(task) if metric is not SAMPLE_DATA)
+
+
+def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
+    score = estimate_units(metric, counted) if metric.kind == "mean" else None
+    return ScoreEntry(
+        **_scores_named(metric),
+        value=score.value if score else None if metric.kind == "mean" else score_tasks(metric, counted),
+        low=score.low if score else None,
+        high=score.high if score else None,
+        groups=sum(map(count_groups, counted)),
+        items=sum(map(count_items, counted)),
+    )
+
+
+def _bare_entry(metric: Metric, value: float | None) -> ScoreEntry:
+    return ScoreEntry(**_scores_named(metric), value=value, low=None, high=None, groups=None, items=None)
+
+
+def _scores_named(metric: Metric) -> dict[str, Any]:
+    return {
+        "metric": metric.name,
+        "title": metric.title,
+        "kind": metric.kind,
+        "unit": metric.unit,
+        "higher_is_better": metric.higher_is_better,
+    }
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The scores of a run, and what it was made with."""
+
+    path: Path
+    scores: ScoresFile
+    card: Sections
+    results: ResultsFile | None
+    notes: tuple[str, ...] = ()
+
+
+def read_scored(source: Path) -> ScoredRun:
+    """The scores of the latest run in a folder, or of one results or scores file: from its file of scores, or
+    computed."""
+    runs = _runs(source)
+    if not runs:
+        raise InputError(
+            f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path, or the "
+            f"*{SCORES} beside it."
+        )
+    skipped: list[Path] = []
+    first: CutShort | None = None
+    for results in reversed(runs):
+        try:
+            scored = _read(results)
+        except CutShort as error:
+            skipped.append(results)
+            first = first or error
+            continue
+        others = len(runs) - len(skipped)
+        notes = [f"{path} is of a run that was cut short, and is left out" for path in skipped]
+        if others > 1:
+            notes.append(f"{source} holds {others:,} runs; this is the latest, {results}")
+        return ScoredRun(*scored, tuple(notes))
+    assert first is not None
+    raise first
+
+
+def _runs(source: Path) -> list[Path]:
+    """The results files of runs in a folder, whether they are there or only their scores are; by date."""
+    if source.is_file():
+        named = source.name
+        return [source.with_name(f"{named.removesuffix(SCORES)}{RESULTS}") if named.endswith(SCORES) else source]
+    found = {
+        path.with_name(f"{path.name.removesuffix(end)}{RESULTS}")
+        for end in (RESULTS, SCORES)
+        for path in source.rglob(f"*{end}")
+        if path.parent.name != SUBMISSIONS and path.is_file()
+    }
+    return sorted(found, key=lambda path: (path.name, path))
+
+
+def _read(path: Path) -> tuple[Path, ScoresFile, Sections, ResultsFile | None]:
+    """The run of one results file; `CutShort` where that is all that is wrong with it."""
+    scores = scores_path(path)
+    if not scores.is_file():
+        run = read_run(path)
+        return path, scores_of(run), run.card, read_results(path)
+    try:
+        card = read_run_card(card_path(path))
+    except InputError as error:
+        raise InputError(f"{card_path(path)} is not a run card: {error}") from None
+    return path, read_scores(scores), card, read_results(path) if path.is_file() else None

@@ -1,0 +1,337 @@
+"""The record: the typed result for one item, from which every score is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Annotated, Any, cast
+
+from pydantic import ConfigDict, Field, create_model
+
+from lmms_eval_tasks.utils.core.forms import RowForm
+from lmms_eval_tasks.utils.data.card import DataSet
+
+NOT_ASKED = "<not asked: the clip is missing>"
+"""The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
+HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
+"""Fields of a record about how its item was asked and read."""
+
+CUT_OFF = "cut off"
+"""The detail of the record of an answer that used all of its tokens."""
+
+FRAME = "frame"
+"""Field of a record that has the index of the single frame that was shown."""
+
+
+class Outcome(str, Enum):
+    """What became of one item."""
+
+    CORRECT = "correct"
+    """An answer was read, and it is right."""
+    WRONG = "wrong"
+    """An answer was read, and it is not right."""
+    UNPARSED = "unparsed"
+    """The model was asked, and nothing in its response can be read as an answer; it counts as wrong."""
+    UNSCORED = "unscored"
+    """The model could not be asked, or its answer could not be graded; `UnscoredReason` says why."""
+
+
+class UnscoredReason(str, Enum):
+    """Why an item, or a part of it, has no score."""
+
+    NO_CLIP = "no clip"
+    """The clip is missing, so the model was not asked."""
+    UNREADABLE_CLIP = "unreadable clip"
+    """The clip is there and cannot be decoded."""
+    SHORT_CLIP = "short clip"
+    """The clip has fewer frames than the model needs."""
+    UNEQUAL_CLIPS = "unequal clips"
+    """Clips that are compared, such as a clip and its reversal, have different frames."""
+    NO_CAPTION = "no caption"
+    """The model is prompted with a caption, and the clip has none."""
+    NO_KEY = "no answer key"
+    """The release withholds the answer."""
+    NO_JUDGE = "no judge"
+    """The run grades nothing, as its user chose."""
+    JUDGE_FAILED = "judge failed"
+    """The judge gave no reply that can be used."""
+    OUT_OF_MEMORY = "out of memory"
+    """The model did not fit beside the clip."""
+    BUDGET = "budget spent"
+    """The run's budget of tokens, lmms-eval's ``--max_tokens``, was spent before the model was asked."""
+    OTHER_ITEM = "other item"
+    """The response is about another item."""
+    ONLY_PREDICTED = "only predicted"
+    """The run kept what the model answered and graded nothing, as lmms-eval's ``--predict_only`` has it."""
+    FAILED = "failed"
+    """The model gave an error instead of an answer; the record's detail has its text."""
+
+    @classmethod
+    def of_error(cls, kind: str) -> UnscoredReason:
+        """The reason that a model's error names by its kind, such as ``short_clip``; `FAILED` for any other kind."""
+        return next((reason for reason in cls if reason.value == kind.replace("_", " ")), cls.FAILED)
+
+
+_SILENT = (UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED, UnscoredReason.BUDGET)
+_UNSHOWN = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Result for one item.
+
+    Attributes:
+        item_id: Stable id of the item within its benchmark and split.
+        group_id: Id of the pair, clip or question with which the item is only right together.
+        stratum: Names and values by which scores are broken down, for instance ``{"difficulty": "easy"}``.
+        expected: The key, or None where the release withholds it.
+        answered: What the model answered, or None where nothing could be read.
+        outcome: How the item counts.
+        unscored_reason: Why it is unscored; None where it is scored.
+        detail: The reason in more words, for people; empty where there are none.
+        view: What the model was shown of the item, by the view's name; empty for the whole item.
+        fields: What only this benchmark records, as JSON values.
+    """
+
+    item_id: str
+    group_id: str
+    stratum: Mapping[str, str]
+    expected: str | None
+    answered: str | None
+    outcome: Outcome
+    unscored_reason: UnscoredReason | None = None
+    detail: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    view: str = ""
+
+    @classmethod
+    def graded(
+        cls,
+        item_id: str,
+        group_id: str,
+        stratum: Mapping[str, str],
+        expected: str | None,
+        answered: str | None,
+        *,
+        asked: bool,
+        fields: Mapping[str, Any],
+        right: bool | None = None,
+    ) -> Record:
+        """The record of an answer; attributes as of a record.
+
+        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else
+        it is right where `right` says so; without that where it is the key.
+        """
+        reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
+        if reason:
+            outcome = Outcome.UNSCORED
+        elif answered is None:
+            outcome = Outcome.UNPARSED
+        else:
+            is_right = answered == expected if right is None else right
+            outcome = Outcome.CORRECT if is_right else Outcome.WRONG
+        return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the item counts as right; None where it is unscored."""
+        return None if self.outcome is Outcome.UNSCORED else self.outcome is Outcome.CORRECT
+
+    @property
+    def asked(self) -> bool:
+        """Whether the model was asked; it is not where the clip is missing."""
+        return self.unscored_reason is not UnscoredReason.NO_CLIP
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether there is no answer: nothing could be shown, or the model or a request to it failed."""
+        return self.unscored_reason in (UnscoredReason.NO_CLIP, *_SILENT, *_UNSHOWN)
+
+    def is_silent(self, responses: Sequence[object]) -> bool:
+        """Whether there is no answer although the model was asked, given what it returned.
+
+        Where it returned something, that is graded; but nothing of a view's item was shown where it could not be made.
+        """
+        if self.view and self.unscored_reason in _UNSHOWN:
+            return True
+        return self.asked and self.unanswered and not any(responses)
+
+    @property
+    def why(self) -> str:
+        """The reason and its detail, for people; empty where there is none."""
+        reason = self.unscored_reason.value if self.unscored_reason else ""
+        return ": ".join(filter(None, (reason, self.detail)))
+
+    def with_fields(self, **fields: Any) -> Record:
+        """The record with further benchmark fields."""
+        return replace(self, fields={**self.fields, **fields})
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON values, for the sample log."""
+        return {
+            **vars(self),
+            "stratum": dict(self.stratum),
+            "outcome": self.outcome.value,
+            "unscored_reason": self.unscored_reason.value if self.unscored_reason else None,
+            "fields": dict(self.fields),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Record:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: where a field is missing or the outcome is unknown.
+        """
+        try:
+            reason = value["unscored_reason"]
+            return cls(
+                item_id=value["item_id"],
+                group_id=value["group_id"],
+                stratum=dict(value["stratum"]),
+                expected=value["expected"],
+                answered=value["answered"],
+                outcome=Outcome(value["outcome"]),
+                unscored_reason=UnscoredReason(reason) if reason else None,
+                detail=str(value["detail"]),
+                fields=dict(value["fields"]),
+                view=str(value["view"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error
+
+
+@dataclass(frozen=True)
+class GradedItem:
+    """One item after grading, as its sample log holds it.
+
+    Attributes:
+        record: Its record.
+        submission: What the submission needs of it beside the record, as JSON values.
+    """
+
+    record: Record
+    submission: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The item as JSON values."""
+        return {**self.submission, "record": self.record.to_json()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> GradedItem:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: where the record is none.
+        """
+        return cls(Record.from_json(value["record"]), {name: part for name, part in value.items() if name != "record"})
+
+
+@dataclass(frozen=True)
+class QuestionText:
+    """What a prompt asks, by which a line of a prediction file is joined with an item; `of` makes it.
+
+    Attributes:
+        question: The question; any white space is a single space.
+        options: The options' texts in their order, likewise; those without a text are left out.
+    """
+
+    question: str
+    options: tuple[str, ...]
+
+    @classmethod
+    def of(cls, question: str, options: Iterable[str]) -> QuestionText:
+        """What is asked by a question and its options as they are written."""
+        texts = (" ".join(option.split()) for option in options)
+        return cls(" ".join(question.split()), tuple(text for text in texts if text))
+
+
+@dataclass(frozen=True)
+class PredictionLines:
+    """The lines of a benchmark's official prediction file, which hold the prompt in place of the item's id.
+
+    Attributes:
+        read: What the prompt of a line's JSON object asks, and the response; None for any other line.
+        fields: What such a line has, for messages.
+        options: How its prompt lists options, for messages.
+    """
+
+    read: Callable[[Mapping[str, Any]], tuple[QuestionText, str] | None]
+    fields: str
+    options: str
+
+
+class LogForm(RowForm):
+    """Base of the forms of a line's parts: at least its fields, each of its type; what else is there is not read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class StratumForm(LogForm):
+    """Names and values by which scores are broken down, some of which a task's scores need."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str] = Field(init=False)
+
+
+class RecordForm(LogForm):
+    """An item's record, as `Record.to_json` writes it."""
+
+    item_id: str = Field(min_length=1)
+    group_id: str
+    stratum: dict[str, str]
+    expected: str | None
+    answered: str | None
+    outcome: Annotated[Outcome, Field(strict=False)]
+    unscored_reason: Annotated[UnscoredReason, Field(strict=False)] | None
+    detail: str
+    fields: dict[str, Any]
+    view: str
+    data_set: DataSet | None = None
+
+
+class LogLine(LogForm):
+    """A line of a task of ours."""
+
+    record: RecordForm
+    submission_rows: dict[str, Any] | None = None
+
+
+def log_line(
+    fields: type[LogForm],
+    stratum: Iterable[str] = (),
+    answered: Any = str | None,
+    submission: Any = dict[str, Any] | None,
+) -> type[LogLine]:
+    """The form of the lines of a kind of task whose scores need more of a record than those of every task.
+
+    Args:
+        fields: The record's fields.
+        stratum: Names by which scores are broken down.
+        answered: The type of what was answered.
+        submission: The type of what the submission needs of the item beside the record.
+
+    Returns:
+        The form, a pydantic model, for `TaskKind.log_form`.
+    """
+    parts: dict[str, Any] = {"answered": (answered, ...), "fields": (fields, ...)}
+    if names := dict.fromkeys(stratum, (str, ...)):
+        parts["stratum"] = (create_model("StratumForm", __base__=StratumForm, **cast(Any, names)), ...)
+    record = create_model("RecordForm", __base__=RecordForm, **parts)
+    return create_model("LogLine", __base__=LogLine, record=(record, ...), submission_rows=(submission, None))
+
+
+class ChoiceFields(LogForm):
+    """Of a multiple-choice item that the official script reads too."""
+
+    official_correct: bool | None
+    official_answered: str | None = None
+
+
+ChoiceLine = log_line(ChoiceFields)
+"""The line of a multiple-choice item that the official script reads too.
+
+Its record has the fields ``official_correct``, whether the script takes the answer for right (None where there is no
+key), and perhaps ``official_answered``, the option that the script reads.
+"""

@@ -1,1 +1,0 @@
-"""Intervals, comparisons and human baselines."""

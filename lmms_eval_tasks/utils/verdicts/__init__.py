@@ -1,1 +1,0 @@
-"""Reads a verdict from a free answer: yes, no, or that it cannot be told."""
