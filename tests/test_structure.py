@@ -20,18 +20,19 @@ PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 
 UTILS = (
-    ("core", "servers"),
-    ("data",),
-    ("scoring", "judge"),
+    ("core",),
+    ("servers", "data"),
+    ("scoring",),
     ("answers",),
+    ("judge",),
     ("people", "submission", "reporting"),
     ("benchmark",),
-    ("runs",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""
 ABOVE = (
     ("utils",),
-    ("registry", "prompting"),
+    ("registry",),
+    ("prompting", "runs"),
     ("host", "sample"),
     ("api",),
     (*OWN, "models", "report"),

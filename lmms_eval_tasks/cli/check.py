@@ -140,7 +140,7 @@ def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> lis
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:
     """Print one split, with the warnings of `prepare` that are not `printed` yet, and return what would stop a run."""
     with show_progress() as progress:
-        checked = check_split(benchmark, split, decode, progress)
+        checked = check_split(read_card(benchmark), split, decode, progress)
     facts, broken, missing = checked.facts, checked.broken, checked.missing
     print_split(console, benchmark, split, facts, checked.clips)
     if not facts.data_set.is_sample:

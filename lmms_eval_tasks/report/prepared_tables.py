@@ -51,7 +51,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
     console = make_console()
     printed: set[str] = set()
     for split, facts in splits.items():
-        print_split(console, benchmark, split, facts, prepared_clips(benchmark, split))
+        print_split(console, benchmark, split, facts, prepared_clips(read_card(benchmark), split))
         print_warnings(console, facts.warnings, printed)
         if facts.missing:
             console.print(

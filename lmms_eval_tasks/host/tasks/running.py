@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.model.answer_forms import is_ours
 from lmms_eval_tasks.host.model.model_identity import Weights, get_nested_attr
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
 from lmms_eval_tasks.host.tasks.leaderboard_files import Finished, write_submissions
-from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, ItemKey, TaskView, read_captions, read_limit
+from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, TaskView, read_captions, read_limit
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.question import Grader, TaskSettings
@@ -43,25 +43,21 @@ if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
 
-    from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 
 
 Pointer = Mapping[str, Any]
 
 
 @dataclass
-class Evaluation:
+class Evaluation(Asked):
     """What holds for all tasks of one evaluation."""
 
-    clips_needed: bool = True
     judge_needed: bool = True
     splits: bool = True
-    model: Any = None
     weights: Weights = field(default_factory=Weights)
     clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     answers_kept: int | None = None
-    ahead: ViewsAhead | None = None
     unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)

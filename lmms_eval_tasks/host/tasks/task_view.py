@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
 from lmms_eval_tasks.utils.answers.question import TaskSettings
@@ -202,11 +201,30 @@ class ItemKey(NamedTuple):
     shown: Mapping[str, Any]
 
 
+class Ahead(Protocol):
+    """Makes what requests show before their turn."""
+
+    def expect(self, requests: Sequence[Any]) -> None:
+        """Learn which requests will be asked, in this order, after those that are known already."""
+
+    def take(self, making: Making) -> MadeClip:
+        """Return what is shown now."""
+
+
+@dataclass
+class Asked:
+    """What a view asks of the evaluation: whether clips are looked at, by which model, and what was made ahead."""
+
+    clips_needed: bool = True
+    model: Any = None
+    ahead: Ahead | None = None
+
+
 class TaskView:
     """What one task shows of its items."""
 
-    def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], evaluation: Evaluation) -> None:
-        self._view, self._benchmark, self._evaluation = view, benchmark.name, evaluation
+    def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], asked: Asked) -> None:
+        self._view, self._benchmark, self._asked = view, benchmark.name, asked
         self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
 
     def describe(self) -> str:
@@ -287,7 +305,7 @@ class TaskView:
             return [see(self._view, placeholder, self._kind.frame) for _ in clips]
 
     def _take(self, making: Making) -> MadeClip:
-        ahead = self._evaluation.ahead
+        ahead = self._asked.ahead
         return ahead.take(making) if ahead else making.run(open_store())
 
     def makings(self, row: Row) -> list[Making]:
@@ -305,7 +323,7 @@ class TaskView:
     @property
     def _is_read_in_order(self) -> bool:
         """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`."""
-        return self._view.shown in ORDERS and bool(getattr(self._evaluation.model, "reads_orders", False))
+        return self._view.shown in ORDERS and bool(getattr(self._asked.model, "reads_orders", False))
 
     def adjust_settings(self, settings: Settings) -> Settings:
         """A task's settings with the prompt that the view asks with, where it has one of its own."""
@@ -325,7 +343,7 @@ class TaskView:
     def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
         """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
         frame, reason = None, row.get(UNANSWERED)
-        if self._view.name and UNANSWERED not in row and self._evaluation.clips_needed and row["asked"]:
+        if self._view.name and UNANSWERED not in row and self._asked.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
         graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
         record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
@@ -365,6 +383,6 @@ class TaskView:
 
     def _caption(self, row: Row) -> str | None:
         """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""
-        if not self._evaluation.clips_needed:
+        if not self._asked.clips_needed:
             return None
         return read_captions().find(row[self._kind.visuals[0]])

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable
@@ -41,14 +40,13 @@ class SplitCheck:
     broken: Sequence[str]
 
 
-def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
+def check_split(card: Card, split: str, decode: bool, progress: Progress) -> SplitCheck:
     """Check a prepared split: its table, its counts, and every clip; `decode` also decodes clips to their end."""
-    card = read_card(benchmark)
     table, facts = read_table(card, split)
     missing = absent_clips(card, split, table)
     clips = (clip for clips in clips_of_rows(card, table) for clip in clips)
-    paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
-    what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
+    paths = {clip_path(card.name, clip): clip for clip in clips if clip not in missing}
+    what = f"{card.name}, {split}: {'decoding' if decode else 'opening'} clips"
     broken = [paths[path] for path in unreadable(paths, progress, what, whole=decode)]
     known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
     return SplitCheck(
@@ -60,9 +58,8 @@ def check_split(benchmark: str, split: str, decode: bool, progress: Progress) ->
     )
 
 
-def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
+def prepared_clips(card: Card, split: str) -> list[ClipCount]:
     """Clips per part of the release as they were when the split was prepared; none is opened."""
-    card = read_card(benchmark)
     table, facts = read_table(card, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}
     absent = {clip for clip, reason in reasons.items() if reason == "absent"}
