@@ -21,7 +21,7 @@ from pathlib import Path
 
 from measuring import SUPPORT, Options, print_ratio
 
-from lmms_eval_tasks.utils.runs.run_files import results_files
+from lmms_eval_tasks.runs.run_files import results_files
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 ITEMS = 24

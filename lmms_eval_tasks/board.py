@@ -14,6 +14,9 @@ import lmms_eval_tasks
 from lmms_eval_tasks.report.page import ASSETS
 from lmms_eval_tasks.report.page_files import run_badge, script_digest, template_environment
 from lmms_eval_tasks.report.score_tables import columns_of
+from lmms_eval_tasks.runs.folder import Run, name_runs
+from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections
+from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
@@ -23,9 +26,6 @@ from lmms_eval_tasks.utils.reporting.columns import number_text
 from lmms_eval_tasks.utils.reporting.figure import Bounds, fit_axis
 from lmms_eval_tasks.utils.reporting.palette import ink_styles
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
-from lmms_eval_tasks.utils.runs.folder import Run, name_runs
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections
-from lmms_eval_tasks.utils.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
 from lmms_eval_tasks.utils.scoring.compare import Scored, rank_scores
 
 NOT_SET = "not set"

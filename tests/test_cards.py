@@ -11,7 +11,7 @@ from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.runs.run_card import APPLIES, DOES_NOT_APPLY, describe_hazard
+from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, describe_hazard
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 

@@ -15,8 +15,8 @@ from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.run_comparison import comparison_panels
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.data.card import SetKind
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 

@@ -13,7 +13,7 @@ from logged_runs import TASK, write_records
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.runs.run_files import BYPASS
+from lmms_eval_tasks.runs.run_files import BYPASS
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 

@@ -17,8 +17,8 @@ from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.merge import PREPARE, _ranges
 from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.run_card import CARD
 
 RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"

@@ -14,9 +14,9 @@ from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.rescore import claimed
 from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.runs.folder import MAKE_AGAIN
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN
 
 RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"

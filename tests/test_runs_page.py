@@ -19,7 +19,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.options import REFUSED
 from lmms_eval_tasks.host.saving.card_facts import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, RunFacts, Sections, known_hazards
+from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN, TASK, RunFacts, Sections, known_hazards
 
 PAGE = ROOT / "docs" / "runs.md"
 

@@ -22,12 +22,12 @@ from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention
 from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.prepare import replacement
 from lmms_eval_tasks.utils.reporting.item_views import InstanceTrack
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 ITEM = "sav_000001_1"
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_release
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.people.agreement import people_consistency, run_consistency, share_items, share_options
 from lmms_eval_tasks.utils.people.responses import read_human_responses, read_items
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 from lmms_eval_tasks.utils.scoring.compare import effect_above_chance
 from lmms_eval_tasks.yocausal import released

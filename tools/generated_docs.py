@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.runs.run_card import known_hazards
-from lmms_eval_tasks.utils.runs.scores import scores_schema
+from lmms_eval_tasks.runs.run_card import known_hazards
+from lmms_eval_tasks.runs.scores import scores_schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)

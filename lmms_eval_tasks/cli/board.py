@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.options import NAMES, FormatOption, refuse_doubled
+from lmms_eval_tasks.runs.scores import SCORES, ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output
-from lmms_eval_tasks.utils.runs.scores import SCORES, ScoredRun, read_scored
 
 
 def board(

@@ -11,11 +11,11 @@ import typer
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, LEAVE_OUT, NAMES, FormatOption, open_runs
 from lmms_eval_tasks.report.card_tables import print_differences
 from lmms_eval_tasks.report.run_comparison import READING, compare_runs
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import comparable_parts, groups_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output
 from lmms_eval_tasks.utils.data.manifest import read_filter
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.scores import comparable_parts, groups_of
 from lmms_eval_tasks.utils.scoring.compare import Part
 
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.export.every_eval_ever import Availability, Deployment, Evaluator, Relationship, export_run
+from lmms_eval_tasks.runs.scores import ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.output import make_console
-from lmms_eval_tasks.utils.runs.scores import ScoredRun, read_scored
 
 export_app = typer.Typer(
     no_args_is_help=True,

@@ -12,11 +12,11 @@ import typer
 from typer.main import get_command_name
 
 from lmms_eval_tasks.report.score_tables import entries_of
+from lmms_eval_tasks.runs.folder import Run, name_runs, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Format, Output
 from lmms_eval_tasks.utils.core.text import printable_lines
 from lmms_eval_tasks.utils.data.home import benchmark_dir, prepared_benchmark
-from lmms_eval_tasks.utils.runs.folder import Run, name_runs, read_run
 
 DATA = "Data"
 RUN = "Run"

@@ -15,11 +15,11 @@ from lmms_eval_tasks.report.card_tables import print_cards, print_differences
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.score_tables import columns_of
 from lmms_eval_tasks.report.series import SERIES, gather_series
+from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups, read_filter
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.runs.folder import NOT_SCORED, Run
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.report.people_tables import People

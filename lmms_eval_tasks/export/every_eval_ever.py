@@ -27,9 +27,9 @@ from lmms_eval_tasks.export.facts import (
     task_facts,
     why_not_whole,
 )
+from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, metrics_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.runs.scores import PartScores, ScoredRun, ScoreEntry, metrics_of
 
 SCHEMA = "0.3.0"
 LEVEL = 0.95

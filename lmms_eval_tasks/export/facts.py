@@ -11,10 +11,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import TASK, Value
+from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card
-from lmms_eval_tasks.utils.runs.run_card import TASK, Value
-from lmms_eval_tasks.utils.runs.scores import PartScores, ScoredRun, ScoreEntry
 from lmms_eval_tasks.utils.scoring.record import Outcome
 
 PUBLIC_RUN_FIELDS: Mapping[tuple[str, str], str] = {

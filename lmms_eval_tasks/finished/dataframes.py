@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.scores import scores_of
 from lmms_eval_tasks.utils.scoring.record import Outcome
 
 STRATUM = "stratum_"

@@ -15,14 +15,9 @@ from typing import Any
 from lmms_eval_tasks.finished.rescore import claimed, rescore, write_scored
 from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import file_sha256, write_file
-from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.text import SHARD
-from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
-from lmms_eval_tasks.utils.runs.run_files import (
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
+from lmms_eval_tasks.runs.run_files import (
     PER_TASK,
     SHARD_OF_RUN,
     ResultsFile,
@@ -33,6 +28,11 @@ from lmms_eval_tasks.utils.runs.run_files import (
     results_files,
     sample_log,
 )
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import file_sha256, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import SHARD
+from lmms_eval_tasks.utils.data.home import read_manifest
 
 ONE_PROCESS = "throughput"
 """What lmms-eval measures of one process, means among it that cannot be put together."""

@@ -21,16 +21,9 @@ from lmms_eval_tasks.host.ranks import ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks, find_metrics
 from lmms_eval_tasks.host.tasks.task_view import UNANSWERED
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, Task, file_of, task_configs
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import file_sha256, write_file
-from lmms_eval_tasks.utils.core.forms import as_lines
-from lmms_eval_tasks.utils.core.text import HOME, escape_surrogates, summarize_names
-from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.folder import LoggedItem, Run, assemble_run, read_run
-from lmms_eval_tasks.utils.runs.run_card import TASK, Sections, Value
-from lmms_eval_tasks.utils.runs.run_files import (
+from lmms_eval_tasks.runs.folder import LoggedItem, Run, assemble_run, read_run
+from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
+from lmms_eval_tasks.runs.run_files import (
     PER_TASK,
     SUBMISSIONS,
     ResultsFile,
@@ -40,7 +33,14 @@ from lmms_eval_tasks.utils.runs.run_files import (
     results_files,
     sample_log,
 )
-from lmms_eval_tasks.utils.runs.scores import scores_of, scores_path, scores_text
+from lmms_eval_tasks.runs.scores import scores_of, scores_path, scores_text
+from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, Task, file_of, task_configs
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import file_sha256, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import HOME, escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.scoring.metrics import Metric, aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, GradedItem, Record
 

@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.run_files import MERGE
 from lmms_eval_tasks.utils.benchmark.catalog import LeaderboardPlace
+from lmms_eval_tasks.utils.benchmark.tasks import tasks_of_part
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.run_files import MERGE
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
-from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, OfficialForm, read_prepared, tasks_of_part
+from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, OfficialForm, read_prepared
 
 UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
 RUN_AGAIN = "The run's command with the same output path asks again."

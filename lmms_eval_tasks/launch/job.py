@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import psutil
 from submitit.helpers import DelayedSubmission
 
-from lmms_eval_tasks.launch.plan import Holder, LaunchedPart
+from lmms_eval_tasks.launch.plan import WORDS, Holder, LaunchedPart
 from lmms_eval_tasks.utils.core.files import BLOCK, FullDisk, naming_full_disk
 from lmms_eval_tasks.utils.core.text import HIDDEN, SHARD, hide_secrets
 
@@ -60,8 +60,6 @@ def _processes(out: Path, session: int | None) -> Iterator[psutil.Process]:
 
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
-WORDS = "LAUNCHED_WORDS"
-"""The variable by which jobs get the words of the command that hold keys, by their places in JSON."""
 TRY = "==="
 """How the line begins by which a job begins a try in the part's log."""
 PATIENCE = 10.0

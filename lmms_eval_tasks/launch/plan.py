@@ -14,14 +14,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from lmms_eval_tasks.launch.job import WORDS
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import Weight, read_run_card, weight_of
+from lmms_eval_tasks.runs.run_files import LAUNCHED, PARTS, Shard, card_path, results_files
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, naming_full_disk, write_file
 from lmms_eval_tasks.utils.core.text import PREFIX, describe, hide_in_words, hide_secrets
 from lmms_eval_tasks.utils.data.home import read_table
-from lmms_eval_tasks.utils.runs.run_card import Weight, read_run_card, weight_of
-from lmms_eval_tasks.utils.runs.run_files import LAUNCHED, PARTS, Shard, card_path, results_files
+
+WORDS = "LAUNCHED_WORDS"
+"""The variable by which jobs get the words of the command that hold keys, by their places in JSON."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from loguru import logger
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.scoring.record import QuestionText
 
 

@@ -19,12 +19,12 @@ from lmms_eval_tasks.host.replacements import load_tasks
 from lmms_eval_tasks.host.saving.card_facts import FRAMES as NAMES
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.runs.run_card import known_hazards
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line, parse_arguments, suggest
 from lmms_eval_tasks.utils.data.clips import is_readable, write_placeholder
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_manifest, read_table
-from lmms_eval_tasks.utils.runs.run_card import known_hazards
 
 FRAMES = 8
 """How many frames of a clip are decoded for a model that is not told how many to take."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from lmms_eval_tasks.utils.core.output import Output, text_table
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.run_card import (
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.run_card import (
     HAZARDS,
     CardDifference,
     Sections,
@@ -17,6 +16,7 @@ from lmms_eval_tasks.utils.runs.run_card import (
     differences,
     summary,
 )
+from lmms_eval_tasks.utils.core.output import Output, text_table
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace, score_number
 from lmms_eval_tasks.utils.reporting.references import fits, published_entries
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate
 
 

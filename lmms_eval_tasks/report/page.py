@@ -18,6 +18,9 @@ from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_pan
 from lmms_eval_tasks.report.run_comparison import comparison_panels
 from lmms_eval_tasks.report.score_tables import run_warnings
 from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
+from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import cell_text
 from lmms_eval_tasks.utils.core.text import escape_surrogates
@@ -26,9 +29,6 @@ from lmms_eval_tasks.utils.reporting.figure import Figure
 from lmms_eval_tasks.utils.reporting.figure_files import figure_files, page_figures
 from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.run_card import applying_hazards, describe_hazard
-from lmms_eval_tasks.utils.runs.run_files import RESULTS
 
 LONGEST_NAME = 200
 """Bytes of a file's name without its ending: most file systems take 255."""

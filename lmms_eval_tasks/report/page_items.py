@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.page_files import ClipShelf
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.run_files import sample_log
+from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
@@ -24,9 +27,6 @@ from lmms_eval_tasks.utils.reporting.item_views import (
     usual_item_view,
 )
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.run_files import sample_log
-from lmms_eval_tasks.utils.runs.saved_answers import SavedResponses, read_responses
 from lmms_eval_tasks.utils.scoring.record import Record
 
 WIDTH = 148

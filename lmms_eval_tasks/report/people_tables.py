@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, text_table
 from lmms_eval_tasks.utils.core.table import Cell, Number
@@ -44,7 +45,6 @@ from lmms_eval_tasks.utils.people.responses import (
     score_scale,
 )
 from lmms_eval_tasks.utils.reporting.panels import Panel
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, macro_interval
 
 if TYPE_CHECKING:

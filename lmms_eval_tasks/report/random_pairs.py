@@ -10,10 +10,10 @@ import numpy as np
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import entries_of, versions_of
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.references import published_controls
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, LEVEL, Floats, Strata
 from lmms_eval_tasks.utils.scoring.metrics import PAIR
 from lmms_eval_tasks.utils.scoring.record import Record

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import comparable_parts, references_of
 from lmms_eval_tasks.utils.core.output import text_table
 from lmms_eval_tasks.utils.core.table import Cell, Mark, Number, points
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.scores import comparable_parts, references_of
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 from lmms_eval_tasks.utils.scoring.compare import (
     Comparison,

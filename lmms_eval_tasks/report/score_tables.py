@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.run_card import token_limit
+from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, metrics_of, parts_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -18,9 +21,6 @@ from lmms_eval_tasks.utils.reporting.references import (
     reference_notes,
     without_published,
 )
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.run_card import token_limit
-from lmms_eval_tasks.utils.runs.scores import comparable_parts, groups_of, metrics_of, parts_of, references_of
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate
 from lmms_eval_tasks.utils.scoring.compare import Comparison, Part, compare_records
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason

@@ -11,6 +11,8 @@ from typing import Any
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import columns_of, entries_of
 from lmms_eval_tasks.report.series import series_panels
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -23,8 +25,6 @@ from lmms_eval_tasks.utils.reporting.grids import heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.scores import references_of
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import HOW_ASKED, Record

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lmms_eval_tasks.report.score_tables import columns_of, entries_of, versions_of
+from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
+from lmms_eval_tasks.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -18,8 +20,6 @@ from lmms_eval_tasks.utils.reporting.figure import fit_axis
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot, Line, LinePlot, Place
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
-from lmms_eval_tasks.utils.runs.run_files import RESULTS
 from lmms_eval_tasks.utils.scoring.bootstrap import Records
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 

@@ -24,12 +24,12 @@ from lmms_eval_tasks.testing.examples import (
     run_task,
 )
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, file_of
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, file_of, tasks_of_part
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems, blame
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
-from lmms_eval_tasks.utils.submission.form import Built, Table, tasks_of_part
+from lmms_eval_tasks.utils.submission.form import Built, Table
 
 Result = TypeVar("Result")
 

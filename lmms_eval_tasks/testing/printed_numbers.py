@@ -17,6 +17,8 @@ from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.report.page_items import task_block
 from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratum_tables
 from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
 from lmms_eval_tasks.testing.examples import SteadyEvaluation
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, task_configs
 from lmms_eval_tasks.utils.benchmark.views import name_view
@@ -24,8 +26,6 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric, aggregate_tasks

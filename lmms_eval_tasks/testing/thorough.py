@@ -31,6 +31,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import (
     file_of,
     named_functions,
     task_configs,
+    tasks_of_part,
 )
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError, Problems, blame
@@ -38,7 +39,6 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import HOME, summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.scoring.record import Record
-from lmms_eval_tasks.utils.submission.form import tasks_of_part
 
 VERSION = re.compile(r"[1-9]\d*-[A-Z]")
 

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import TASK
+from lmms_eval_tasks.runs.run_files import DATA_SET, card_path
+from lmms_eval_tasks.runs.scores import read_scored, scores_path, scores_text
 from lmms_eval_tasks.testing.printed_numbers import every_name, finish
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.run_card import TASK
-from lmms_eval_tasks.utils.runs.run_files import DATA_SET, card_path
-from lmms_eval_tasks.utils.runs.scores import read_scored, scores_path, scores_text
 from lmms_eval_tasks.utils.scoring.record import LogLine, Outcome
 
 pytestmark = pytest.mark.usefixtures("few_draws")

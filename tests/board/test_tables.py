@@ -8,8 +8,8 @@ import pytest
 from board_runs import OFFICIAL, OWN, TASK, part, write_scored
 
 from lmms_eval_tasks.board import BoardRun, BoardTable, build_tables, name_scored
+from lmms_eval_tasks.runs.scores import read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.scores import read_scored
 
 HIGH, MIDDLE, LOW = (62.0, 58.5, 65.4), (60.1, 56.7, 63.5), (48.2, 44.7, 51.8)
 

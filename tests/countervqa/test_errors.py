@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa import report
 from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_shares, read_analysis
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 ANSWERS = ("No, it needs it.", "Yes.", "I cannot tell.", "Yes, as he sneezes.")
 KIND_OF = dict(zip(ANSWERS, ("other", "direct_inference", "cannot_infer", "non_existent_action"), strict=True))

@@ -14,7 +14,7 @@ from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

@@ -17,7 +17,7 @@ from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.finished.rescore import Rescored, rescore
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 pytestmark = pytest.mark.host

@@ -10,7 +10,7 @@ import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
 from judge_server import JudgeServer, Say
 
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

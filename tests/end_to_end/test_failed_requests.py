@@ -10,7 +10,7 @@ from judge_server import nobody
 from kept_answers import kept_lines
 from model_server import PROMPT_TOKENS, ModelServer
 
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from warm_commands import commands_on_path
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_files import results_files
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import results_files
 
 pytestmark = pytest.mark.host
 

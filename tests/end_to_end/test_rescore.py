@@ -16,14 +16,14 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.finished.submit import submit
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_card import CARD
+from lmms_eval_tasks.runs.saved_answers import read_responses
+from lmms_eval_tasks.runs.scores import comparable_parts
 from lmms_eval_tasks.utils.answers.choice import grade_choice
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import home, read_table
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_card import CARD
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
-from lmms_eval_tasks.utils.runs.scores import comparable_parts
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import Record

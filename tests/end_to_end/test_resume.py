@@ -10,8 +10,8 @@ import pytest
 from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
 from kept_answers import kept_answers
 
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

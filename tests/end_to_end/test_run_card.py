@@ -13,10 +13,10 @@ from packaging.version import Version
 
 from lmms_eval_tasks.host.model.model_identity import weights_identity
 from lmms_eval_tasks.host.saving.saved import closing_lines
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_card import NOT_KNOWN, Sections, differences
+from lmms_eval_tasks.runs.scores import read_scores, scores_of, scores_path, scores_text
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Sections, differences
-from lmms_eval_tasks.utils.runs.scores import read_scores, scores_of, scores_path, scores_text
 
 pytestmark = pytest.mark.host
 

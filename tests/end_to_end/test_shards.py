@@ -12,12 +12,12 @@ from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.finished.submit import submit
 from lmms_eval_tasks.host.asking.part_of_run import deal_rows
 from lmms_eval_tasks.registry import read_card, registry
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import Shard
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_files import Shard
 
 pytestmark = pytest.mark.host
 

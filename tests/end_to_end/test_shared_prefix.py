@@ -18,7 +18,7 @@ from kept_answers import kept_answers
 from tiny_vlms import write_tiny_family
 
 from lmms_eval_tasks.host.tasks.task_view import FOLDER
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host
 

@@ -18,8 +18,8 @@ from host_run import SCRIPTS, SampleWorld, environment
 from killed_launches import heed_ctrl_c, processes_of
 from one_node_slurm import free_port, missing_for_slurm, one_node_slurm
 
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_files import results_files
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import results_files
 
 SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12

@@ -14,6 +14,7 @@ import pytest
 from host_run import SCRIPTS, environment, own_command, run_host
 from releases import Question, write_causalvqa
 
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
 from lmms_eval_tasks.train.stages.configuration import CHECKPOINTS
@@ -21,7 +22,6 @@ from lmms_eval_tasks.train.stages.curves import read_curves
 from lmms_eval_tasks.train.stages.stage import log_path, steps_of
 from lmms_eval_tasks.train.stages.swift_runs import last_checkpoint
 from lmms_eval_tasks.utils.core.work import no_progress
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 pytestmark = [
     pytest.mark.host,

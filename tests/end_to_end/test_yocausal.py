@@ -18,8 +18,8 @@ from small_clips import falling_ball, write_pair
 from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
 
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.yocausal.ranking import rank_runs
 
 pytestmark = pytest.mark.host

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from exported_runs import MakeRun, write_exported_run
 
-from lmms_eval_tasks.utils.runs.scores import ScoredRun
+from lmms_eval_tasks.runs.scores import ScoredRun
 
 
 @pytest.fixture

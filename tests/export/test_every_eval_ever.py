@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.export.every_eval_ever import SCHEMA, Evaluator, Relationship, export_run
+from lmms_eval_tasks.runs.run_files import ResultsFile
+from lmms_eval_tasks.runs.scores import ScoredRun
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.run_files import ResultsFile
-from lmms_eval_tasks.utils.runs.scores import ScoredRun
 
 EVALUATOR = Evaluator("Our lab", Relationship.THIRD_PARTY)
 # As the datastore's own check of paths has it.

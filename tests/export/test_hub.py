@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.export import hub
 from lmms_eval_tasks.export.hub import RESULTS, SECTION, export_hub
+from lmms_eval_tasks.runs.scores import ScoresFile
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.scores import ScoresFile
 
 ENTRIES = Path(RESULTS, "mvp.yaml")
 HUB_ID = "facebook/minimal_video_pairs"

@@ -21,10 +21,10 @@ from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
 from loguru import logger
 
 from lmms_eval_tasks.host.asking import kept_answers as answers
-from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT
 from lmms_eval_tasks.host.asking.kept_answers import answers_folder, keep_answers
 from lmms_eval_tasks.host.model import model_identity
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT
 from lmms_eval_tasks.host.model.model_identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation

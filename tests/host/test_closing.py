@@ -12,9 +12,9 @@ from logged_runs import TASK, weak, write_records, write_run
 
 from lmms_eval_tasks.host.saving import saved
 from lmms_eval_tasks.host.saving import saved as closing
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.scores import scores_of, scores_without_items
 from lmms_eval_tasks.utils.data.card import SetKind
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.scores import scores_of, scores_without_items
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
 GROUPED = ("mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning")

@@ -15,8 +15,8 @@ from task_states import docs_of, task_state
 from lmms_eval_tasks.finished.rescore import _asked_row
 from lmms_eval_tasks.host.index import keep_prediction
 from lmms_eval_tasks.host.tasks.running import TaskRequests
-from lmms_eval_tasks.utils.runs.folder import LoggedItem
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
+from lmms_eval_tasks.runs.folder import LoggedItem
+from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 TASK = "causalvqa_debug_paired"

@@ -16,14 +16,9 @@ from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking.across_ranks import keep_failures_out
-from lmms_eval_tasks.host.asking.failed_requests import (
-    NO_CONTENT,
-    describe_silence,
-    is_answer,
-    name_failures,
-    why_no_answer,
-)
+from lmms_eval_tasks.host.asking.failed_requests import describe_silence, name_failures
 from lmms_eval_tasks.host.index import keep_prediction
+from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_answer, why_no_answer
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason
 

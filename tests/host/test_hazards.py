@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.model.readers import QwenReader
 from lmms_eval_tasks.host.saving import card_facts as host_hazards
 from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather, version_of
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.utils.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN, known_hazards
+from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARD, HAZARDS, NOT_KNOWN, known_hazards
 
 POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
 QWEN = "lmms_eval.models.chat.qwen2_5_vl"

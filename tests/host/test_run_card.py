@@ -19,11 +19,11 @@ from lmms_eval_tasks.host.saving.saved import saved_results, write_card
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import NOT_KNOWN, Stage, TrainedOn, read_run_card
 from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Stage, TrainedOn, read_run_card
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from lmms_eval_tasks.host.asking.part_of_run import PartOfRun, ask_part, deal_rows, describe_unsplit, without_tasks
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.runs.run_files import Shard
 from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS, make_table
-from lmms_eval_tasks.utils.runs.run_files import Shard
 
 PAIRED, TWO_CLIPS = read_card("causalvqa"), read_card("yocausal")
 ROWS = st.lists(

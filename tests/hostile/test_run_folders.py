@@ -23,9 +23,9 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.scoring import bootstrap as estimates
 
 pytestmark = pytest.mark.slow

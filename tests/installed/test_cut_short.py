@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp import hooks
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import CutShort, ResultsFile
+from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_files import CutShort, ResultsFile
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
 
 LOG = f"20261121_samples_{TASK}.jsonl"
 RESULTS = "20261121_results.json"

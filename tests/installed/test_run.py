@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from logged_runs import TASK, weak, write_run
 
+from lmms_eval_tasks.runs.folder import MAKE_AGAIN, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN, read_run
 
 CARD = {"run": {"limit": "none", "offset": 0}}
 

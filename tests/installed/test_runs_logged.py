@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)

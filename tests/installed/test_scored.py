@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from logged_runs import weak, write_run
 
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_files import CutShort
+from lmms_eval_tasks.runs.scores import ScoresFile, read_scored, scores_of, scores_path, scores_text
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_files import CutShort
-from lmms_eval_tasks.utils.runs.scores import ScoresFile, read_scored, scores_of, scores_path, scores_text
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 

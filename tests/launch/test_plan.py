@@ -9,11 +9,10 @@ import pytest
 from locks import held_by_another_process
 
 from lmms_eval_tasks.launch.executors import LocalJobs, read_parameters
-from lmms_eval_tasks.launch.job import WORDS
-from lmms_eval_tasks.launch.plan import LaunchPlan, make_plan
+from lmms_eval_tasks.launch.plan import WORDS, LaunchPlan, make_plan
 from lmms_eval_tasks.launch.run import run_parts, show_parts
+from lmms_eval_tasks.runs.run_files import results_files
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.run_files import results_files
 
 
 def plan(out: Path, *words: str, count: int = 3) -> LaunchPlan:

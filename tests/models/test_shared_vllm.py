@@ -26,11 +26,11 @@ from lmms_eval_tasks.models import shared_vllm as package
 from lmms_eval_tasks.models.shared_vllm import model as shared_vllm
 from lmms_eval_tasks.models.shared_vllm import videos
 from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
+from lmms_eval_tasks.runs.run_card import DOES_NOT_APPLY, HAZARDS
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.runs.run_card import DOES_NOT_APPLY, HAZARDS
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 

@@ -20,7 +20,7 @@ from PIL.Image import new
 from tiny_vlms import write_tiny_family
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = [
     pytest.mark.host,

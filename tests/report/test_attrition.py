@@ -10,13 +10,13 @@ from logged_runs import TASK, strong, write_run
 
 from lmms_eval_tasks.registry import building, read_card
 from lmms_eval_tasks.report.sections import attrition_panels
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.identity import mark_as_built
 from lmms_eval_tasks.utils.data.manifest import ATTRITION, AttritionStep, SetAttrition, write_attrition
 from lmms_eval_tasks.utils.data.prepare import Origin
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 ATTRITION_OF_SET = SetAttrition(
     start="clips",

@@ -13,9 +13,9 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.best_of import OPTIMISTIC, find_several
 from lmms_eval_tasks.report.page import build_page
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.core.table import cell_text
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY
 
 TASK = next(name for name, task in registry().tasks.items() if task.kind.best_of)

@@ -16,7 +16,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.report.page import write_page
 from lmms_eval_tasks.report.page_files import Clips
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 pytestmark = pytest.mark.browser

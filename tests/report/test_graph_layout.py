@@ -9,9 +9,9 @@ import pytest
 
 from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.report.page_items import GAP, MOST_LANES, WIDTH, place_events, task_block
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.reporting.item_views import EventGraph
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.folder import read_run
 
 
 def graph_of(number: int, links: tuple[tuple[int, int], ...]) -> EventGraph:

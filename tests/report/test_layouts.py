@@ -16,11 +16,11 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.metrics import CELLS
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.layouts import layout_tables
+from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 MODEL, PEOPLE = "GPT-4o", "Human"

@@ -23,13 +23,13 @@ from lmms_eval_tasks.report import page_files as page_clips
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.page_items import LONGEST_RESPONSE, as_json
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.palette import HUES
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.run_card import APPLIES, DOES_NOT_APPLY, HAZARDS, describe_hazard
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first

@@ -14,10 +14,10 @@ from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.benchmark.views import MASKED, name_view
 from lmms_eval_tasks.utils.reporting.references import published_of_view
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.scores import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}

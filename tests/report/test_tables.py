@@ -16,11 +16,11 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.report.score_tables import columns_of, reference_tables, run_warnings, score_tables, stratum_tables
+from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.references import published_parts
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
 
 

@@ -9,10 +9,10 @@ from logged_runs import write_run
 
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import view_tables
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.scores import references_of
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 
 TASK = "mvp_mini_temporal_reasoning"

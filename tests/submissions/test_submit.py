@@ -14,7 +14,7 @@ from releases import Question, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, command, losses, with_log
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.utils.runs.folder import MAKE_AGAIN
+from lmms_eval_tasks.runs.folder import MAKE_AGAIN
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.runs.scores import PartScores, ScoreEntry, ScoresFile, scores_text
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.scores import PartScores, ScoreEntry, ScoresFile, scores_text
 
 TASK = "mvp_mini"
 OFFICIAL = DataSet(kind=SetKind.OFFICIAL, items=1586, of=1586)

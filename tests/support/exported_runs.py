@@ -8,8 +8,8 @@ from pathlib import Path
 
 from logged_runs import weak, write_run
 
+from lmms_eval_tasks.runs.scores import ScoredRun, ScoresFile, read_scored, scores_path, scores_text
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.scores import ScoredRun, ScoresFile, read_scored, scores_path, scores_text
 
 TASK, OTHER = "mvp_mini_temporal_reasoning", "mvp_mini_intuitive_physics"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -18,7 +18,7 @@ from PIL import Image
 from sample_runs import TASKS, at, prepare_sample, sometimes, write_sample_run
 
 from lmms_eval_tasks.report.page import write_page
-from lmms_eval_tasks.utils.runs.folder import read_run
+from lmms_eval_tasks.runs.folder import read_run
 
 DOCS = ROOT / "docs"
 SIZE = (1280, 1160)

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import build_sections
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
 from lmms_eval_tasks.worlds.card import COLUMNS

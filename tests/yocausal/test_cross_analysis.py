@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.yocausal.cross_analysis import (

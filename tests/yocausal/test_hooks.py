@@ -17,10 +17,10 @@ from task_states import aggregations, task_state
 
 from lmms_eval_tasks.host.tasks import leaderboard_files as submissions
 from lmms_eval_tasks.report.score_tables import score_tables, stratum_tables
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import hooks, metrics

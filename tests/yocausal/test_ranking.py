@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.yocausal.ranking import published_scores, rank_runs
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lmms_eval_tasks.build.annotate.plan import PlannedQuestion
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -16,7 +17,6 @@ from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.people.inquiries import RESPONSE, AskedItem, Inquiry, OfferedChoice
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome
 
 Row = Mapping[str, Any]

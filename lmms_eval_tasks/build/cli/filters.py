@@ -29,9 +29,9 @@ from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
 
 if TYPE_CHECKING:
+    from lmms_eval_tasks.runs.folder import Run
     from lmms_eval_tasks.utils.core.table import FittingTable
     from lmms_eval_tasks.utils.reporting.references import Control
-    from lmms_eval_tasks.utils.runs.folder import Run
 
 filter_app = typer.Typer(
     no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.record import FRAME, Record
 
 MODELS, MODEL_SHARE, FRAME_SHARE = 5, 0.8, 0.3

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 from loguru import logger
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT, why_no_answer
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
 from lmms_eval_tasks.host.asking.throughput import PADDING, is_padding
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_ours, why_no_answer
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode

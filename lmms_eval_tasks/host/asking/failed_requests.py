@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,39 +11,10 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.answer_forms import FAILED, NO_CONTENT, is_ours
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.wrapping import replaced_method
-from lmms_eval_tasks.utils.scoring.record import UnscoredReason
-
-BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
-FAILED = "[LMMS_EVAL_REQUEST_FAILED]"
-_FAILED = re.compile(
-    r"\[LMMS_EVAL_REQUEST_FAILED[^\]]*\]\s*|\[GENERATION_FAILED\]\s*|\[ERROR\] (?=Unknown\Z|Empty prompt\Z)"
-    r"|(?=\[SAFETY_BLOCKED:)|(?=Video [^\n]+ (?:can not load|generate failed), check the source\Z)"
-)
-"""How the texts of `openai`, `async_openai`, `gemini`, `cosmos_wm`, `llava_vid` and `oryx` begin."""
-NO_CONTENT = 'Error: can only concatenate str (not "NoneType") to str'
-"""What `async_openai` returns for a reply of a server without a text: the model said nothing."""
-
-Why = tuple[UnscoredReason, str]
-"""A reason, and the same in more words."""
-
-
-def why_no_answer(text: object) -> Why | None:
-    """Why a text of an adapter is no answer; None where it is one."""
-    if not isinstance(text, str):
-        return None
-    if text.startswith(BUDGET):
-        return UnscoredReason.BUDGET, ""
-    failed = _FAILED.match(text := text.strip())
-    return (UnscoredReason.FAILED, text[failed.end() :]) if failed else None
-
-
-def is_answer(text: object) -> bool:
-    """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
-    return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from typing import Any
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.asking.failed_requests import as_answer, is_answer
+from lmms_eval_tasks.host.asking.failed_requests import as_answer
 from lmms_eval_tasks.host.asking.throughput import EACH, is_padding
+from lmms_eval_tasks.host.model.answer_forms import is_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState

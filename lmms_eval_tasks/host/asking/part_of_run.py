@@ -14,13 +14,13 @@ from loguru import logger
 from lmms_eval_tasks.host.ranks import current_exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.wrapping import replaced_method
+from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import SHARD, summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import clips_of_rows, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
-from lmms_eval_tasks.utils.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
 
 if TYPE_CHECKING:
     import pyarrow

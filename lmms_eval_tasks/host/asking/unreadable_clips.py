@@ -10,9 +10,9 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.asking.failed_requests import why_no_answer
 from lmms_eval_tasks.host.asking.kept_answers import SINGLE
 from lmms_eval_tasks.host.asking.throughput import is_padding
+from lmms_eval_tasks.host.model.answer_forms import why_no_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.tasks.running import Evaluation

@@ -21,14 +21,7 @@ from lmms_eval_tasks.host.model.model_identity import get_nested_attr, weights_i
 from lmms_eval_tasks.host.model.readers import CHOICE
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
-from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
-from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
-from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.judge.named import read_settings
-from lmms_eval_tasks.utils.judge.replies import Sampling
-from lmms_eval_tasks.utils.runs.run_card import (
+from lmms_eval_tasks.runs.run_card import (
     APPLIES,
     DOES_NOT_APPLY,
     FILE,
@@ -43,6 +36,13 @@ from lmms_eval_tasks.utils.runs.run_card import (
     known_hazards,
     read_trained_on,
 )
+from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
+from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
+from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
+from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.replies import Sampling
 
 HOST_MODELS = "lmms_eval.models."
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}

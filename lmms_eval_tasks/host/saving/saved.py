@@ -22,14 +22,9 @@ from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.ranks import on_command_line
 from lmms_eval_tasks.host.saving.card_facts import gather
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.core.collection import no_collection
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.table import Number
-from lmms_eval_tasks.utils.core.text import printable
-from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.folder import LoggedItem, assemble_run
-from lmms_eval_tasks.utils.runs.run_files import RESULTS, card_path, read_results, sample_log
-from lmms_eval_tasks.utils.runs.scores import (
+from lmms_eval_tasks.runs.folder import LoggedItem, assemble_run
+from lmms_eval_tasks.runs.run_files import RESULTS, card_path, read_results, sample_log
+from lmms_eval_tasks.runs.scores import (
     PartScores,
     ScoresFile,
     groups_of,
@@ -38,6 +33,11 @@ from lmms_eval_tasks.utils.runs.scores import (
     scores_text,
     scores_without_items,
 )
+from lmms_eval_tasks.utils.core.collection import no_collection
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.text import printable
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.scoring.record import Record
 
 UNLOGGED = "With --log_samples a run has intervals, and `lmms-eval-tasks report` shows it."

@@ -12,10 +12,11 @@ from loguru import logger
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import tasks_of_part
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.scoring.record import GradedItem, UnscoredReason
-from lmms_eval_tasks.utils.submission.form import Built, read_prepared, tasks_of_part
+from lmms_eval_tasks.utils.submission.form import Built, read_prepared
 
 Finished = dict[frozenset[tuple[str, Any]], Sequence[GradedItem]]
 """What a task's pointer names, to the task's graded items."""

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.asking.failed_requests import NO_CONTENT, why_no_answer
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_ours, why_no_answer
 from lmms_eval_tasks.host.model.model_identity import Weights, get_nested_attr
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
 from lmms_eval_tasks.host.tasks.leaderboard_files import Finished, write_submissions
 from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, TaskView, read_captions, read_limit
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.answers.question import Grader, TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.benchmark.hooks import Ask, Grade, RunningTask, Warn, is_hook
@@ -35,14 +35,12 @@ from lmms_eval_tasks.utils.core.text import VIEW_BYTES
 from lmms_eval_tasks.utils.data.card import DataSet, Row
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
-from lmms_eval_tasks.utils.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
-
 
 
 Pointer = Mapping[str, Any]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
 from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
@@ -36,7 +37,6 @@ from lmms_eval_tasks.utils.data.made import (
 )
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, NOT_ASKED, GradedItem, Outcome, UnscoredReason
 
 if TYPE_CHECKING:

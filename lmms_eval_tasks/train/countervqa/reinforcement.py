@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa.questions import kept_by_level, read_set, reward_items
 from lmms_eval_tasks.train.countervqa.stages import ANSWERS, REASONING, tested_clips
 from lmms_eval_tasks.train.rewards.combine import ALPHA, BETA
 from lmms_eval_tasks.train.stages.staging import Inputs, Written, grpo_method, write_stage
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.runs.run_card import read_trained_on
 
 FULL = "full"
 PLUGIN = Path(__file__).with_name("swift_plugin.py")

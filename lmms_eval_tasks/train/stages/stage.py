@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lmms_eval_tasks
+from lmms_eval_tasks.runs.run_card import Stage, TrainedOn, read_trained_on
 from lmms_eval_tasks.train.stages.configuration import (
     CHECKPOINTS,
     ENVIRONMENT,
@@ -22,7 +23,6 @@ from lmms_eval_tasks.train.stages.rows import TrainingItem, check_items, write_i
 from lmms_eval_tasks.train.stages.swift_runs import STATE, last_checkpoint, run_swift
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
-from lmms_eval_tasks.utils.runs.run_card import Stage, TrainedOn, read_trained_on
 
 PATHS = ("model", "dataset", "output_dir", "external_plugins")
 """Options that are left out of what weights were trained on: places on a disk, and what it says elsewhere."""

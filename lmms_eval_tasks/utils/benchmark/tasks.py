@@ -338,3 +338,13 @@ def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | No
         if isinstance(pointer, dict) and "benchmark" in pointer:
             return pointer
     return None
+
+
+def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str, Task]:
+    """The tasks, by name, whose items make a part of a submission, among all tasks of its benchmark."""
+    submitted = {name: task for name, task in tasks.items() if task.split == split and not task.no_submission}
+
+    def of_subset(subset: str | None) -> dict[str, Task]:
+        return {name: task for name, task in submitted.items() if task.pointer.get("subset") == subset}
+
+    return of_subset(part) or of_subset(None) or submitted

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.errors import GroupedIssues
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, DataSet, Row
@@ -185,16 +184,6 @@ class Attendance:
             self.issues.add("rows", f"Expected one for every item of {whole}, but there is none for", describe(item))
         total = sum(map(len, self.expected.values()))
         return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
-
-
-def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str, Task]:
-    """The tasks, by name, whose items make a part of a submission, among all tasks of its benchmark."""
-    submitted = {name: task for name, task in tasks.items() if task.split == split and not task.no_submission}
-
-    def of_subset(subset: str | None) -> dict[str, Task]:
-        return {name: task for name, task in submitted.items() if task.pointer.get("subset") == subset}
-
-    return of_subset(part) or of_subset(None) or submitted
 
 
 def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:

@@ -17,11 +17,11 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa import reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
-from lmms_eval_tasks.utils.runs.run_card import read_trained_on
 
 REASONED: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],

@@ -18,6 +18,7 @@ from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.cli import TRAINERS
 from lmms_eval_tasks.train.rewards.functions import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
@@ -25,7 +26,6 @@ from lmms_eval_tasks.train.stages import choices
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.data.identity import Count
-from lmms_eval_tasks.utils.runs.run_card import read_trained_on
 
 QUESTIONS = [Question("7", "planning", "easy", (2, 4)), Question("8", "descriptive", "hard", (5, 1))]
 

@@ -16,6 +16,8 @@ from yocausal_records import pair_record
 
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.score_tables import reference_tables
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
@@ -24,8 +26,6 @@ from lmms_eval_tasks.utils.reporting.references import (
     published_models,
     published_of_view,
 )
-from lmms_eval_tasks.utils.runs.folder import Run
-from lmms_eval_tasks.utils.runs.scores import references_of
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record

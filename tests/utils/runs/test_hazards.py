@@ -10,8 +10,7 @@ import generated_docs
 import pytest
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.run_card import (
+from lmms_eval_tasks.runs.run_card import (
     FILE,
     HAZARD,
     ArgumentTest,
@@ -22,6 +21,7 @@ from lmms_eval_tasks.utils.runs.run_card import (
     differences,
     read_hazards,
 )
+from lmms_eval_tasks.utils.core.errors import InputError
 
 ENTRY: dict[str, Any] = {"name": "one", "adapters": ["chat.some"], "effect": "Scores move.", "source": "a file"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.runs.folder import Run, name_runs
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import Run, name_runs
 
 
 def runs(*paths: str, model: str = "m") -> list[Run]:

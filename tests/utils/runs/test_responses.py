@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, PredictionLines
 
 

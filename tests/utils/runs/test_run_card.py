@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmms_eval_tasks.runs.run_card import Weight, differences, read_run_card, summary, weight_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.run_card import Weight, differences, read_run_card, summary, weight_of
 
 TASK = "task causalvqa_paired"
 CARD: dict[str, dict[str, Any]] = {

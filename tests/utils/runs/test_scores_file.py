@@ -11,10 +11,8 @@ import pytest
 from logged_runs import TASK, weak, write_run
 
 from lmms_eval_tasks.report.score_tables import score_tables
-from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import Number
-from lmms_eval_tasks.utils.runs.folder import read_run
-from lmms_eval_tasks.utils.runs.scores import (
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.scores import (
     NO_ITEMS,
     ScoresFile,
     read_scores,
@@ -23,6 +21,8 @@ from lmms_eval_tasks.utils.runs.scores import (
     scores_text,
     scores_without_items,
 )
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.table import Number
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.runs.folder import read_values
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.runs.folder import read_values
 
 
 def numbers(name: str, *folders: str) -> list[float]:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmms_eval_tasks.runs.run_files import Shard, parse_shard, read_shard
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import SHARD
-from lmms_eval_tasks.utils.runs.run_files import Shard, parse_shard, read_shard
 
 
 @given(st.integers(1, 10**8), st.integers(0, 10**8))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmms_eval_tasks.report.run_comparison import run_differences
+from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.runs.folder import Run
 from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 from lmms_eval_tasks.utils.scoring.compare import (
     ONLY_FIRST,

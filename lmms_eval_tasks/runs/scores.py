@@ -13,15 +13,15 @@ from pydantic import ConfigDict, Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.runs.run_files import RESULTS, SUBMISSIONS, CutShort, ResultsFile, card_path, read_results
 from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
-from lmms_eval_tasks.utils.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.utils.runs.run_files import RESULTS, SUBMISSIONS, CutShort, ResultsFile, card_path, read_results
 from lmms_eval_tasks.utils.scoring import metrics
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
 from lmms_eval_tasks.utils.scoring.compare import Part

@@ -10,11 +10,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.runs.run_card import CARD
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
-from lmms_eval_tasks.utils.runs.run_card import CARD
 
 MERGE = "lmms-eval-tasks merge PART… --out DIR"
 """The command that makes a whole run of the runs of all parts."""

@@ -11,14 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
-from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
-from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.utils.runs.run_files import (
+from lmms_eval_tasks.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.runs.run_files import (
     BYPASS,
     DATA_SET,
     EARLIER_SAMPLE,
@@ -32,6 +26,12 @@ from lmms_eval_tasks.utils.runs.run_files import (
     results_files,
     sample_log,
 )
+from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups
 from lmms_eval_tasks.utils.scoring.record import GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."

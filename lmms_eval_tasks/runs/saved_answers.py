@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.runs.run_files import SAMPLES, list_runs, read_results, results_beside
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json
 from lmms_eval_tasks.utils.core.text import summarize_names
-from lmms_eval_tasks.utils.runs.run_files import SAMPLES, list_runs, read_results, results_beside
 from lmms_eval_tasks.utils.scoring.record import (
     CUT_OFF,
     NOT_ASKED,
