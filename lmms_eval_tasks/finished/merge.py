@@ -77,7 +77,7 @@ def _in_order(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def hash_task(lines: Iterable[Mapping[str, Any]]) -> str:
-    """What lmms-eval calls the hash of a task, from the task's logged lines in their order."""
+    """Return the hash of a task as lmms-eval computes it, from the task's logged lines in their order."""
     text = "".join(f"sample_{place}{line['doc_hash']}" for place, line in enumerate(lines))
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -141,7 +141,7 @@ def _divide_throughput(fields: dict[str, Value]) -> None:
 
 
 def _join(before: Any, entry: Any, tasks: Sequence[str]) -> Any:
-    """What two parts have of a task or group: the tasks of a group in their order, or the fields of both."""
+    """Join the entries of two parts for a task or group: the tasks of a group in their order, or the fields of both."""
     if isinstance(before, list) and isinstance(entry, list):
         return sorted({*before, *entry}, key=lambda name: tasks.index(name) if name in tasks else len(tasks))
     return {**entry, **before} if isinstance(before, Mapping) and isinstance(entry, Mapping) else before

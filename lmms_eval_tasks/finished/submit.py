@@ -166,7 +166,7 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
 
 
 def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    """What a file of a benchmark's form holds, checked against what is prepared of it; every issue is noted."""
+    """Read a file in a benchmark's official form and check it against the prepared data, noting every issue."""
     prepared = {}
     if (benchmark_dir(card.name) / "manifest.json").is_file():
         prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}

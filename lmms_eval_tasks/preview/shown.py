@@ -43,7 +43,7 @@ GAP, LINE = 6, 14
 
 @dataclass(frozen=True, eq=False)
 class SheetClip:
-    """What a sheet shows of a clip."""
+    """Clip as it is shown on a contact sheet."""
 
     title: str
     frames: np.ndarray[Any, Any]
@@ -280,7 +280,8 @@ def _indices(known: Mapping[str, Any]) -> list[int]:
 
 
 def _faults(video: Mapping[str, Any], count: int, given: float, stated: float | None) -> list[str]:
-    """Where a clip's frames are not as asked for, or not what the model's inputs state; rates are frames per second."""
+    """Describe frames of a clip that are not as requested or not as the model's inputs state; rates are in frames per
+    second."""
     faults = []
     if "nframes" in video and count != video["nframes"]:
         faults.append(f"{video['nframes']:g} frames are asked for, and {count} are shown")

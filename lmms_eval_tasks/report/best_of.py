@@ -58,7 +58,7 @@ def best_of(metric: Metric, runs: Sequence[Records]) -> BestOf | None:
 
 
 def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed: int = 0) -> float:
-    """How far above its own mean the best of runs of the same items is expected to lie if none is better than
+    """Return the expected excess of the best of runs of the same items over its own mean if none is better than
     another."""
     refuse_counts(metric)
     counted = [_count_groups(metric, records) for records in runs]
@@ -79,7 +79,7 @@ def inflation(metric: Metric, runs: Sequence[Records], draws: int = DRAWS, seed:
 
 
 def _count_groups(metric: Metric, records: Records) -> Mapping[Key, Counts]:
-    """What each group adds to its stratum's mean: the sum and the number of its values."""
+    """Return the sum and number of values that each group adds to its stratum's mean."""
     counts: dict[Key, Counts] = {}
     for place, units in metric.units(records).items():
         for unit in units:

@@ -94,7 +94,7 @@ def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Ques
 
 
 def _counts(pairs: Question) -> tuple[float, float, float, float]:
-    """How many are right on one side, on the other, and on both, and how many pairs there are."""
+    """Count the pairs right on one side, on the other and on both, and all pairs."""
     one, other = (sum(pair[side] for pair in pairs) for side in (0, 1))
     return float(one), float(other), float(sum(map(all, pairs))), float(len(pairs))
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def run_differences(first: Run, second: Run, name: str) -> list[str]:
-    """What makes two runs of a task or group differ in more than the model, as sentences."""
+    """Describe differences between two runs of a task or group other than the model, as sentences."""
     sentences = []
     one, other = first.versions.get(name), second.versions.get(name)
     if one != other:

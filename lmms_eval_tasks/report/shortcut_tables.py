@@ -82,7 +82,7 @@ def _without_bars() -> Iterator[None]:
 
 
 def _together(kinds: Sequence[TaskKind]) -> tuple[int | None, str]:
-    """How many items count only together, and the title of the first score in which they do."""
+    """Return the number of items that count only together, and the title of the first score in which they do."""
     metrics = (metric for kind in kinds for metric in kind.metrics)
     return next(((metric.together, metric.title) for metric in metrics if metric.together), (None, ""))
 

@@ -54,7 +54,7 @@ class LoggedItem:
 
     @property
     def data_set(self) -> DataSet:
-        """What its set is; of an earlier version's line only whether it is sample data is known."""
+        """Data set of the item; for a line of an earlier version, only whether it is sample data is known."""
         if (logged := self.values["record"].get(DATA_SET)) is not None:
             return DataSet.model_validate(logged)
         scored, predicted = EARLIER_SAMPLE
@@ -138,14 +138,14 @@ ENDS = r"(?![A-Za-z0-9]|\.\d)"
 
 @dataclass(frozen=True)
 class SeriesValue:
-    """Where a run stands in a series."""
+    """Position of a run in a series."""
 
     name: str
     number: float
 
     @property
     def title(self) -> str:
-        """What a report calls the run, such as ``step 500``."""
+        """Title of the run in reports, such as ``step 500``."""
         return f"{self.name} {int(self.number) if self.number.is_integer() else self.number}"
 
 
@@ -226,15 +226,16 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What a report calls it."""
+        """Title of the run in reports."""
         return self.label or self.name
 
     def set_of(self, task: str) -> DataSet:
-        """What the set of a task is."""
+        """Return the data set of a task."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
-        """Why no published score stands beside those of some tasks; empty of all items of the official release."""
+        """Return the reason why published scores are not comparable with those of some tasks; empty for all items of
+        the official release."""
         sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
@@ -253,11 +254,11 @@ class Run:
 
     @property
     def incomplete(self) -> str:
-        """What is lacking of a run that was cut short; empty of a whole one."""
+        """Description of the items missing from a run that was cut short; empty for a complete one."""
         return ", ".join(map(self.part_of, self.logged))
 
     def part_of(self, task: str) -> str:
-        """How many items of a task that lacks some were logged, and of how many."""
+        """Return the number of items logged for an incomplete task, and the number expected."""
         there, number = self.logged[task]
         return f"{there:,} of {number:,} items of {task}"
 
@@ -444,7 +445,8 @@ def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:
 
 
 def _apart(paths: Sequence[Path]) -> dict[Path, str]:
-    """What tells results files apart: as few parts of their paths as are enough, after those that all have."""
+    """Return short names that distinguish results files: as few parts of their paths as needed, after those that all
+    share."""
     folders = [path.absolute().parent for path in paths]
     shared = commonpath(folders)
     parts = [

@@ -70,7 +70,7 @@ class ArgumentTest(BaseModel):
             raise ValueError(f"Expected {name} to be a number, but got {value!r}.") from None
 
     def __str__(self) -> str:
-        """What has to hold, to follow the argument's name."""
+        """Return the condition in words, to follow the argument's name."""
         if self.unset is not None:
             return "not set" if self.unset else "set"
         if self.none_of is not None:
@@ -106,7 +106,7 @@ class Hazard(BaseModel):
         return "; ".join([*parts, *(f"{name} {test}" for name, test in self.arguments.items())])
 
     def found(self, facts: RunFacts) -> dict[str, str]:
-        """What a card says of a run to which it applies."""
+        """Return the entries of a card about a run to which the hazard applies."""
         versions = [f"{package} {facts.version(package)}" for package in self.packages]
         reader = [f"reader {facts.reader}"] if self.readers else []
         values = {name: facts.argument(name) for name in self.arguments}
@@ -122,7 +122,7 @@ class Hazard(BaseModel):
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What conditions are tested on."""
+    """Facts about a run on which conditions are tested."""
 
     adapter: str
     weights: str | None
@@ -208,7 +208,7 @@ class Stage(BaseModel):
 
     @property
     def progress(self) -> str:
-        """How far it went, for a run card."""
+        """Progress of the training, for a run card."""
         return "not finished" if self.steps is None else f"{self.steps} of {self.all_steps} steps"
 
 
@@ -238,7 +238,7 @@ class TrainedOn(BaseModel):
 
 
 def read_trained_on(folder: Path) -> TrainedOn | None:
-    """What the weights in a folder were trained on; None where nothing says so."""
+    """Read the record of the training of the weights in a folder; None if there is none."""
     path = folder / TRAINED_ON
     if not path.is_file():
         return None
@@ -265,7 +265,7 @@ _Card = dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
 
 
 class Weight(str, Enum):
-    """What it means where two runs differ in a field."""
+    """Meaning of a difference between two runs in a field."""
 
     MATTERS = "matters"
     """The scores differ in more than the model."""
@@ -327,7 +327,7 @@ class CardDifference:
 
     @property
     def text(self) -> str:
-        """What each run's card says, in the order of the runs; where several say the same, which these are."""
+        """Values of each run's card, in the order of the runs; equal values are given once, with their runs."""
         runs: dict[str, list[str]] = {}
         for number, text in enumerate(_differing_texts(self.values), start=1):
             runs.setdefault(text, []).append(str(number))
@@ -377,7 +377,7 @@ def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
 
 
 def weight_of(section: str, field: str) -> Weight:
-    """What it means where runs differ in a field."""
+    """Return the meaning of a difference between runs in a field."""
     section = next((kind for kind in (TASK, HAZARD) if section.startswith(kind)), section)
     return _WEIGHTS.get((section, field), _WEIGHTS.get((section, ""), Weight.MATTERS))
 
@@ -441,7 +441,7 @@ def _environment(card: Sections) -> str:
 
 
 def _differing_texts(values: Sequence[Value]) -> list[str]:
-    """What runs say of one field; of settings written as JSON objects, only those that are not the same in all."""
+    """Return the text of each run for one field; settings written as JSON objects show only the entries that differ."""
     objects = [_read_object(value) for value in values]
     known = [one for one in objects if one is not None]
     if len(known) < 2:
@@ -455,7 +455,7 @@ def _differing_texts(values: Sequence[Value]) -> list[str]:
 
 
 def token_limit(card: Sections, task: str) -> int:
-    """How many tokens an answer of a run's task could have; 0 where its card does not say."""
+    """Return the maximum number of tokens of an answer of a run's task; 0 if its card does not say."""
     limit = (_read_object(card.get(f"{TASK}{task}", {}).get("generation")) or {}).get("max_new_tokens")
     return limit if isinstance(limit, int) else 0
 

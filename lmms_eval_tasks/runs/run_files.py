@@ -75,7 +75,7 @@ class _Part(RowForm):
 
 
 class RunConfig(_Part):
-    """How lmms-eval was started."""
+    """Settings with which lmms-eval was started."""
 
     model: str = "unknown model"
     model_args: str | dict[str, Any] | None = None
@@ -91,14 +91,14 @@ class RunConfig(_Part):
 
 
 class SampleCount(_Part):
-    """How many items a task has, and how many of them a limit leaves."""
+    """Number of items of a task, and the number that a limit leaves."""
 
     original: Count
     effective: Count
 
 
 class ShardOfRun(_Part):
-    """Which part of a run the file is of, and how many items the tasks of the whole run have."""
+    """Part of a run that the file covers, with the numbers of items of the whole run's tasks."""
 
     part: Annotated[int, Field(ge=1)]
     of: Annotated[int, Field(ge=1)]
@@ -123,7 +123,7 @@ class ResultsFile(_Part):
     shard: ShardOfRun | None = None
 
     def expected_items(self, task: str) -> int | None:
-        """How many items of a task lmms-eval ran; None where it does not say."""
+        """Return the number of items of a task that lmms-eval ran, or None if it is not recorded."""
         count = self.n_samples.get(task)
         return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
 
@@ -155,14 +155,14 @@ class ResultsFile(_Part):
 
     @property
     def limits(self) -> str:
-        """What leaves items out, such as ``--limit 3`` or ``part 3/7``; empty where nothing does."""
+        """Options that leave items out, such as ``--limit 3`` or ``part 3/7``; empty if nothing does."""
         options = (("limit", self.config.limit), ("offset", self.config.offset))
         given = [f"--{name} {value:g}" for name, value in options if value is not None and value > 0]
         return ", ".join([*given, *([f"part {self.shard.shard}"] if self.shard else [])])
 
 
 def name_model(model: str, arguments: str | Mapping[str, Any] | None) -> str:
-    """What reports call a model: its name, with its arguments' checkpoint where it has one."""
+    """Return the name of a model in reports: its name, with the checkpoint of its arguments if it has one."""
     given = parse_arguments(arguments)
     checkpoint = next((given[name] for name in ("pretrained", "model_version", "model") if given.get(name)), "")
     return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model
@@ -209,7 +209,7 @@ def list_runs(source: Path, files: Sequence[Path]) -> str:
 
 
 def _of_model(results: Path) -> str:
-    """Of which model a results file is, in parentheses; empty where it does not say."""
+    """Return the model of a results file in parentheses; empty if the file does not say."""
     try:
         return f" ({read_results(results).model_name})"
     except (InputError, OSError):

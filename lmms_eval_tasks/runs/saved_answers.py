@@ -178,7 +178,8 @@ def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
 
 
 def _missing_items(log: Path) -> str:
-    """What a sample log lacks of the items that its run's results file counts; empty where it is whole, or no log."""
+    """Describe the items counted in a run's results file that its sample log lacks; empty if it is complete, or no
+    log."""
     task, results = log.stem.partition(SAMPLES)[2], results_beside(log)
     if not task or not results.is_file() or not log.is_file():
         return ""

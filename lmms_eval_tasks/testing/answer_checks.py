@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 def attempt(problems: Problems, where: str, wanted: str, folder: Path, run: Callable[[], Result]) -> Result | None:
-    """What a function of a benchmark gives; None, with the fault noted, where it raises anything."""
+    """Return the result of a benchmark's function, or note the fault and return None if it raises anything."""
     try:
         return run()
     except Exception as error:  # whatever a benchmark's own functions raise
@@ -99,7 +99,7 @@ def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Probl
 def check_submission(
     benchmark: Benchmark, rows: Sequence[Row], examples: Sequence[Example], notes: list[str]
 ) -> Problems:
-    """What of the benchmark's submission form fails on its own files, or is refused in them by its own check."""
+    """Check that the benchmark's submission form can write its files and that its own check accepts them."""
     problems = Problems()
     form = benchmark.submission
     for split in benchmark.card.splits if form else ():

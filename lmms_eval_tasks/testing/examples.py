@@ -100,13 +100,14 @@ def version_of(configuration: Configuration) -> str:
 
 
 def scoring_of(configuration: Configuration) -> list[Any]:
-    """What a task's configuration says of how it is scored: tasks of a benchmark with the same score alike."""
+    """Return the scoring part of a task's configuration, which all tasks of a benchmark with the same score must
+    share."""
     pointer = registry().tasks[configuration["task"]].pointer
     return [pointer.get("kind"), configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
 
 
 def generation_settings(configuration: Configuration) -> dict[str, Any]:
-    """What a task's configuration says of how the model is asked."""
+    """Return the settings in a task's configuration that control generation."""
     return {setting: configuration.get(setting) for setting in SETTINGS}
 
 
@@ -117,7 +118,7 @@ def table_schema(benchmark: str) -> list[str]:
 
 
 def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
-    """What a task asks about a row, for every model that has settings of its own."""
+    """Render a task's prompt for a row, once for every model that has settings of its own."""
     texts = {}
     for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
         with run_task(configuration, RecordedEvaluation({})) as state:
@@ -146,7 +147,7 @@ def score_items(
 
 
 def grade_row(state: TaskState, bound: Configuration, row: Row, response: Any) -> dict[str, Any]:
-    """What a response to a recorded row brings; of its set, rows say no more than whether it is a sample."""
+    """Grade a response to a recorded row; rows say of their set only whether it is a sample."""
     state.data_set = DataSet(kind=SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL)
     items: dict[str, Any] = bound["process_results"](row, [response])
     return items

@@ -260,7 +260,7 @@ def _check_score(metric: Metric, parts: Parts, expected: Score) -> None:
 
 
 def _count_behind(metric: Metric, parts: Parts) -> tuple[int, int]:
-    """How many groups and items a score stands on, counted by the definition of what counts together."""
+    """Count the groups and items behind a score, from the definition of what counts together."""
     groups, items = set(), set()
     for task, records in parts.items():
         places: dict[Any, list[Record]] = {}

@@ -24,8 +24,7 @@ Law = Callable[[Metric, Sequence[Record], random.Random], str]
 
 
 def check_scores(metrics: Sequence[Metric], records: Sequence[Record], folder: Path) -> Problems:
-    """What is wrong with scores: values that cannot be read or lie outside their bounds, or a law that does not
-    hold."""
+    """Check scores for values that cannot be read or lie outside their bounds, and for laws that do not hold."""
     problems = Problems()
     for metric in metrics:
         where = f"metrics, {metric.name}"
@@ -40,7 +39,7 @@ def check_scores(metrics: Sequence[Metric], records: Sequence[Record], folder: P
 
 
 def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str:
-    """What is wrong with a score's values one by one."""
+    """Return the first fault in the single values of a score, or an empty string if there is none."""
     for record in records:
         try:
             if not metric.applies(record):
@@ -91,7 +90,7 @@ def draw_records(rng: random.Random, records: Sequence[Record]) -> list[Record]:
 
 
 def _items(metric: Metric, records: Sequence[Record]) -> list[Any]:
-    """What lmms-eval gathers for a score, through the sample log's JSON."""
+    """Return the items that lmms-eval gathers for a score, passed through the JSON of the sample log."""
     items: list[Any] = json.loads(json.dumps([metric.item(record) for record in records if metric.applies(record)]))
     return items
 
@@ -140,7 +139,7 @@ def _best(metric: Metric, records: Sequence[Record], rng: random.Random) -> str:
 
 
 def _shards(metric: Metric, records: Sequence[Record], rng: random.Random) -> str:
-    """What ranks gather of whole groups merges to the whole."""
+    """Check that items gathered by several ranks, each with whole groups, merge to the score of all items."""
     count = rng.randint(1, 4)
     shards = [[record for record in records if int(record.group_id) % count == shard] for shard in range(count)]
     merged = metric.score([item for shard in shards for item in _items(metric, shard)])

@@ -44,7 +44,8 @@ VERSION = re.compile(r"[1-9]\d*-[A-Z]")
 
 
 def check_runnable(benchmark: Benchmark) -> Problems:
-    """What of a benchmark's tasks would stop a run: functions that cannot be loaded, settings that cannot be read."""
+    """Check for faults in a benchmark's tasks that would stop a run: functions that cannot be loaded, settings that
+    cannot be read."""
     problems = check_functions(benchmark)
     for name, task in registry().tasks_of(benchmark.name).items():
         _check_settings(task, file_of(benchmark.folder, name), task_configs(benchmark.folder)[name], problems)
@@ -168,7 +169,7 @@ GROUPS = 2
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found."""
+    """Problems and notes found by a thorough check."""
 
     problems: Problems
     notes: tuple[str, ...] = ()

@@ -153,7 +153,8 @@ def _differences(now: Any, before: Any) -> list[str]:
 
 
 def compare_kept(now: Entries, kept: Entries, labels: Mapping[str, str], command: str) -> Problems:
-    """What of versions is wrong, as `find_problems` says, or has to be raised because of `find_changes`."""
+    """Check versions for faults, as `find_problems` does, and for numbers that must be raised because of
+    `find_changes`."""
     problems = find_problems(now, kept)
     alike: dict[str, list[str]] = {}
     for name, parts in find_changes(now, kept).items():

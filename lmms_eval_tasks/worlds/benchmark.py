@@ -23,7 +23,7 @@ def _yes_or_no(row: object) -> tuple[str, ...]:
 
 
 def _kind(subset: str, scores: tuple[Metric, ...], **rest: Any) -> TaskKind:
-    """How the task of a subset works: its scores, with what all tasks have alike, and the rest."""
+    """Return the kind of a subset's task, from its scores, the parts that all tasks share, and the rest."""
     return TaskKind(
         metrics=scores,
         columns=report.columns(subset),

@@ -54,7 +54,7 @@ read_evidence_settings = evidence_settings_reader(CARD.title, EVIDENCE_PROMPT, r
 
 
 def profile_fields(row: Row, *_: object) -> dict[str, Any]:
-    """What a profile needs of a record: see `profile.ModelProfile`."""
+    """Return the fields of a record that a profile needs; see `profile.ModelProfile`."""
     chance = 100.0 / (len(row["options"]) or 2)
     return {"scene": row["scene"], "step": row["step"], "about": row["about"], "chance": chance}
 

@@ -8,7 +8,7 @@ from lmms_eval_tasks.worlds.card import COLUMNS
 
 
 class SceneFields(LogForm):
-    """Of which scene and events a question is, which step of a causal answer it tests, and what a guess scores."""
+    """Scene and events of a question, the step of a causal answer that it tests, and the score of a guess."""
 
     scene: str
     step: str

@@ -37,7 +37,8 @@ def require_engine() -> None:
 
 
 def known_facts(drafts: Sequence[SceneDraft], folder: Path, progress: Progress) -> list[Facts]:
-    """What is known of each scene, with what is seen of it; what a folder has of an earlier call is not done again."""
+    """Return the facts of each scene with its sights; those a folder has from an earlier call are not computed
+    again."""
     found = []
     for start in range(0, len(drafts), AT_ONCE):
         part = drafts[start : start + AT_ONCE]

@@ -30,7 +30,7 @@ WORK = "work"
 
 
 class SetSize(str, Enum):
-    """How large a new set is."""
+    """Size of a new set."""
 
     SMALL = "small"
     STANDARD = "standard"
@@ -38,7 +38,7 @@ class SetSize(str, Enum):
 
     @property
     def scenes(self) -> int:
-        """How many scenes of each family."""
+        """Number of scenes of each family."""
         return {SetSize.SMALL: 3, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
 
 

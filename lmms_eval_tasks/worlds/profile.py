@@ -20,7 +20,7 @@ CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL = "its control is right", "its control 
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """What a run knows of its scenes."""
+    """Profile of a run over its scenes."""
 
     run: RunRecords
     seen_rightly: frozenset[str]
@@ -31,7 +31,8 @@ class ModelProfile:
         return Metric(f"{of}_{steps[0]}", "right", _percent_right, partial(self._counts, of, steps, depth))
 
     def chance(self, steps: Sequence[str]) -> float | None:
-        """What a guess scores on the questions that `accuracy` counts of all scenes, in percent; None without any."""
+        """Return the score of a guess on the questions that `accuracy` counts of all scenes, in percent; None without
+        any."""
         guesses = [
             0.0 if "grounding" in record.fields else float(record.fields["chance"])
             for record in self.run.records
@@ -40,7 +41,7 @@ class ModelProfile:
         return sum(guesses) / len(guesses) if guesses else None
 
     def questions(self, of: str, steps: Sequence[str]) -> tuple[int, int]:
-        """How many of the questions that `accuracy` counts are right, and how many it counts."""
+        """Count the right questions among those that `accuracy` counts, and all that it counts."""
         verdicts = [is_right(one) for one in self.run.records if self._counts(of, steps, "", one)]
         return verdicts.count(True), len(verdicts) - verdicts.count(None)
 
@@ -51,7 +52,7 @@ class ModelProfile:
         return sorted({record.stratum["depth"] for record in causal}, key=int)
 
     def first_failures(self) -> Counter[str]:
-        """How many scenes fail first at each step, where a scored question of it is not right."""
+        """Count the scenes that fail first at each step, where a scored question of it is not right."""
         return Counter(_first_failures(self.run.records).values())
 
     def share_failing(self, step: str) -> tuple[RunRecords, Metric]:

@@ -31,7 +31,8 @@ def question_lines(questions: Iterable[Question]) -> str:
 
 
 def digested_questions(questions: Iterable[Question]) -> bytes:
-    """What of questions is compared between machines: all but boxes, which depend by a pixel on what renders."""
+    """Return the part of questions that is compared between machines: all but boxes, which depend by a pixel on the
+    renderer."""
     lines: list[dict[str, Any]] = [question.model_dump(mode="json", exclude={"evidence"}) for question in questions]
     return as_lines(lines).encode()
 
@@ -70,7 +71,7 @@ def read_questions(folder: Path) -> list[Question]:
 
 
 def clips_folder(source: Path) -> Path:
-    """Where a set has its clips."""
+    """Return the folder of a set's clips."""
     for name in _PLACES:
         if (source / name).is_dir():
             return source / name
@@ -152,5 +153,5 @@ def _has_evidence(evidence: str) -> bool:
 
 
 def _answers(question: Question) -> Sequence[str]:
-    """What may be the answer: a letter of an option, or a verdict."""
+    """Return the possible answers: the letters of the options, or the verdicts."""
     return (YES, NO) if question.task == "counterfactual" else tuple(ascii_uppercase[: len(question.options)])

@@ -77,7 +77,8 @@ def columns(subset: str) -> tuple[Column, ...]:
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """What became of the items; at the first causal task of a run also its profile, which needs its other tasks."""
+    """Return the panels of item outcomes, with a run's profile at its first causal task, which needs its other
+    tasks."""
     return [*profile_panels(profiles_of_section(task, runs)), *usual_panels(runs)]
 
 

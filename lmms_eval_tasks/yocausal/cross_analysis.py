@@ -28,7 +28,7 @@ _DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_f
 
 @dataclass(frozen=True)
 class Correlation:
-    """How two lists of values of the same models go together."""
+    """Correlation of two lists of values of the same models."""
 
     names: tuple[str, str]
     models: int
@@ -136,7 +136,7 @@ def _read_cell(text: str) -> float | None:
 
 
 def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
-    """How the order of a ranking goes together with each column of a table; arguments as in `read_scores`."""
+    """Correlate the order of a ranking with each column of a table; arguments as in `read_scores`."""
     ranked = places(ranking)
     scores = read_scores(file, list(ranked))
     return tuple(correlate(ranked, values, ("rank", column)) for column, values in scores.items())

@@ -113,7 +113,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 
 
 def count_frames(path: Path) -> int:
-    """How many frames a clip's file holds to be shown, without decoding one; of a damaged clip fewer may come."""
+    """Count the displayable frames of a clip's file without decoding any; a damaged clip may yield fewer."""
     import av
 
     try:
@@ -125,7 +125,7 @@ def count_frames(path: Path) -> int:
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:
-    """How new labels agree with the table's own, over the clips that have both, as lines of a printed table."""
+    """Compare new labels with the table's own, over the clips that have both, as lines of a printed table."""
     existing = {row["item_id"]: row["vlm_causality"] for row in rows}
     new = {label.id: label.vlm_causality for label in labels}
     pairs = ((causal, new.get(item_id)) for item_id, causal in existing.items())

@@ -52,7 +52,7 @@ class PairFields(LogForm):
 
 
 class LossSubmission(LogForm):
-    """What the result file needs of a pair."""
+    """Fields of a pair that the result file needs."""
 
     item_id: str
     forward: float
@@ -70,7 +70,8 @@ class LossSubmission(LogForm):
 
 
 def _without_record(value: object) -> object:
-    """What is logged for the file beside the record; None where there is nothing, as of a pair without losses."""
+    """Return the values logged for the file besides the record; None if there are none, as for a pair without
+    losses."""
     return None if isinstance(value, dict) and not value.keys() - {"record"} else value
 
 

@@ -46,7 +46,7 @@ REPLAYS = 2
 
 
 def ask_pairs(rows: Sequence[Row]) -> list[AskedItem]:
-    """Which clip of each pair is reversed, in either order; its caption is read before."""
+    """Return the items asking which clip of each pair is reversed, in either order, after its caption was read."""
     choices = tuple(OfferedChoice(choice, "", choice.capitalize()) for choice in STUDY.choices)
     return [
         AskedItem(

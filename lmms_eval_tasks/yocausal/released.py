@@ -100,7 +100,7 @@ def _read_subset(root: Path, subset: str, file: str, content: bytes, problems: P
 
 
 def _files(root: Path, subset: str, entry: Mapping[str, Any], where: str, problems: Problems) -> dict[str, Path] | None:
-    """Where the two clips lie or would lie; None, and problems, where the entry does not say."""
+    """Return the paths of the two clips, existing or not; None, with problems noted, if the entry does not say."""
     files = {}
     for side, key in PATHS.items():
         name = entry.get(key)

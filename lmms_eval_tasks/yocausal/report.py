@@ -166,7 +166,7 @@ OF_RUNS = "Of runs, `lmms-eval-tasks yocausal rank RUNS {}` has them."
 
 
 def _compared(entry: Mapping[str, Any]) -> str:
-    """What the ranking is compared with, and by how many models."""
+    """Return the quantity with which the ranking is compared, and the number of models."""
     other = entry["metric"].removeprefix("correlation of aggregate ranking with ")
     return f"{other}, {entry['model']}" if other != entry["metric"] else str(entry["model"])
 

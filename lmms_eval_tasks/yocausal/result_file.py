@@ -42,7 +42,7 @@ class LossesEntry(OpenRow):
 
 
 class ComparisonEntry(OpenRow):
-    """Which direction won, and by how much."""
+    """Winning direction of a pair, and its margin."""
 
     loss_diff: Number
     winner: Literal["forward", "backward", "tie"]
@@ -79,7 +79,7 @@ class PairEntry(OpenRow):
 
     @property
     def name(self) -> str:
-        """How messages name the pair."""
+        """Name of the pair in messages."""
         return f"{describe(self.id)} of {describe(self.official_dataset)}"
 
 

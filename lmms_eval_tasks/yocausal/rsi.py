@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Winner(str, Enum):
-    """Which direction of a pair has the lower loss."""
+    """Direction of a pair that has the lower loss."""
 
     FORWARD = "forward"
     BACKWARD = "backward"

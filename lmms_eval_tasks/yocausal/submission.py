@@ -22,7 +22,7 @@ OFFICIAL_WINNERS = ("forward", "backward")
 
 
 def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
-    """What the file needs of one answer with losses, as JSON values."""
+    """Return the fields of one answer with losses that the file needs, as JSON values."""
     assert answer.loss is not None
     return {
         "item_id": answer.item_id,
@@ -91,7 +91,7 @@ def read_versions(items: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
-    """Which packages had several versions, as after an upgrade in the middle of a run; empty where none had."""
+    """Describe the packages that had several versions, as after an upgrade during a run; empty if none had."""
     named = read_versions(items).items()
     return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
 

@@ -74,7 +74,7 @@ def own_columns() -> dict[str, Any]:
 def measure_pairs(
     pairs: Sequence[PairRow], seconds: float | None = None, progress: Progress = no_progress
 ) -> dict[str, ClipMotion | None]:
-    """What moves in the forward clip of each pair whose file is there, by the pair's id, each decoded once."""
+    """Measure the motion in the forward clip of each pair whose file exists, by the pair's id, decoding each once."""
     present = {pair.item_id: pair.path for pair in pairs if pair.path is not None}
     return dict(zip(present, measure_all(list(present.values()), seconds, progress), strict=True))
 
@@ -140,7 +140,7 @@ def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
 
 
 def stratum(row: Mapping[str, Any]) -> dict[str, str]:
-    """What scores of a pair are broken down by."""
+    """Return the strata by which the scores of a pair are broken down."""
 
     def name(label: bool | None, yes: str, no: str) -> str:
         return "unlabelled" if label is None else yes if label else no

@@ -83,7 +83,8 @@ def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow
 
 
 def ask(question: CounterfactualQuestion, prompt: str = CLAIMS_PROMPT) -> str:
-    """What the model is asked: for reasoning in the form that the rewards read, or as in the evaluation."""
+    """Return the prompt for a question, asking for reasoning in the form that the rewards read, or as in the
+    evaluation."""
     return read_prompt(prompt).render(question=question.question)
 
 

@@ -43,7 +43,7 @@ class TaughtReply(BaseModel):
 
 @dataclass(frozen=True)
 class Teaching:
-    """What came of asking a teacher."""
+    """Result of asking a teacher: the rows kept and the count of each outcome."""
 
     rows: Sequence[ReasoningRow]
     outcomes: Mapping[str, int]

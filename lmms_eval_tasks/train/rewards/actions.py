@@ -60,7 +60,7 @@ class ActionFinder:
 
 @lru_cache(maxsize=64)
 def action_finder(sample: RewardSample) -> ActionFinder:
-    """What finds the actions of a question's clip; the answers of a batch share it."""
+    """Return the finder of the actions in a question's clip, shared by the answers of a batch."""
     return ActionFinder(sample)
 
 

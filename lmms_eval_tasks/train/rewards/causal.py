@@ -27,7 +27,7 @@ LEFT = (1.0, 0.5, 0.2)
 
 @dataclass(frozen=True)
 class ClaimedLinks:
-    """What an answer claims of links, by the places of the actions."""
+    """Links claimed by an answer, by the positions of the actions."""
 
     stated: frozenset[Pair]
     wrong: int
@@ -35,7 +35,7 @@ class ClaimedLinks:
 
 @dataclass(frozen=True)
 class GraphAgreement:
-    """How claims agree with what a question needs."""
+    """Agreement between an answer's claims and the links that a question needs."""
 
     covered: float
     needed: int
@@ -50,7 +50,7 @@ class GraphAgreement:
 
     @property
     def share_left(self) -> float:
-        """What wrong claims leave of a reward."""
+        """Share of a reward that remains after wrong claims."""
         return LEFT[min(self.wrong, len(LEFT) - 1)]
 
 
@@ -105,7 +105,7 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
 
 @lru_cache(maxsize=32)
 def agreement(answer: FormedAnswer, sample: RewardSample) -> GraphAgreement:
-    """What an answer claims of what a question needs; other true claims earn and cost nothing."""
+    """Compare the links claimed by an answer with those a question needs; other true claims earn and cost nothing."""
     claims = claimed_links(answer, sample)
     right = claims.stated & sample.links
     if not sample.asks_for_a_chain:

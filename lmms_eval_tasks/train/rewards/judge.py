@@ -92,7 +92,7 @@ class RewardJudge:
 
 
 def _case(name: str, response: str, sample: RewardSample, frames: int) -> Case:
-    """What a judge is asked about an answer, whose text is one JSON string in it."""
+    """Return the case in which a judge assesses an answer; the answer's text is one JSON string in it."""
     facts: dict[str, object] = {"actions": list(sample.actions), "question": sample.question}
     if name == JUDGED_CAUSAL:
         facts["links"] = [[sample.actions[end] for end in link] for link in sorted(sample.links)]

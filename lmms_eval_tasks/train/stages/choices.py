@@ -134,7 +134,8 @@ def _item(
 
 
 def asker(benchmark: Benchmark) -> Callable[[Mapping[str, Any]], str]:
-    """What asks a model of a row: the hook of the benchmark's first task, also where LMMS_EVAL_TASKS_PROMPT chooses."""
+    """Return a function that asks about a row by the hook of the benchmark's first task, also where
+    LMMS_EVAL_TASKS_PROMPT chooses."""
     task = next(iter(registry().tasks_of(benchmark.name).values()))
     config = task_configs(benchmark.folder)[task.name]
     state = TaskState(task.name, task.pointer, (), Evaluation())

@@ -32,7 +32,7 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Frames:
-    """How a clip is shown."""
+    """Number and size of the frames by which a clip is shown."""
 
     number: int = FRAMES
     side: int = SIDE

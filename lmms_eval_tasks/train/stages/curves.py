@@ -39,7 +39,7 @@ def read_curves(log: Path) -> dict[str, Curve]:
 
 
 def _curve_name(field: str) -> str | None:
-    """What a field of the log is called as a curve; None for those that are none."""
+    """Return the curve name of a log field, or None if the field is not plotted as a curve."""
     if field in ("loss", "reward"):
         return field
     parts = field.split("/")

@@ -38,7 +38,7 @@ class OwnRewards:
 
     @property
     def summary(self) -> str:
-        """What `trained_on.json` calls them, behind the method; empty where there is none."""
+        """Phrase for the rewards in `trained_on.json`, following the method; empty if there are none."""
         return f" with {', '.join(self.weights)}" if self.weights else ""
 
 

@@ -45,17 +45,17 @@ class Training:
 
 
 def configuration_path(folder: Path, name: str) -> Path:
-    """Where a stage's configuration lies."""
+    """Return the path of a stage's configuration."""
     return folder / f"{name}.yaml"
 
 
 def rows_path(folder: Path, name: str) -> Path:
-    """Where a stage's rows lie."""
+    """Return the path of a stage's rows."""
     return folder / f"{name}.jsonl"
 
 
 def log_path(folder: Path) -> Path:
-    """Where ms-swift logs losses and rewards."""
+    """Return the path of the ms-swift log of losses and rewards."""
     return folder / CHECKPOINTS / LOG
 
 
@@ -139,7 +139,7 @@ def run_training(folder: Path, name: str, subcommand: str, environment: Path) ->
 
 
 def steps_of(checkpoint: Path) -> tuple[int, int]:
-    """How many steps a checkpoint has behind it, and how many its training was to make."""
+    """Return the number of steps a checkpoint has completed and the number planned for its training."""
     state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
     return int(state.get("global_step") or 0), int(state.get("max_steps") or 0)
 

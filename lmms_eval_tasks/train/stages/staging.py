@@ -27,7 +27,7 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What every stage is given."""
+    """Inputs that every stage receives."""
 
     source: Path
     out: Path
@@ -42,7 +42,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Method:
-    """How a stage trains."""
+    """Training method of a stage."""
 
     name: str
     title: str

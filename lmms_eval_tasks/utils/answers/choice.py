@@ -495,7 +495,7 @@ def choice_grader(
     stratum: Stratum = (),
     fields: Fields = (),
 ) -> Grade:
-    """How a task grades multiple-choice items.
+    """Return a grader of multiple-choice items.
 
     The answer is the option that a response names by its letter or text. An item is unscored where its clip is missing
     or its key is withheld, and unparsed where nothing is read. A record's field ``prompt`` has the prompt's signature.

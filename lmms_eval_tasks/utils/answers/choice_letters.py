@@ -481,7 +481,7 @@ _LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejecte
 
 
 class Statement(NamedTuple):
-    """What one place of a text says about one or more letters."""
+    """Statement about one or more option letters at one place of a text."""
 
     letters: tuple[str, ...]
     stance: Stance

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, Unsco
 
 @dataclass(frozen=True)
 class GroundingSettings:
-    """How predicted and true instances are matched, and what counts as a hit.
+    """Settings for matching predicted with true instances and for counting hits.
 
     Defaults are those of the official runs (`evaluate.sh`); the official command line itself defaults to 1 / 0.5 / 0.3.
 
@@ -36,7 +36,7 @@ class GroundingSettings:
 
     @property
     def rule(self) -> str:
-        """How instances are matched: the name in `MATCHINGS`, else in words."""
+        """Rule by which instances are matched: its name in `MATCHINGS`, or else a description."""
         chosen = self.eps_overlap, self.coverage_aware
         score = "tIoU × mean sIoU" if self.coverage_aware else "mean sIoU"
         return next((name for name, rule in MATCHINGS.items() if rule == chosen), f"{score} from {chosen[0]} s on")
@@ -181,7 +181,7 @@ class GroundingForm(LogForm):
 
 
 class ReadingForm(LogForm):
-    """What was lost to format."""
+    """Record of what was lost to the format of an answer."""
 
     json_valid: bool
     schema_valid: bool
@@ -190,14 +190,14 @@ class ReadingForm(LogForm):
 
 
 class BoxesForm(LogForm):
-    """How boxes were read."""
+    """Convention by which boxes were read."""
 
     convention: Annotated[BoxConvention, Field(strict=False)] | None = None
     seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
 
 
 class EvidenceFields(LogForm):
-    """What the scores and pictures need of a record that `grade_evidence` made."""
+    """Fields of a record made by `grade_evidence` that the scores and pictures need."""
 
     grounding: GroundingForm | None
     grounding_reason: str | None = None
@@ -365,7 +365,7 @@ def grade_evidence(
 def _grounding_reason(
     question: EvidenceQuestion, predicted: Sequence[EvidenceInstance], convention: BoxConvention
 ) -> str | None:
-    """Why the grounding is unscored, None where it is scored."""
+    """Return the reason why the grounding is unscored, or None if it is scored."""
     if not question.asked:
         return UnscoredReason.NO_CLIP.value
     has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)

@@ -16,7 +16,7 @@ _HUGE = 1e150
 
 
 class BoxConvention(str, Enum):
-    """How a model writes a box: the order of its corners and the unit of its numbers."""
+    """Convention by which a model writes a box: the order of its corners and the unit of its numbers."""
 
     XYXY_PX = "xyxy_px"
     YXYX_PX = "yxyx_px"

@@ -418,7 +418,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class EvidenceAnswer:
-    """What a response says, in the official reading.
+    """Answer given by a response, in the official reading.
 
     Attributes:
         answer: Upper-case letter, None where none can be read.
@@ -434,7 +434,7 @@ class EvidenceAnswer:
 
     @property
     def unread(self) -> str:
-        """Why an answer object was not read; empty where none was left."""
+        """Reason why an answer object was not read; empty if none was skipped."""
         if self.found is None or not self.found.too_long:
             return ""
         return f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
@@ -539,7 +539,7 @@ def _is_evidence(entry: dict[Any, Any], official: Evidence) -> bool:
 
 
 def _read_object(found: AnswerObject | None, text: str) -> EvidenceAnswer:
-    """What an answer object of a response says."""
+    """Read the answer object of a response."""
     value = found.value if found else {}
     answer, instances = value.get("answer_choice"), value.get("instances")
     letter = answer.strip().upper() if isinstance(answer, str) else ""

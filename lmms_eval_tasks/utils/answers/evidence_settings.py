@@ -58,7 +58,7 @@ class GroundedQuestion(Protocol):
 
 @dataclass(frozen=True)
 class ConventionDiagnosis:
-    """What a run's boxes look like."""
+    """Diagnosis of the box convention in a run's answers."""
 
     outside_share: float | None
     mean_iou: Mapping[BoxConvention, float | None]
@@ -182,7 +182,7 @@ EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
 @dataclass(frozen=True)
 class EvidenceSettings(TaskSettings):
-    """What the configuration of a task that asks for boxes and times chose, and the environment.
+    """Settings of a task that asks for boxes and times, chosen by its configuration and the environment.
 
     Attributes:
         prompt: How questions are asked.
@@ -202,7 +202,7 @@ class EvidenceSettings(TaskSettings):
     overridden: bool = False
 
     def facts(self) -> Mapping[str, Any]:
-        """How boxes are read, and what counts as a hit."""
+        """Return how boxes are read and what counts as a hit, for the run card."""
         return {"boxes": self.convention.value, "hits": vars(self.hits)}
 
     def seen(self, frame: FrameSize | None, model: object) -> FrameSize | None:
@@ -242,7 +242,7 @@ def read_evidence_settings(
 
 
 def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
-    """What the variable `BOXES` says, under the names that a configuration uses."""
+    """Read the variable `BOXES` as settings under the names that a configuration uses."""
     convention, *others = (part.strip() for part in text.split(","))
     boxes: dict[str, Any] = {"boxes": convention}
     for name, _, value in (map(str.strip, part.partition("=")) for part in others if part):

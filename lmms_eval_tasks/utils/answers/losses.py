@@ -47,7 +47,7 @@ class Directed(StrictForm, Generic[Value]):
 
 
 class ItemError(StrictForm):
-    """Why an item has no losses: a word for programs and a sentence for people."""
+    """Reason why an item has no losses: a word for programs and a sentence for people."""
 
     kind: str
     message: str
@@ -64,7 +64,7 @@ class WindowRecord(StrictForm):
 
 
 class FramesRecord(StrictForm):
-    """How the files' frames became the model's."""
+    """Record of how the frames of the files were converted to those of the model."""
 
     forward: int
     backward: int

@@ -22,7 +22,7 @@ class ShortClip(ValueError):
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a named protocol fixes."""
+    """Settings that a named protocol fixes."""
 
     name: str
     steps: int = 10
@@ -94,12 +94,13 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
 
 
 def available_frames(frames: int, step: float) -> int:
-    """How many frames a file of `frames` frames gives at every `step`-th; step = file's rate / model's rate."""
+    """Return the number of frames that a file of `frames` frames gives at every `step`-th; step = file's rate / model's
+    rate."""
     return math.floor((frames - 1) / step + 1e-9) + 1 if frames else 0
 
 
 def centred_positions(frames: int, step: float, used: int) -> list[float]:
-    """Which of a file's frames are used, mirrored around the file's middle."""
+    """Return the positions of the file's frames that are used, mirrored around its middle."""
     middle = (frames - 1) / 2
     after = [math.floor(middle + (index - (used - 1) / 2) * step + 0.5) for index in range((used + 1) // 2, used)]
     before = [frames - 1 - position for position in reversed(after)]
@@ -107,8 +108,8 @@ def centred_positions(frames: int, step: float, used: int) -> list[float]:
 
 
 def leading_positions(frames: int, step: float) -> list[float]:
-    """Which of a file's frames are used by a converter that starts at the first one, as FFmpeg's ``fps`` filter
-    does."""
+    """Return the positions of the file's frames used by a converter that starts at the first one, as FFmpeg's ``fps``
+    filter does."""
     ticks = np.floor(np.arange(frames) / step + 0.5)
     shown_ticks = np.arange(math.floor(frames / step + 0.5))
     return [float(position) for position in np.searchsorted(ticks, shown_ticks, side="right") - 1]

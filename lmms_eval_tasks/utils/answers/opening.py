@@ -113,7 +113,7 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def content(text: str) -> str:
-    """What a response says apart from its reasoning, without tokens, an answer's tags and a code fence around it.
+    """Return the content of a response without its reasoning, tokens, answer tags and surrounding code fence.
 
     A text that begins with an object or a fence is looked into no further: what stands in its strings is its own.
     """
@@ -129,7 +129,7 @@ def content(text: str) -> str:
 
 
 def answer_part(text: str) -> tuple[str, str]:
-    """What of a response may hold its answer, as it was written, and a line of its reasoning."""
+    """Return the part of a response that may hold its answer, as written, and a line of its reasoning."""
     visible, closing = _split_reasoning(_first_turn(_final_channel(_plain_tokens(text))))
     return _NEXT_QUESTION.sub(r"\1", visible), closing
 
@@ -175,7 +175,8 @@ def ends_in_reasoning(response: str) -> bool:
 
 
 def _find_reasoning(text: str) -> tuple[int, int, int]:
-    """Where reasoning that never closes begins, and where that which closes last ends and its closing tag begins."""
+    """Return the start of reasoning that never closes, and the start and closing-tag position of the last reasoning
+    that closes."""
     open_at, close_at, block_at = -1, -1, -1
     for tag in _THINK_TAG.finditer(text):
         if tag["close"] or tag["closed"]:
@@ -405,7 +406,7 @@ def without_objects(text: str) -> str:
 
 @dataclass(frozen=True)
 class OpenedResponse:
-    """What of a response may hold its answer."""
+    """Part of a response that may hold its answer."""
 
     text: str
     values: list[str]
@@ -421,7 +422,8 @@ class OpenedResponse:
 
 @lru_cache(maxsize=RECENT_TEXTS)
 def open_response(response: str, rewrite: Callable[[str], str] = str, cut_off: bool = False) -> OpenedResponse:
-    """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose."""
+    """Return the part of a response that may hold its answer, without marked reasoning and with JSON objects separated
+    from prose."""
     visible, closing = answer_part(response)
     text = rewrite(shorten(visible))
     values, rest = json_answers(text)

@@ -160,7 +160,7 @@ _KEEPS = re.compile(
 
 
 class _Statement(NamedTuple):
-    """What a sentence says."""
+    """Verdict expressed by a sentence."""
 
     letter: str | None
     bare: bool
@@ -170,7 +170,7 @@ class _Statement(NamedTuple):
 
 
 def read_plausibility(response: object, *, cut_off: bool = False) -> str | None:
-    """What a careful reader would take a response to say of its clip."""
+    """Return the verdict on the clip that a careful reader would take from a response."""
     if not isinstance(response, str):
         return None
     opened = open_response(response, _with_answers, cut_off)
@@ -228,7 +228,7 @@ def _other(one: _Statement) -> str | None:
 
 
 def _asked(sentence: str) -> str | None:
-    """What a yes to a question would say: "does it violate physics?"."""
+    """Return the verdict that a yes to a question such as "does it violate physics?" would give."""
     plain = " ".join(sentence.split())
     if not plain.endswith("?") or _OPEN.search(plain):
         return None
@@ -241,7 +241,7 @@ def _starts(text: str) -> bool:
 
 
 def _read(sentence: str) -> _Statement | None:
-    """What a sentence says; None where it says nothing of possible or not."""
+    """Read the verdict of a sentence; None if it does not say whether something is possible."""
     plain = " ".join(sentence.split())
     if plain.endswith("?"):
         return None
@@ -283,7 +283,7 @@ def _read(sentence: str) -> _Statement | None:
 
 
 def _stated(sentence: str) -> str | None:
-    """What a sentence says by its last clause that says anything."""
+    """Return the verdict of the last clause of a sentence that expresses one."""
     clauses = _CONTRAST.split(_BROKEN_LAW.sub(r"\1 violated", sentence))
     for place, clause in enumerate(reversed(clauses)):
         claims = list(_CLAIM.finditer(_NO_CLAIM.sub(lambda match: "-" * len(match[0]), clause)))
@@ -301,7 +301,7 @@ def _stated(sentence: str) -> str | None:
 
 
 def _turned(clause: str, claim: re.Match[str]) -> str | None:
-    """What a claim says with the negations before it; None where it says nothing."""
+    """Return the verdict of a claim after applying the negations before it; None if it expresses none."""
     letter = POSSIBLE if claim["good"] else IMPOSSIBLE
     before = _KEEPS.sub(" ", clause[max(claim.start() - _BEFORE, 0) : claim.start()])[-80:]
     near = _STOPS.split(before)[-1]
@@ -315,7 +315,7 @@ def _turned(clause: str, claim: re.Match[str]) -> str | None:
 
 
 def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
-    """How a task grades free answers to whether what a clip shows is possible, whose keys are A, possible, and B.
+    """Return a grader of free answers to whether the content of a clip is possible, with the keys A, possible, and B.
 
     The answer is what `read_plausibility` finds. An item is unscored where its clip is missing or its key is withheld,
     and unparsed where nothing is read. A record's field ``prompt`` has the prompt's signature.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What a task's configuration and the environment chose; a benchmark may add to it.
+    """Settings chosen by a task's configuration and the environment; a benchmark may add to them.
 
     Attributes:
         prompt: How its items are asked; None where the model is shown no prompt of ours.
@@ -35,19 +35,19 @@ class TaskSettings:
         return self.prompt.signature if self.prompt else None
 
     def facts(self) -> Mapping[str, Any]:
-        """What a run card lists of them beside the prompt."""
+        """Return the facts about the settings that a run card lists besides the prompt."""
         return {}
 
 
 class Grader(Protocol):
-    """What grades answers one by one: a judge, or the verdicts that one gave before; threads may share it."""
+    """Grader of single answers: a judge, or a judge's earlier verdicts; threads may share it."""
 
     def judge(self, case: Case) -> Verdict[Any]:
         """The verdict on a case; raises nothing."""
 
 
 class TaskContext(Protocol):
-    """What grading an item may ask of the evaluation that it belongs to."""
+    """Context of the evaluation that is available when an item is graded."""
 
     @property
     def settings(self) -> Any:

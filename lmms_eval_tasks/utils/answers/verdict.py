@@ -50,7 +50,7 @@ OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 
 class Force(IntEnum):
-    """How much a statement weighs."""
+    """Weight of a statement."""
 
     HINT = 1
     """The outcome in plain words: "the ball would have rolled"."""
@@ -184,7 +184,7 @@ def in_any_case(sentence: Sentence) -> bool:
 
 
 def read_links(sentence: Sentence) -> Iterator[Assertion]:
-    """What the sentence says of the link between the actions."""
+    """Yield the assertions of a sentence about the link between the actions."""
     if not verdict_words.MODAL & sentence.known and in_any_case(sentence):
         yield Assertion(YES, Force.LINK)
     if sentence.of_outcome and _DENIED.search(sentence.plain):
@@ -203,7 +203,7 @@ _MEANINGS = {"unclear": UNCLEAR, "undone": NO, "no": NO, "yes": YES, "no_then": 
 
 
 def read_other_language(sentence: Sentence) -> list[Assertion]:
-    """What the first pattern says that the sentence has; nothing where it is in English."""
+    """Return the assertion of the first matching pattern; empty if the sentence is in English."""
     english = sum(word in verdict_words.ENGLISH for word in sentence.words)
     if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
         return []
@@ -272,7 +272,7 @@ _WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "e
 
 
 def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
-    """What each modal verb of a sentence says."""
+    """Yield the assertion of each modal verb in a sentence."""
     words = sentence.words
     for at, word in enumerate(words):
         before = " ".join(words[max(0, at - _modal_verbs_REACH) : at]).rpartition(": ")[2].split()
@@ -311,7 +311,7 @@ def _subject(before: list[str]) -> list[str]:
 def _read(
     subject: list[str], before: list[str], behind: list[str], sentence: Sentence, end: tuple[str, ...]
 ) -> Assertion | None:
-    """What one modal verb says, by its subject and the words behind it; the rules are tried in order."""
+    """Read the assertion of one modal verb from its subject and the words after it; the rules are tried in order."""
     verbs = [word for word in behind if word not in verdict_words.VERB_FILLER]
     verb = verbs[0] if verbs else ""
     known = {*behind}
@@ -346,7 +346,7 @@ def _read(
 def _affirmed(
     subject: list[str], behind: list[str], verbs: list[str], sentence: Sentence, end: tuple[str, ...]
 ) -> Assertion | None:
-    """What a modal verb says that nothing negates."""
+    """Return the assertion of a modal verb that nothing negates."""
     verb = verbs[0] if verbs else ""
     known = {*behind}
     if in_any_case(sentence):
@@ -537,7 +537,7 @@ def _doubled(word: Assertion, statements: list[Assertion]) -> bool:
 
 
 def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
-    """How a task grades free answers to "had A not happened, would B still have?", whose keys are yes and no.
+    """Return a grader of free answers to "had A not happened, would B still have?", with the keys yes and no.
 
     The answer is the verdict that `read_verdict` finds. An item is unscored where its clip is missing or its key is
     withheld, and unparsed where there is no verdict. A record's field ``prompt`` has the prompt's signature.

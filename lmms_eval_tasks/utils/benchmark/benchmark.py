@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SampleWriter:
-    """How one benchmark's sample data is made and prepared.
+    """Writer that makes and prepares the sample data of one benchmark.
 
     Attributes:
         contents: what the benchmark's folder of the sample holds, in a few words for the sample's README.
@@ -57,7 +57,7 @@ class SampleWriter:
 
 
 class AnswerForm(str, Enum):
-    """What a task takes for an answer, and a model gives."""
+    """Form of answer that a model gives and a task accepts."""
 
     WORDS = "words"
     LOSSES = "denoising losses"
@@ -68,7 +68,7 @@ class AnswerForm(str, Enum):
 
 @dataclass(frozen=True)
 class Masking:
-    """How a kind of task blacks out the evidence of its questions.
+    """Rules by which a kind of task blacks out the evidence of its questions.
 
     Attributes:
         row: A row with what is asked of the masked clip, such as an option more.
@@ -87,7 +87,7 @@ def guess_option(row: Row) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class TaskKind:
-    """How one kind of task of a benchmark scores and reports. Its tasks differ in split or subset.
+    """Scoring and reporting of one kind of task of a benchmark, whose tasks differ in split or subset.
 
     How its items are asked and graded is in the hooks that its tasks' YAML names. Everything but its scores has a
     default that suits multiple-choice questions about a clip.
@@ -279,7 +279,7 @@ class Benchmark:
         return self.card.name
 
     def inquiry(self, mode: str) -> Inquiry:
-        """How people are asked about it in a mode.
+        """Return the inquiry that shows people the benchmark in a mode.
 
         Raises:
             InputError: it is not asked so.
@@ -290,7 +290,7 @@ class Benchmark:
         return known[mode]
 
     def kind_of(self, pointer: Mapping[str, Any]) -> TaskKind:
-        """How the task of a pointer works.
+        """Return the kind of the task that a pointer names.
 
         Raises:
             KeyError: where the pointer names no kind of this benchmark.

@@ -19,7 +19,7 @@ OURS = "lmms-eval-tasks"
 
 
 class Announced(NamedTuple):
-    """What was loaded of a group of entry points."""
+    """Objects loaded from a group of entry points, and the faults of those that failed."""
 
     found: Mapping[str, Any]
     faults: tuple[str, ...]
@@ -49,7 +49,8 @@ def load_entries(entries: Iterable[EntryPoint], what: str) -> Announced:
 
 
 def describe_fault(what: str, entry: EntryPoint, error: Exception) -> str:
-    """Why what a package announces cannot be used: in the words of an `InputError`, or by file, line and error."""
+    """Describe why an object that a package announces cannot be used, by the text of an `InputError`, or by file, line
+    and error."""
     unusable = f"{begin_fault(what, entry.name)} {_package(entry)} cannot be used"
     if isinstance(error, InputError):
         return f"{unusable}. The others work. {error}"
@@ -57,12 +58,12 @@ def describe_fault(what: str, entry: EntryPoint, error: Exception) -> str:
 
 
 def begin_fault(what: str, name: str) -> str:
-    """How the fault of what is announced by a name begins."""
+    """Return the beginning of the message about a fault in an announced object."""
     return f"The {what} {name} of the package"
 
 
 def _folder(entry: EntryPoint) -> Path | None:
-    """Where the code that an entry point names is; None where it is not found."""
+    """Return the folder of the code that an entry point names, or None if it is not found."""
     try:
         spec = find_spec(entry.value.partition(":")[0].partition(".")[0])
     except (ImportError, ValueError):
@@ -79,7 +80,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True)
 class LeaderboardPlace:
-    """What a leaderboard takes of a benchmark: the answers to a split."""
+    """Split of a benchmark whose answers a leaderboard accepts."""
 
     key: str
     benchmark: Benchmark

@@ -107,7 +107,7 @@ def is_hook(function: object) -> TypeGuard[Callable[..., Any]]:
 
 
 def unbound_message(function: Callable[..., Any]) -> str:
-    """What to say where a hook is called without what it belongs to."""
+    """Return the message for a hook that is called without its task."""
     return (
         f"The hook {function.__module__}.{function.__qualname__} was called without its task. lmms-eval-tasks binds it "
         "when lmms-eval loads a task whose data_files name a pointer of an installed benchmark."
@@ -134,7 +134,7 @@ def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[
 
 @hook
 def doc_to_target(task: RunningTask, doc: Row) -> str:
-    """What lmms-eval logs as the item's target: its key, empty where that is withheld."""
+    """Return the target that lmms-eval logs for an item: its key, empty if withheld."""
     return str(doc["answer"] or "")
 
 

@@ -116,7 +116,7 @@ class Task:
 
     @property
     def kind(self) -> TaskKind:
-        """How it works."""
+        """Kind of the task."""
         return self.benchmark.kind_of(self.pointer)
 
     @property
@@ -131,7 +131,7 @@ class Task:
 
     @property
     def no_submission(self) -> str:
-        """Why no leaderboard takes it, where its benchmark has a form all the same; empty where one does."""
+        """Reason why no leaderboard accepts the task although its benchmark has a form; empty if one does."""
         if self.view:
             return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
         return self.kind.no_submission
@@ -321,7 +321,8 @@ def check_functions(benchmark: Benchmark) -> Problems:
 
 
 def named_functions(config: Mapping[str, Any]) -> dict[str, str]:
-    """What names a function in a task's configuration, a hook or a score's aggregation, to its dotted name."""
+    """Return the dotted name of each function that a task's configuration names, by its use as a hook or as a score's
+    aggregation."""
     named = {hook: config[hook] for hook in HOOKS if hook in config}
     scores = config.get("metric_list", ())
     return named | {f"aggregation of {entry['metric']}": entry["aggregation"] for entry in scores}

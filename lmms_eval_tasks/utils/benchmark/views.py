@@ -28,7 +28,7 @@ _VIEW = re.compile(_VARIANT)
 
 
 class Shown(str, Enum):
-    """What of its clip goes to the model."""
+    """Part of its clip that the model is shown."""
 
     CLIP = "the clip"
     FRAME = "one frame"
@@ -40,7 +40,7 @@ class Shown(str, Enum):
 
 @dataclass(frozen=True)
 class View:
-    """What a model is shown of an item."""
+    """View of an item that a model is shown."""
 
     name: str = ""
     shown: Shown = Shown.CLIP

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """As long as it lasts, nothing is looked through for cycles of objects."""
+    """Suspend the garbage collection of reference cycles while the context lasts."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -15,7 +15,7 @@ NAMED = 5
 
 
 class InputError(Exception):
-    """What the user gave cannot be used; the exception's text is one complete message for them."""
+    """Error for input of the user that cannot be used; its text is one complete message for the user."""
 
 
 class Problems:
@@ -136,7 +136,8 @@ UNEXPECTED = re.compile(r"(?:\w+\.)*(\w+)\.__init__\(\) got an unexpected keywor
 
 
 def blame(error: BaseException, folder: Path | None) -> str:
-    """What went wrong and where in a folder's code: ``mine/hooks.py, line 12: KeyError: 'totl'``, on one line."""
+    """Describe an error and its place in a folder's code on one line, as in ``mine/hooks.py, line 12: KeyError:
+    'totl'``."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     own = [
         (frame, line)

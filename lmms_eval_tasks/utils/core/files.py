@@ -62,7 +62,7 @@ def name_full_disk(error: BaseException, *folders: Path) -> BaseException:
 
 @contextmanager
 def naming_full_disk(folder: Path) -> Iterator[None]:
-    """Where the block writes below a folder and finds the disk full, its error is `FullDisk`."""
+    """Raise `FullDisk` if the block finds the disk full while writing below a folder."""
     try:
         yield
     except OSError as error:
@@ -78,7 +78,7 @@ def free_space(folder: Path) -> int:
 
 
 def why_unwritable(folder: Path) -> str | None:
-    """Why nothing can be written to a folder, which is made where it is missing; None where something was."""
+    """Return the reason why a folder, created if missing, is not writable, or None if it is writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -251,7 +251,7 @@ def _recover(current: Path) -> None:
 
 
 def read_steadily(current: Path, read: Callable[[], T]) -> T:
-    """What a function reads from a folder that does not change places meanwhile; it is called again where it did."""
+    """Read from a folder with a function, calling it again if the folder was replaced meanwhile."""
     while True:
         is_settled = _settle(current)
         before = _identity(current)
@@ -283,7 +283,7 @@ def _is_between_renames(current: Path) -> bool:
 
 
 def _identity(current: Path) -> tuple[int, int, int] | None:
-    """What tells a folder from one that took its place; None where there is none."""
+    """Return values that distinguish a folder from one that replaced it; None if it does not exist."""
     try:
         facts = current.stat()
     except OSError:

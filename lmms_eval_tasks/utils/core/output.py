@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Format(str, Enum):
-    """How a command writes its tables, where not for a terminal."""
+    """Format in which a command writes its tables when not for a terminal."""
 
     JSON = "json"
     CSV = "csv"
@@ -36,7 +36,7 @@ class Format(str, Enum):
 
 @dataclass
 class Document:
-    """What a command has to say."""
+    """Output of a command, collected for a format."""
 
     command: str
     version: str
@@ -217,7 +217,7 @@ def _marks(table: FittingTable) -> list[Mark]:
 
 
 def _text_columns(table: FittingTable) -> list[bool]:
-    """Which columns hold texts alone."""
+    """Return, for each column, whether it holds only text."""
     return [
         not any(isinstance(row[column], int | Number) for row in table.rows) for column in range(len(table.headings))
     ]
@@ -314,7 +314,7 @@ def show_progress() -> Iterator[Progress]:
 
 
 class Output:
-    """What a command says; without a format it is printed at once."""
+    """Output of a command, printed at once if it has no format."""
 
     def __init__(self, command: str, form: Format | None = None) -> None:
         self._console = make_console(stderr=form is not None)

@@ -56,7 +56,7 @@ class Prompt:
 
 
 class PromptSource(Protocol):
-    """Where a benchmark's official prompt comes from, as `OfficialPrompt` explains its parts."""
+    """Source of a benchmark's official prompt; `OfficialPrompt` explains its parts."""
 
     @property
     def file(self) -> str:

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.text import printable_lines
 
 
 class Mark(str, Enum):
-    """On which side of something a number lies, or that it is told apart from it."""
+    """Mark of a number: the side of a bound on which it lies, or that it differs."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -74,7 +74,7 @@ class Number:
         return " ".join(filter(None, (self.value_text, self.interval_text, mark)))
 
     def to_json(self) -> dict[str, Any]:
-        """What is known of it, not rounded, as JSON values."""
+        """Return the known parts of the cell, not rounded, as JSON values."""
         known = {
             "low": _finite(self.low),
             "high": _finite(self.high),

@@ -66,7 +66,7 @@ def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:
 
 
 def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """What `hide_known_secrets` hides of an environment, the longest first: found once, to be hidden in many texts."""
+    """Return the secrets of an environment that `hide_known_secrets` hides, longest first, for use on many texts."""
     values = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name)}
     values |= {part for value in values for part in re.split(r"[,;\s]+", value)}
     written = {

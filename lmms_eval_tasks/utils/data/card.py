@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 @dataclass(frozen=True)
 class PublishedStatistics:
-    """What a paper says about the clips and questions of a split; None where it says nothing.
+    """Statistics that a paper reports on the clips and questions of a split; None where it reports nothing.
 
     Attributes:
         mean_seconds: mean length of its clips, in seconds.
@@ -31,7 +31,7 @@ class PublishedStatistics:
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """What a complete release of one split holds; a number is None where no source states it.
+    """Contents of a complete release of one split; a number is None if no source states it.
 
     Attributes:
         items: rows of the prepared table; without it no data is known to be the whole release.
@@ -123,7 +123,7 @@ class Card:
 
 
 class SetKind(str, Enum):
-    """What a set is."""
+    """Kind of a data set."""
 
     OFFICIAL = "official"
     PART = "part"
@@ -163,7 +163,7 @@ class DataSet(BaseModel):
 
     @property
     def text(self) -> str:
-        """What it is, in a phrase."""
+        """Description of the data set in a phrase."""
         count = "" if self.items is None else f", {self.items:,} items"
         share = f"{self.items:,} of {self.of:,} items" if self.items is not None and self.of is not None else ""
         return {
@@ -176,7 +176,7 @@ class DataSet(BaseModel):
 
     @property
     def apart(self) -> str:
-        """Why no published score stands beside its own; empty of the official release."""
+        """Reason why published scores are not comparable with scores on this set; empty for the official release."""
         return "" if self.is_official else "SAMPLE DATA, not the benchmark" if self.is_sample else self.text
 
     def may_share(self, other: DataSet) -> bool:

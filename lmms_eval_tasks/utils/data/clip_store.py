@@ -41,7 +41,7 @@ class ClipStore:
         self._has_warned = False
 
     def count_frames(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
-        """How many frames a clip has; it is decoded once, by one process, where that is not known."""
+        """Return the number of frames of a clip, which one process decodes once if the number is not known."""
         known = self._facts.find(clip, decoded)
         if known is not None:
             return known
@@ -66,13 +66,15 @@ class ClipStore:
             return path, stored
 
     def _lock(self, key: str) -> FileLock:
-        """What holds one process back while another works on the same; seldom on another of 4,096 things."""
+        """Return the lock, one of 4,096, that keeps two processes from working on the same key, and seldom on different
+        ones."""
         shelf = self.folder / key[:2]
         shelf.mkdir(parents=True, exist_ok=True)
         return FileLock(shelf / f"{_LOCK}{key[2]}")
 
     def _find(self, clip: Path, path: Path, decoded: str) -> int | None:
-        """How many frames the source of a file has; None where there is no such file, or that is not known."""
+        """Return the number of frames of a file's source; None if the file does not exist or the number is not
+        known."""
         count = self._facts.find(clip, decoded)
         return count if count is not None and self._use(path) else None
 
@@ -144,7 +146,7 @@ class ClipStore:
         return total, can_free_at
 
     def _stored(self) -> Iterator[tuple[float, int, Path]]:
-        """When each file was last asked for, its bytes, and the file."""
+        """Yield the time of last use, the size in bytes and the path of each file."""
         for path in self.folder.glob("??/[!.]*"):
             try:
                 facts = path.stat()

@@ -34,13 +34,13 @@ _MOST_PARTS = 100_000
 
 
 def first_second(container: Any) -> float:
-    """When an open container (``av.container.InputContainer``) begins, by its own clock; 0 where that is before
-    zero."""
+    """Return the start of an open container (``av.container.InputContainer``) in seconds by its own clock; 0 if
+    negative."""
     return max(0, container.start_time or 0) / MICROSECONDS
 
 
 def length_in_seconds(container: Any) -> float | None:
-    """How long an open container says that it is, from where it begins; None where it does not say."""
+    """Return the stated length of an open container from its start; None if it states none."""
     if not container.duration:
         return None
     return since_first_second(container, container.duration / MICROSECONDS)
@@ -58,7 +58,8 @@ def is_cut_short(path: Path) -> bool:
 
 
 def missing_bytes(path: Path) -> int:
-    """How many bytes a file lacks at its end by the headers of its parts; 0 where it is whole, or they do not say.
+    """Return the number of bytes missing at the end of a file by the headers of its parts; 0 if it is whole or they do
+    not say.
 
     An MP4 or a QuickTime file, Matroska or WebM, and an AVI say it; a transport stream does not. In Matroska the length
     of a whole film or of a part of it may be unknown, as where it was written while it was filmed; what is in it is
@@ -89,7 +90,7 @@ def missing_bytes(path: Path) -> int:
 
 
 def _read_box(file: BinaryIO) -> int:
-    """Where a box of an MP4 ends; errors as for `_read_number`."""
+    """Return the end of a box of an MP4 file; errors as for `_read_number`."""
     begin = file.tell()
     length = int.from_bytes(_read(file, 8)[:4], "big")
     if length == 1:
@@ -100,7 +101,7 @@ def _read_box(file: BinaryIO) -> int:
 
 
 def _read_element(file: BinaryIO) -> int:
-    """Where an element of Matroska ends, or what is in it begins where its length is unknown; errors as below."""
+    """Return the end of a Matroska element, or the start of its content if its length is unknown; errors as below."""
     _read_number(file)
     return (_read_number(file) or 0) + file.tell()
 
@@ -132,13 +133,13 @@ logger = logging.getLogger(__name__)
 
 
 class ClipFacts:
-    """What is known of clips, a small file each."""
+    """Store of known facts about clips, one small file for each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, clip: Path, decoded: str) -> int | None:
-        """How many frames a clip has; None where that is not known."""
+        """Return the number of frames of a clip, or None if it is not known."""
         try:
             fact = json.loads(self._path(clip, decoded).read_text(encoding="utf-8"))
             frames, problem, decoder = fact.get("frames"), fact.get("problem"), fact.get("decoder")
@@ -310,7 +311,7 @@ class FrameStream:
         return length_in_seconds(self._container) if len(self._container.streams) == 1 else None
 
     def seconds_of_last_frame(self) -> float:
-        """When the frame that was decoded last is shown, in seconds from the first one on."""
+        """Return the time of the last decoded frame, in seconds from the first one."""
         first, last = self._times[0], self._times[-1]
         if first is None or last is None:
             return float((len(self._times) - 1) / self.rate)

@@ -193,7 +193,7 @@ class PyavFrames:
         return sum(1 for _ in self._container.decode(self._stream))
 
     def _last_second(self) -> float:
-        """When the last picture is shown: a container that states no length is taken to end with it."""
+        """Return the time of the last picture, which is taken as the end of a container that states no length."""
         if self._has_times:
             return self._times[-1] * self._tick - self._begins
         return (self.count - 1) / self.fps if self.fps else 0.0
@@ -226,7 +226,7 @@ class PyavFrames:
 
 
 class _Packet(NamedTuple):
-    """What is known of a frame before it is decoded, without its bytes."""
+    """Facts about a frame that are known before it is decoded, without its bytes."""
 
     pts: int | None
     is_keyframe: bool

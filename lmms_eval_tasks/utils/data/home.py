@@ -60,7 +60,7 @@ def table_path(benchmark: str, split: str) -> Path:
 
 
 def clip_path(benchmark: str, clip: str) -> Path:
-    """Where a clip lies in the data home; whether it is there is the row's `clip_present`.
+    """Return the path of a clip in the data home, whether or not it exists; the row's `clip_present` says so.
 
     Args:
         benchmark: Name of the benchmark.
@@ -101,7 +101,7 @@ def _read_manifest(card: Card) -> Manifest:
 
 
 def prepare_remedy(card: Card) -> str:
-    """What to run when a benchmark is not prepared: with the real release, and with sample data."""
+    """Return the commands to run if a benchmark is not prepared, with the real release and with sample data."""
     return f"Run:  {card.prepare_command}\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
 
 

@@ -99,7 +99,7 @@ def identify(
     own: bool,
     revision: str | None = None,
 ) -> DataSet:
-    """What a split is."""
+    """Identify the data set that a split holds."""
     facts = card.splits.get(split, SplitFacts())
     released = is_released(card, facts, source, digests, revision)
     kind = _kind(card, split, facts, table, released, _is_archived(card, source), set(digests.values()))

@@ -40,7 +40,8 @@ class MadeClip:
 
 
 class Making(NamedTuple):
-    """How something is made of a clip; it can go to another process, and is equal where the same is made."""
+    """Recipe for making something from a clip, which can be sent to another process and equals another that makes the
+    same."""
 
     make: Callable[..., MadeClip]
     clip: Path
@@ -52,7 +53,7 @@ class Making(NamedTuple):
 
 
 def count_frames(clip: Path, store: ClipStore) -> int:
-    """How many frames a clip has that can be decoded to its end; nothing is made of it."""
+    """Count the frames of a clip that can be decoded to its end, without making anything from it."""
 
     def decode() -> int:
         with FrameStream(clip, DECODERS) as source:
@@ -239,7 +240,7 @@ def cut_part(path: Path, start: float, end: float, target: Path) -> int:
 
 
 class _PartTiming:
-    """How long the frames of a part are shown; see `coding.FrameTiming`."""
+    """Duration of the frames of a part; see `coding.FrameTiming`."""
 
     def __init__(self, rate: Fraction, aspect: Fraction) -> None:
         self.rate, self.aspect = rate, aspect

@@ -66,7 +66,7 @@ def read_attrition(source: str | Path) -> SetAttrition | None:
 
 
 class FilteredLine(RowForm):
-    """What became of a group; further columns say why."""
+    """Line of a filter's file that says whether a group was removed; further columns give the reason."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -99,7 +99,7 @@ def read_removed(path: Path) -> frozenset[str]:
 
 
 def read_filter(path: Path) -> RemovedGroups:
-    """What a filter removed, by task; errors as for `read_removed`."""
+    """Read the groups that a filter removed, by task; errors as for `read_removed`."""
     issues = GroupedIssues()
     lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
     issues.raise_if_any(f"{path} is not what a filter wrote")
@@ -184,7 +184,7 @@ class SplitManifest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_earlier(cls, value: Any) -> Any:
-        """Of what an earlier version wrote, the set is known where it was sample data."""
+        """Convert the value written by an earlier version, where the set is known only if it was sample data."""
         if not isinstance(value, dict) or "data_set" in value or not isinstance(value.get("sample"), bool):
             return value
         kept = {name: field for name, field in value.items() if name != "sample"}

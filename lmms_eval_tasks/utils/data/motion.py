@@ -28,7 +28,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class ClipMotion:
-    """What moves in a clip.
+    """Motion in a clip.
 
     Attributes:
         frames: Number of frames.

@@ -98,7 +98,7 @@ QUALITY = 18
 
 
 class FrameTiming(Protocol):
-    """How long frames are shown, and how wide their pixels are."""
+    """Duration of frames, and the aspect ratio of their pixels."""
 
     rate: Fraction
     aspect: Fraction

@@ -87,13 +87,13 @@ def measure_clips(
 
 
 def _mark(clip: Path) -> str:
-    """What tells a clip from another at its place."""
+    """Return a mark that distinguishes a clip from another at the same path."""
     facts = clip.stat()
     return f"{clip.name} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def _read(kept: Path) -> dict[str, Mapping[str, Any]]:
-    """What was measured before, by mark; a line that was cut off is left out."""
+    """Read the earlier measurements, by mark; an incomplete line is left out."""
     found = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.is_file() else ():
         try:
@@ -201,7 +201,7 @@ CLIP_SECONDS = "clip_seconds"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a split was read from, as the manifest is to say.
+    """Source from which a split was read, as recorded in the manifest.
 
     Attributes:
         source: The folder, the file or the name on the hub that the user gave.
@@ -301,8 +301,8 @@ class Build:
     def _seconds(
         self, split: str, rows: Sequence[Mapping[str, Any]], absent: Container[str], progress: Progress
     ) -> list[float | None]:
-        """How long the clips of each row are together, to the millisecond; None where one is missing or does not
-        say."""
+        """Return the total seconds of the clips of each row, to the millisecond; None if a clip is missing or has no
+        stated length."""
         videos, columns = self.folder / "videos", self.card.clip_columns
         clips = [[row[name] for name in columns] for row in rows]
         present = {videos / clip for of_row in clips for clip in of_row if clip not in absent}

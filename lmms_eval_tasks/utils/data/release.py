@@ -52,7 +52,7 @@ class UnreadableClip(Exception):
 
 
 class DamagedSource(Exception):
-    """What a clip is to be made of is damaged, which the user should know and mend.
+    """Error for damaged source data of a clip, which the user should know about and repair.
 
     Where a clip's ``make`` raises it, the split is not prepared; an `InputError` lists all that is damaged.
 
@@ -160,7 +160,7 @@ class FolderRelease:
         return path.is_dir() and any(path.iterdir())
 
     def clip(self, name: str) -> Path:
-        """Where the clip of that name lies; it need not be there."""
+        """Return the path of the clip with a name; the file need not exist."""
         return self.root / name
 
 

@@ -47,7 +47,7 @@ def read_reply(text: str, schema: type[M]) -> M:
 
 
 def reader_of(schema: type[Form] | Callable[[str], Form]) -> Callable[[str], Form]:
-    """What reads replies: strictly as `read_reply` does where a form is given, else the function that is given."""
+    """Return the reader of replies: strict, as `read_reply`, if a form is given, else the given function."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return cast(Callable[[str], Form], partial(read_reply, schema=schema))
     return cast(Callable[[str], Form], schema)
@@ -70,7 +70,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Verdict(Generic[R]):
-    """What came of one case: a reply, or a reason why there is none.
+    """Outcome of one case: a reply, or the reason why there is none.
 
     Attributes:
         reply: The reply in the form that was asked for; None where the case is unscored.

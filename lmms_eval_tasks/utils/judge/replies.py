@@ -62,7 +62,7 @@ class ReplyCache:
 
 @dataclass(frozen=True)
 class Sampling:
-    """What decides, with the prompt, how a judge replies: another value is another judge."""
+    """Settings that, with the prompt, determine a judge's replies; other values make another judge."""
 
     model: str
     temperature: float = 0.0
@@ -74,7 +74,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a judge is asked at once, and how often again."""
+    """Limits on how many requests a judge gets at once and how often they are repeated."""
 
     concurrent: int = 8
     requests: int = 6
@@ -87,7 +87,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Case:
-    """What a judge is asked about.
+    """Case to be assessed by a judge.
 
     Attributes:
         text: The prompt, its fields filled in.
@@ -140,7 +140,8 @@ class ReplyRecord(ReplyCache):
         self._requests: int | None = None
 
     def recording(self, send: Send, sampling: Sampling) -> Send:
-        """What sends a request, or gives the recorded reply to it: the n-th time in a run that of the n-th request."""
+        """Return a sender that gives recorded replies, or sends the request: the n-th time in a run gets the reply to
+        the n-th request."""
 
         def send_once(case: Case) -> Reply:
             key = reply_key(sampling, case)

@@ -26,7 +26,7 @@ DEFAULTS = {"openai": "https://api.openai.com/v1", "local": "http://localhost:80
 
 
 class JudgeSettings(BaseModel):
-    """How to reach a judge and how to ask it."""
+    """Settings for reaching and asking a judge."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,12 +63,12 @@ class JudgeSettings(BaseModel):
 
     @property
     def sampling(self) -> Sampling:
-        """What decides what the judge says."""
+        """Sampling settings that determine the judge's replies."""
         return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
 
     @property
     def limits(self) -> Limits:
-        """How much is asked at once, and how often again."""
+        """Limits on concurrent requests and retries."""
         return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
     def check_variables(self) -> None:
@@ -111,7 +111,7 @@ def open_client(settings: JudgeSettings, path: str) -> ServerClient:
 
 
 def open_sender(settings: JudgeSettings, note: Callable[[ChatReply], None] | None = None) -> Send:
-    """What sends requests to a server, without trying again; threads share its connections."""
+    """Return a sender of requests to a server that does not retry; threads share its connections."""
     client = open_client(settings, PATH)
     options = settings.model_dump(include={"model", "temperature", "max_tokens", "top_p", "json_mode"})
 

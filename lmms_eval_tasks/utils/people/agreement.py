@@ -59,7 +59,7 @@ class SharedItem:
 
 @dataclass(frozen=True)
 class SharedItems:
-    """What runs and people share of a task, or of the tasks of one group."""
+    """Items that runs and people share in a task, or in the tasks of one group."""
 
     items: tuple[SharedItem, ...]
     left_out: tuple[Mapping[str, tuple[str, ...]], ...]
@@ -112,7 +112,7 @@ def _other_key(question: AskedQuestion, record: Record) -> bool:
 
 
 def sum_groups(contributions: Iterable[tuple[SharedItem, Counts]]) -> list[list[Counts]]:
-    """What each group of items adds to some counts, by task."""
+    """Sum the counts that each group of items adds, by task."""
     tasks: defaultdict[str, dict[str, Counts]] = defaultdict(dict)
     for item, counts in contributions:
         groups, group = tasks[item.task], item.record.group_id
@@ -126,7 +126,7 @@ Judged = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Consistency:
-    """How far two observers err on the same items."""
+    """Consistency of two observers' errors on the same items."""
 
     items: int
     groups: int

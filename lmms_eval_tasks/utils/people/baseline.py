@@ -163,7 +163,7 @@ CREDIT = "human_credit"
 
 @dataclass(frozen=True)
 class HumanStudy:
-    """What is made of people's answers about the items of a benchmark that are shown in several ways.
+    """Study of people's answers about the items of a benchmark that are shown in several versions.
 
     Attributes:
         versions: Each way in which an item is shown to the choice that is then right, upper-case.
@@ -183,7 +183,8 @@ class HumanStudy:
     label: str
 
     def questions(self, rows: Iterable[Mapping[str, Any]]) -> dict[Key, AskedQuestion]:
-        """What people can be asked about the rows of a prepared table: each item in each version."""
+        """Return the questions that people can be asked about the rows of a prepared table: each item in each
+        version."""
         return {
             (row["item_id"], version): AskedQuestion(key, self.choices, self.stratum(row), item_id=row["item_id"])
             for row in rows
@@ -386,7 +387,7 @@ def compare_version_sets(responses: Sequence[Response]) -> tuple[dict[str, tuple
 def judge_keys(
     responses: Sequence[Response], asked: Mapping[Key, AskedQuestion], positive: str
 ) -> tuple[LinkCounts, list[str]]:
-    """What keys claim to hold, against what most people find."""
+    """Compare the links that keys claim with the majority of people's answers."""
     votes: defaultdict[Key, Counter[bool]] = defaultdict(Counter)
     for response in responses:
         if response.choice != UNKNOWN:

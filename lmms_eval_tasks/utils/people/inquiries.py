@@ -16,7 +16,7 @@ FrameShare = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class TimedDescription:
-    """What somebody or something does in a clip.
+    """Description of an action or event in a clip, with its time.
 
     Attributes:
         name: Who or what.
@@ -35,7 +35,7 @@ class TimedDescription:
 
 
 class Decision(str, Enum):
-    """What becomes of a question that was reviewed, the hardest first."""
+    """Decision about a reviewed question, the most severe first."""
 
     remove = "remove"
     repair = "repair"
@@ -67,7 +67,7 @@ REPAIRING = frozenset(FLAGS) - REMOVING
 
 
 def decide(reviews: Sequence[Collection[str]]) -> Decision:
-    """What the reviews of one version of a question lead to."""
+    """Return the decision that follows from the reviews of one version of a question."""
     if any(REMOVING.intersection(flags) for flags in reviews):
         return Decision.remove
     repairing = sum(bool(REPAIRING.intersection(flags)) for flags in reviews)
@@ -134,7 +134,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class AskedItem:
-    """What people are shown of one item.
+    """Item as it is shown to people.
 
     Attributes:
         item: What nobody sees twice: the group of a question's versions.
@@ -243,7 +243,7 @@ class Inquiry:
         return {letter: flag for letter, flag in flags.items() if self.kinds or not flag.kind}
 
     def digest(self, item: AskedItem) -> str:
-        """What changes with anything that people are asked of an item: 16 hexadecimal digits."""
+        """Return 16 hexadecimal digits that change with anything people are asked about an item."""
         flags = {letter: asdict(flag) for letter, flag in self.flags.items()}
         scales = [asdict(scale) for scale in self.scales]
         asked = [self.form, self.last_frame, scales, flags, self.kinds, self.retimed, asdict(item)]

@@ -135,7 +135,7 @@ def read_human_responses(
 def _credit(
     key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
 ) -> float | None:
-    """What a response earns; None where that is not known, which is then a problem."""
+    """Return the credit of a response, or None, with a problem noted, if it is not known."""
     marked = str(correct or "").strip()
     if marked not in ("", "0", "1") and choice != UNKNOWN:
         problems.add(where, f"Expected correct to be 0 or 1, but got {quote(marked)}.")
@@ -218,7 +218,7 @@ def _is_plain(data_type: Any) -> bool:
 def keyed_questions(
     inquiry: Inquiry, rows: Sequence[Mapping[str, Any]], strata: Sequence[str] = ()
 ) -> dict[Key, AskedQuestion]:
-    """What an inquiry of a benchmark's own asks about rows, as responses to it are graded."""
+    """Return the questions that a benchmark's own inquiry asks about rows, as responses are graded."""
     assert inquiry.items is not None
     by_id = {row["item_id"]: {name: str(row[name]) for name in strata} for row in rows}
     return {
@@ -239,7 +239,7 @@ RATING_COLUMNS = ("item_id", "annotator")
 
 @dataclass(frozen=True)
 class Rating:
-    """What one annotator chose for one item, by the name of the scale."""
+    """Choices of one annotator for one item, by the name of the scale."""
 
     item_id: str
     annotator: str
@@ -248,7 +248,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class ScaleScore:
-    """What was rated on a scale."""
+    """Score of the ratings on a scale."""
 
     items: int
     value: float
@@ -292,7 +292,8 @@ def score_scale(scale: Scale, ratings: Sequence[Rating]) -> ScaleScore:
 
 
 def _worth(scale: Scale) -> dict[str, float]:
-    """What each choice counts; percent of the first of two, so that by name and by interval alpha is the same."""
+    """Return the value of each choice; percent of the first of two, so that alpha by name and by interval is the
+    same."""
     if scale.is_numeric:
         return {value: float(value) for value in scale.choices}
     first = next(iter(scale.choices))

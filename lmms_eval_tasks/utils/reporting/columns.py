@@ -50,7 +50,7 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What it is called."""
+        """Heading of the column."""
         return self.title or (self.metric.title if self.metric else "items")
 
     def value(self, parts: Sequence[Records]) -> Cell:
@@ -103,7 +103,8 @@ def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple
 
 
 def other_units(columns: Iterable[Column]) -> str:
-    """Which scores of some columns are not in percent, to follow a sentence that says that scores are; else empty."""
+    """Return a phrase naming the scores of some columns that are not in percent, to follow a sentence that scores are;
+    else empty."""
     units: dict[str, list[str]] = {}
     for column in columns:
         if column.metric and column.metric.unit != "%":
@@ -127,7 +128,7 @@ def by_group(records: Records) -> list[list[Record]]:
 
 @dataclass(frozen=True)
 class LayoutPlace:
-    """What such a table shows of each model, in a row or a column of its own: a score, or a score of some items.
+    """Row or column of such a table that shows one value of each model: a score, or a score of some items.
 
     Attributes:
         heading: Its name in the table.

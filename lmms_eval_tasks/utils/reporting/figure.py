@@ -291,7 +291,7 @@ class Frame:
         return moved + self.sheet.places
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Where two values stand, in points."""
+        """Return the position of two values, in points."""
         (low, high), (least, most) = self.x, self.y
         up = self.height * (y - least) / (most - least)
         return self.left + self.width * (x - low) / (high - low), self.top + self.height - up

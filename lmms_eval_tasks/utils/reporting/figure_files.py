@@ -116,7 +116,7 @@ def page_svg(drawn: bytes, caption: str, titles: Mapping[str, Sequence[str]], pr
 
 
 def _artist(group: ElementTree.Element, titles: Mapping[str, Sequence[str]], prefix: str) -> list[ElementTree.Element]:
-    """What one artist drew, without the groups around it."""
+    """Return the elements drawn by one artist, without the groups around them."""
     marks = [one for one in group.iter() if one.tag in (f"{_SVG}use", f"{_SVG}path", f"{_SVG}text")]
     defined = [one for defs in group.iter(f"{_SVG}defs") for one in defs]
     seen = [one for one in marks if one not in defined]

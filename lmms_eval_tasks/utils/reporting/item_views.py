@@ -79,7 +79,7 @@ class InstanceTrack:
 
 @dataclass(frozen=True)
 class ItemView:
-    """What an item shows, whatever a run answered.
+    """Parts of an item's view that do not depend on the answers of a run.
 
     Attributes:
         clips: What each clip is called to its name in the row, side by side; the only one may be called ``""``.
@@ -100,7 +100,7 @@ class ItemView:
 
 @dataclass(frozen=True)
 class AnswerView:
-    """What a run's answer to an item shows beside its response.
+    """Parts of a run's answer to an item that are shown besides its response.
 
     Attributes:
         facts: Names and values, such as losses.
@@ -165,7 +165,7 @@ def predicted_tracks(record: Record, response: str, frame: FrameSize | None) -> 
 
 
 def evidence_answer_view(record: Record, response: str, frame: FrameSize | None) -> AnswerView:
-    """What a page shows of an answer that `grade_evidence` graded: its measures, its tracks, and what they match.
+    """Return the view of an answer that `grade_evidence` graded: its measures, its tracks, and what they match.
 
     Args:
         record: The record.

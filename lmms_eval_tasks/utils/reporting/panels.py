@@ -47,7 +47,7 @@ class Panel:
 
 
 def apart_note(runs: Sequence[RunRecords]) -> str:
-    """What a figure with published scores says of runs of a view, or of those that it leaves out; else empty."""
+    """Return the note, in a figure with published scores, about runs of a view or about runs left out; else empty."""
     apart = [f"run {run.tag} ({run.apart})" for run in runs if run.apart]
     if len(apart) == len(runs):
         return ""  # The report says it once, above all figures.
@@ -57,7 +57,7 @@ def apart_note(runs: Sequence[RunRecords]) -> str:
 
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
-    """What became of the items of each run: how many are right, wrong, unparsed and unscored, as shares in a bar."""
+    """Return the panel with the shares of items of each run that are right, wrong, unparsed and unscored, as bars."""
     counts = [Counter(record.outcome.value for record in run.records) for run in runs]
     return Panel(
         "What became of the items",

@@ -27,7 +27,7 @@ class Published:
 
 
 class Control(str, Enum):
-    """What a paper did to its data, so that shortcuts do not solve it."""
+    """Control that a paper applied to its data to prevent shortcuts."""
 
     RANDOM_PAIRS = "random pairs"
     MINIMAL_PAIRS = "minimal pairs"
@@ -37,7 +37,7 @@ class Control(str, Enum):
 
 @dataclass(frozen=True)
 class PublishedControl:
-    """What a paper prints of such a control."""
+    """Published result of such a control."""
 
     control: Control
     what: str
@@ -161,7 +161,8 @@ def published_entries(folder: Path, sources: tuple[str, ...]) -> list[Mapping[st
 
 
 def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
-    """What is published of a view of a task or group: the entries of `published.json` that name both, in percent."""
+    """Return the published scores of a view of a task or group: the entries of `published.json` that name both, in
+    percent."""
     name = task.removesuffix(f"_{view}") if view else task
     return tuple(
         PublishedView(
@@ -191,8 +192,8 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
 
 
 def published_controls(folder: Path, task: str) -> tuple[PublishedControl, ...]:
-    """What a benchmark's paper prints of controls on the data of a task or group: the entries of `published.json` that
-    have a ``control``, and name the task where they have a ``task``."""
+    """Return the published controls on the data of a task or group: the entries of `published.json` that have a
+    ``control``, and name the task where they have a ``task``."""
     found = [
         PublishedControl(
             Control(entry["control"]),
@@ -239,7 +240,7 @@ def compare_to_reference(score: Estimate, reference: float) -> Mark:
 
 
 def reference_notes(references: Sequence[ReferencedMetric]) -> list[str]:
-    """Where each score's references come from and what has to be known about them, without repetition."""
+    """Return notes on the sources of each score's references and their caveats, without repetition."""
     sources: dict[str, list[str]] = {}
     for reference in references:
         title = reference.metric.title

@@ -79,7 +79,7 @@ class Strata:
 
 
 def _drawn_counts(rng: np.random.Generator, size: int, chances: Floats, draws: int) -> Floats:
-    """How often each distinct contribution is drawn; shape (draws, distinct)."""
+    """Draw how often each distinct contribution occurs; shape (draws, distinct)."""
     from scipy.special import bdtr
 
     if len(chances) != 2 or size > LOOKED_UP:

@@ -49,7 +49,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Which of two runs gets more groups wholly right, among those that both were scored on in all their items."""
+    """Test of which of two runs gets more groups wholly right, among those scored on all their items in both."""
 
     metric: Metric
     groups: int
@@ -182,7 +182,7 @@ def _difference(metric: Metric, first: Part, second: Part) -> ScoreDifference | 
 
 
 def _changes(before: Units, after: Units) -> dict[Stratum, list[ScoreUnit]]:
-    """What counts in both runs, with the second run's value less the first's."""
+    """Return the units that count in both runs, valued by the second run's value less the first's."""
     changes = {}
     for place, units in before.items():
         values = {unit.key: unit.value for unit in after.get(place, ())}
@@ -286,7 +286,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a run stands among others."""
+    """Position of a run among others."""
 
     rank: int
     alike: tuple[int, ...]

@@ -30,7 +30,7 @@ Member = tuple[str, str | None]
 
 
 class ScoreUnit(NamedTuple):
-    """What counts once in a score: an item, or a group whose members count only together."""
+    """Unit that counts once in a score: an item, or a group whose members count only together."""
 
     group: str
     members: frozenset[Member]
@@ -38,7 +38,7 @@ class ScoreUnit(NamedTuple):
 
     @property
     def key(self) -> tuple[str, frozenset[Member]]:
-        """What tells it from the other units of its stratum, in every run."""
+        """Key that distinguishes the unit from others of its stratum, in every run."""
         return self.group, self.members
 
 
@@ -130,7 +130,7 @@ class Metric:
         )
 
     def item(self, record: Record) -> Item:
-        """What lmms-eval gathers of a record, which has to apply."""
+        """Return the item that lmms-eval gathers for a record, which must apply."""
         value = self.value(record)
         if self.errors == "plain":
             return value
@@ -149,7 +149,7 @@ class Metric:
         return self.combine(self.units(records))
 
     def units(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
-        """What of records counts in the score; empty where it applies to none of them.
+        """Return the units of records that count in the score; empty if it applies to none of them.
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
@@ -188,7 +188,8 @@ class Metric:
         }
 
     def _units(self, items: Iterable[tuple[Member, str, float | None, Stratum]]) -> dict[Stratum, list[ScoreUnit]]:
-        """What counts of items with their groups, values and strata; strata in the order in which their first comes."""
+        """Group items with their groups, values and strata into the units that count; strata in order of first
+        appearance."""
         if not self.together:
             alone: dict[Stratum, list[ScoreUnit]] = {}
             for name, group, value, place in items:
@@ -205,7 +206,7 @@ class Metric:
         }
 
     def _unit(self, group: str, members: Sequence[tuple[Member, float | None]]) -> ScoreUnit | None:
-        """What the members of a group add together; None where they are incomplete or one is unscored."""
+        """Return the unit that the members of a group form; None if they are incomplete or one is unscored."""
         values = [value for _, value in members if value is not None]
         if len(values) != len(members) or len(values) != self.together:
             return None
@@ -234,7 +235,7 @@ def _has(column: str, value: str, record: Record) -> bool:
 
 
 def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
-    """What each group adds to its stratum's mean: the sum and the number of its values; strata in order of their
+    """Return the sum and number of values that each group adds to its stratum's mean; strata in order of their
     names."""
     strata: dict[Stratum, list[Counts]] = {}
     for place in sorted(units):
@@ -247,12 +248,12 @@ def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
 
 
 def count_groups(units: Units) -> int:
-    """How many groups a score stands on; one whose items are in several strata counts once."""
+    """Count the groups in a score; one whose items are in several strata counts once."""
     return len({unit.group for counted in units.values() for unit in counted})
 
 
 def count_items(units: Units) -> int:
-    """How many items a score stands on."""
+    """Count the items in a score."""
     return len({member for counted in units.values() for unit in counted for member in unit.members})
 
 

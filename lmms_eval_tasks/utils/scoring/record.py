@@ -25,7 +25,7 @@ FRAME = "frame"
 
 
 class Outcome(str, Enum):
-    """What became of one item."""
+    """Outcome of one item."""
 
     CORRECT = "correct"
     """An answer was read, and it is right."""
@@ -38,7 +38,7 @@ class Outcome(str, Enum):
 
 
 class UnscoredReason(str, Enum):
-    """Why an item, or a part of it, has no score."""
+    """Reason why an item, or a part of it, has no score."""
 
     NO_CLIP = "no clip"
     """The clip is missing, so the model was not asked."""
@@ -230,7 +230,7 @@ class GradedItem:
 
 @dataclass(frozen=True)
 class QuestionText:
-    """What a prompt asks, by which a line of a prediction file is joined with an item; `of` makes it.
+    """Text of a question by which a line of a prediction file is joined with an item; made by `of`.
 
     Attributes:
         question: The question; any white space is a single space.
@@ -242,7 +242,7 @@ class QuestionText:
 
     @classmethod
     def of(cls, question: str, options: Iterable[str]) -> QuestionText:
-        """What is asked by a question and its options as they are written."""
+        """Return the text of a question and its options as written."""
         texts = (" ".join(option.split()) for option in options)
         return cls(" ".join(question.split()), tuple(text for text in texts if text))
 

@@ -41,7 +41,7 @@ class Shortcut:
 
 @dataclass(frozen=True)
 class ShortcutScore:
-    """What a rule scores on a set, in percent."""
+    """Score of a rule on a set, in percent."""
 
     name: str
     decided: float
@@ -127,8 +127,7 @@ def plain_text(text: str) -> str:
 
 
 def score_shortcut(shortcut: Shortcut, items: Sequence[ChoiceItem], together: int | None) -> ShortcutScore:
-    """What a rule scores on a set, with intervals over groups; `together` is how many items of a group count
-    together."""
+    """Score a rule on a set, with intervals over groups; `together` is how many items of a group count together."""
     choices = shortcut.choose(items)
     decided = 100.0 * sum(max(choice, default=0.0) == 1.0 for choice in choices) / len(items)
     groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
@@ -143,7 +142,7 @@ def score_shortcut(shortcut: Shortcut, items: Sequence[ChoiceItem], together: in
 
 
 def chance(items: Sequence[ChoiceItem], together: int | None) -> ShortcutScore:
-    """What guessing scores that chooses each option equally often and each item on its own."""
+    """Return the score of guessing that chooses each option equally often and each item on its own."""
     known = [item for item in items if item.key is not None]
     groups: defaultdict[Hashable, list[float]] = defaultdict(list)
     for item in known:

@@ -14,7 +14,7 @@ SCHEMES = ("http", "https")
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is."""
+    """Address of a server."""
 
     scheme: str
     host: str

@@ -39,7 +39,7 @@ class ServerClient:
         self._has_answered = False
 
     def _sent_secrets(self, server: ServerAddress, headers: Mapping[str, str], proxy_login: str) -> dict[str, str]:
-        """What is sent and is to be hidden, under names that say so; of `Bearer …` the second word."""
+        """Return the sent values to be hidden, under names that mark them as secrets; of `Bearer …` the second word."""
         values = [value.rpartition(" ")[2] for value in (*headers.values(), self._headers.get("Authorization", ""))]
         for login in (server.login, proxy_login):
             values += [login, login.partition(":")[2]]

@@ -26,7 +26,7 @@ class ServerError(Exception):
 
 
 def connection_error(error: BaseException, has_answered: bool) -> ServerError:
-    """What an exception of a connection says about asking again."""
+    """Convert an exception of a connection to a server error that says whether to retry."""
     causes = list(_causes(error))
     kind = type(error).__name__
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
@@ -63,7 +63,7 @@ def proxy_refusal() -> ServerError:
 
 
 def status_error(status: int, headers: Mapping[str, str], text: str, code: str | None) -> ServerError:
-    """What a status says about asking again."""
+    """Convert a status to a server error that says whether to retry."""
     if status == 429:
         if code == "insufficient_quota":
             return ServerError("quota used up (429)", again=False)

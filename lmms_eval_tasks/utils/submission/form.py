@@ -18,7 +18,7 @@ FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options we
 
 
 class Pointing(Protocol):
-    """What says which of a benchmark's items it asks, as a `Task` does."""
+    """Object that says which items of a benchmark it asks, as a `Task` does."""
 
     @property
     def pointer(self) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a file without issues holds.
+    """Contents of a file without issues.
 
     Attributes:
         form: Which of the benchmark's forms it has, and of which split where that is known.
@@ -142,7 +142,7 @@ class SubmissionForm:
 
 @dataclass
 class Attendance:
-    """Which items have a row in a file that is being checked.
+    """Record of the items that have a row in a file being checked.
 
     Attributes:
         expected: What identifies an item in the file, to the ids of the items that it stands for.

@@ -175,7 +175,7 @@ def _geoms(model: mujoco.MjModel, body: int) -> Iterable[int]:
 
 
 def _address(model: mujoco.MjModel, name: str) -> tuple[int, int]:
-    """Where a free body's place and its velocities begin in `qpos` and `qvel`."""
+    """Return the start of a free body's position in `qpos` and of its velocities in `qvel`."""
     return int(model.jnt_qposadr[model.body(name).jntadr[0]]), joint_address(model, name)
 
 

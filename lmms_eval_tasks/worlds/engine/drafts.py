@@ -112,7 +112,7 @@ def digest_events(
 
 
 def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
-    """What surely happens, sorted."""
+    """Return the keys of the events that surely happen, sorted."""
     loose = {tuple(key) for key in unsure}
     return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
 

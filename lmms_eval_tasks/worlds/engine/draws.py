@@ -29,7 +29,7 @@ WRITTEN_TOGETHER = 8
 
 
 class DrawCounts(RowForm):
-    """How many scenes of a family were drawn and kept, and why others were thrown away."""
+    """Counts of a family's scenes that were drawn and kept, and of those rejected by reason."""
 
     family: str
     drawn: int
@@ -38,7 +38,7 @@ class DrawCounts(RowForm):
 
 
 class TriedScene(RowForm):
-    """What became of a drawn scene: a draft and the violations that suit it, or why it is thrown away."""
+    """Outcome of a drawn scene: a draft and the violations that suit it, or the reason why it is rejected."""
 
     draft: SceneDraft | None = None
     violations: list[Violation] = Field(default_factory=list)
@@ -101,7 +101,7 @@ def draw_scene(family: str, seed: int, number: int) -> Scene:
 def _try_scenes(
     workers: Workers, family: str, seed: int, most: int, folder: Path | None
 ) -> Generator[TriedScene, None, None]:
-    """What becomes of the scenes that a family draws, in their order; what a folder has is not tried again."""
+    """Yield the outcomes of the scenes that a family draws, in order; those a folder has are not tried again."""
     number = 0
     while known := _read_tried(_place(folder, family, seed, number)):
         yield from known

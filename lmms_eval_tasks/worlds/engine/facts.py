@@ -13,7 +13,7 @@ EventKind = Literal["hits", "starts", "stops", "falls", "enters", "leaves view",
 
 
 class EventKey(NamedTuple):
-    """What happens, without when."""
+    """Event without its time."""
 
     kind: EventKind
     body: str
@@ -30,20 +30,20 @@ class Event(RowForm):
 
     @property
     def key(self) -> EventKey:
-        """What happens; two bodies that hit each other are in the order of their names."""
+        """Key of the event; two bodies that hit each other are in the order of their names."""
         body, other = sorted((self.body, self.other)) if self.kind == "hits" else (self.body, self.other)
         return EventKey(self.kind, body, other)
 
 
 class Intervention(RowForm):
-    """What is otherwise."""
+    """Change made to a scene in another world."""
 
     kind: Literal["remove", "freeze", "delay"]
     bodies: list[str]
 
 
 class World(RowForm):
-    """What happens in a scene with an intervention."""
+    """Events of a scene under an intervention."""
 
     intervention: Intervention
     events: list[Event]
@@ -68,7 +68,7 @@ class Twin(RowForm):
 
 
 class Sight(RowForm):
-    """Where a body is seen: a box in pixels and the share of it that nothing hides, at a time."""
+    """View of a body at a time: its box in pixels and the share of it that nothing hides."""
 
     body: str
     time: float

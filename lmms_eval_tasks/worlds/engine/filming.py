@@ -47,7 +47,7 @@ def film(
 
 
 def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: int | None = None) -> list[list[Sight]]:
-    """Where bodies are seen in the clip of each scene, as `Filmer.sights` has it."""
+    """Find where bodies are seen in the clip of each scene, as `Filmer.sights` does."""
     problems, found = Problems(), [list[Sight]() for _ in scenes]
     if scenes:
         with open_renderers(_count(processes, len(scenes))) as opened:
@@ -87,7 +87,7 @@ def _is_made(task: _Task) -> bool:
 
 
 def _count(processes: int | None, things: int) -> int:
-    """How many processes there are to be."""
+    """Return the number of processes to use."""
     processes = count_cores() if processes is None else processes
     if processes < 1:
         raise InputError(f"Expected at least one process, but got {processes}.")

@@ -40,7 +40,7 @@ def _other_events(scenes: Sequence[str]) -> str:
 
 
 def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
-    """What is known of a draft, and whether it differs from what the draft says."""
+    """Return the facts of a draft, and whether they differ from what the draft says."""
     scene = draft.scene
     rollout = roll_out(scene)
     runs = [intervene(scene, world.intervention) for world in draft.worlds]
@@ -72,5 +72,5 @@ def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
 
 
 def _joined(unsure: Iterable[Sequence[str]], unclear: Iterable[Sequence[str]]) -> list[list[str]]:
-    """What differs between nearly equal scenes, and what is unclear in the scene itself."""
+    """Join the events that differ between nearly equal scenes with those that are unclear in the scene itself."""
     return [list(key) for key in sorted({tuple(one) for one in (*unsure, *unclear)})]

@@ -75,7 +75,7 @@ def start(model: mujoco.MjModel, scene: Scene) -> mujoco.MjData:
 
 
 def joint_address(model: mujoco.MjModel, name: str) -> int:
-    """Where the velocities of a moving body begin in `qvel`."""
+    """Return the start of a moving body's velocities in `qvel`."""
     return int(model.jnt_dofadr[model.body(name).jntadr[0]])
 
 
@@ -172,7 +172,7 @@ _GEOMS = {"ball": mujoco.mjtGeom.mjGEOM_SPHERE, "cylinder": mujoco.mjtGeom.mjGEO
 
 
 def _add_rod(parent: mujoco.MjsBody, body: Body) -> None:
-    """What is seen to hold a body whose hinge is outside it; a body of its own, which touches nothing."""
+    """Add the visible rod that holds a body whose hinge is outside it; a body of its own, which touches nothing."""
     assert body.hinge is not None
     turned = np.zeros(9)
     mujoco.mju_quat2Mat(turned, quaternion(body.turn))

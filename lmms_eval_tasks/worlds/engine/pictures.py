@@ -61,7 +61,7 @@ class Filmer:
         return frames
 
     def sights(self, poses: NDArray[np.float64]) -> list[Sight]:
-        """Where the actors are seen, four times a second, by time and then in the order of the scene's bodies."""
+        """Return the sights of the actors, four times a second, by time and then in the order of the scene's bodies."""
         found = []
         for number in range(0, len(poses), FPS // SIGHTS_A_SECOND):
             self._pose(poses, number)
@@ -97,7 +97,7 @@ class Filmer:
         return drawn
 
     def _owners(self) -> NDArray[np.int32]:
-        """Of which body each pixel is, by its number in the model; 0 is the floor and what lies behind it."""
+        """Return the body of each pixel, by its number in the model; 0 is the floor and what lies behind it."""
         self._renderer.enable_segmentation_rendering()
         try:
             labels = self._draw()
@@ -109,7 +109,7 @@ class Filmer:
         return owners
 
     def _alone(self, name: str) -> NDArray[np.bool_]:
-        """Which pixels a body would have if nothing else were there."""
+        """Return the pixels that a body would have if nothing else were there."""
         body = self._model.body(name).id
         others = self._model.geom_bodyid != body
         self._model.geom_rgba[others, 3] = 0.0
@@ -121,7 +121,7 @@ class Filmer:
 
 
 def camera_at(scene: Scene, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where the camera is, and its rotation, (3, 3), whose columns point right, up and back."""
+    """Return the position of the camera and its rotation, (3, 3), whose columns point right, up and back."""
     middle, target = np.array(scene.camera.place), np.array(scene.camera.target)
     place = middle + share * scene.camera.travel * _right(target - middle)
     back = (place - target) / np.linalg.norm(place - target)
@@ -130,14 +130,14 @@ def camera_at(scene: Scene, share: float) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _right(forward: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is to the right of who looks forward."""
+    """Return the unit vector to the right of a forward direction."""
     right = np.array([forward[1], -forward[0], 0.0])
     unit: NDArray[np.float64] = right / np.linalg.norm(right)
     return unit
 
 
 def events_of_view(sights: Sequence[Sight]) -> list[Event]:
-    """When bodies leave view and come into it, in order of time: the first time at which they are not, or are again."""
+    """Return the events of bodies leaving and entering view, in order of time: the first time unseen, or seen again."""
     times = sorted({sight.time for sight in sights})
     found = []
     for body in dict.fromkeys(sight.body for sight in sights):

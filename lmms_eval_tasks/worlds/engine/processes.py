@@ -34,7 +34,7 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, work: Callable[[Given], Got], given: Iterable[Given]) -> Iterator[Got]:
-        """What the work gives for each, in order."""
+        """Yield the results of applying the work to each argument, in order."""
         if self._pool is None:
             yield from map(work, given)
             return
@@ -46,6 +46,6 @@ class Workers:
 
 
 def count_cores() -> int:
-    """How many cores there are for this process."""
+    """Count the cores available to this process."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -29,7 +29,7 @@ _INSTALL = (
 
 
 class RenderAnswer(NamedTuple):
-    """What comes of one function."""
+    """Result of one function call in a rendering process."""
 
     result: Any = None
     refused: str = ""
@@ -48,7 +48,7 @@ class Renderers:
         self._is_closed = False
 
     def each(self, function: Callable[[T], Any], things: Sequence[T]) -> Iterator[tuple[int, RenderAnswer]]:
-        """What a function gives for each thing, as soon as it is there: the thing's number, and the answer."""
+        """Yield the number of each thing and the function's answer for it, as soon as it is ready."""
         coming = {self._threads.submit(self._ask, function, thing): number for number, thing in enumerate(things)}
         for done in as_completed(coming):
             yield coming.pop(done), done.result()
@@ -144,7 +144,7 @@ def _start(backend: str | None) -> subprocess.Popen[bytes]:
 
 
 def _answer(process: subprocess.Popen[bytes], question: object = None) -> RenderAnswer | None:
-    """What a process answers, the first time without a question; None where it has ended."""
+    """Return the answer of a process, the first time without a question; None if it has ended."""
     assert process.stdin is not None and process.stdout is not None
     try:
         if question is not None:

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _why_not() -> str:
-    """Why nothing can be rendered here; empty where it can."""
+    """Return the reason why nothing can be rendered here; empty if rendering works."""
     try:
         import mujoco
 

@@ -49,7 +49,7 @@ Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
 
 @dataclass
 class Rollout:
-    """What a run of a scene gives."""
+    """Result of running a scene."""
 
     events: list[Event]
     unclear: list[EventKey]
@@ -205,7 +205,7 @@ class _Watch:
         return sorted(found, key=lambda event: (event.time, event.kind, event.body, event.other))
 
     def unclear(self, places: dict[str, NDArray[np.float64]]) -> list[EventKey]:
-        """What one may say happens or does not, sorted."""
+        """Return the events that may be said to happen or not, sorted."""
         found = {self._hit(pair) for pair in self._touching if set(pair) <= self._names.keys()}
         leaning = (self._least_upright < _COS_LEANING) & ~self._rolls
         for index in np.flatnonzero(leaning | (self._most_fallen > self._drop / 2)):
@@ -252,7 +252,7 @@ def _half_height(body: Body) -> float:
 
 
 def _stops(bodies: Iterable[Body], places: dict[str, NDArray[np.float64]], started: set[str]) -> Iterable[Event]:
-    """When each body that moved came to rest for good."""
+    """Yield the event of each moved body coming to rest for good."""
     for body in bodies:
         if not (any(body.velocity) or body.name in started):
             continue
@@ -287,7 +287,7 @@ def _inside(tray: Body, body: Body, path: NDArray[np.float64]) -> NDArray[np.boo
 
 
 def _entries(bodies: Iterable[Body], trays: Iterable[Body], places: dict[str, NDArray[np.float64]]) -> Iterable[Event]:
-    """When each body came into a tray in which it still is at the end."""
+    """Yield the event of each body entering a tray in which it still is at the end."""
     for tray in trays:
         for body in bodies:
             if body.name == tray.name:

@@ -31,7 +31,7 @@ FLOORS = ("wood", "checker", "sand", "slate")
 
 
 class Hinge(RowForm):
-    """What a body turns about: a point, and an axis of the world."""
+    """Hinge about which a body turns: a point, and an axis of the world."""
 
     point: Vector
     axis: Literal["x", "y"]
@@ -56,7 +56,7 @@ class Body(RowForm):
 
 
 class Camera(RowForm):
-    """Where the camera stands, what it looks at, and how far it moves to the side in the whole clip."""
+    """Camera's position, its target, and how far it moves to the side in the whole clip."""
 
     place: Vector = Field(default_factory=lambda: [0.0, -2.9, 1.7])
     target: Vector = Field(default_factory=lambda: [0.0, 0.0, 0.2])

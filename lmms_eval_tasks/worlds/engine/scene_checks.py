@@ -15,7 +15,7 @@ INSIDE = 0.01
 
 
 def problems_of(scene: Scene) -> list[str]:
-    """What keeps a scene from being run, a sentence each; empty where nothing does."""
+    """Return the problems that prevent a scene from being run, a sentence each; empty if there are none."""
     problems = [problem for body in scene.bodies for problem in _problems_of_body(body)]
     problems += _problems_of_view(scene)
     return problems or list(_problems_of_start(scene))

@@ -38,7 +38,7 @@ class SettledTwin:
 
 @dataclass(frozen=True)
 class Settled:
-    """What is known of a scene once its nearly equal scenes were run."""
+    """Facts of a scene that are known once its nearly equal scenes were run."""
 
     near: list[Scene]
     rollout: Rollout
@@ -55,7 +55,7 @@ def settle(scene: Scene) -> Settled:
 
 
 def begin(scene: Scene) -> Settled:
-    """What is known before other worlds are run."""
+    """Run a scene and its nearly equal scenes, and return the facts known before other worlds are run."""
     rollout = roll_out(scene)
     near = nearly_equal(scene)
     others = [roll_out(one).events for one in near]
@@ -74,7 +74,7 @@ def finish(scene: Scene, settled: Settled) -> Settled:
 
 
 def why_not_begin(settled: Settled) -> str | None:
-    """Why a drawn scene is thrown away before its other worlds are run; None where it is not."""
+    """Return the reason why a drawn scene is rejected before its other worlds are run, or None."""
     unsure = [key for key in settled.unsure if key[0] in MAIN]
     main = [event for event in settled.rollout.events if event.kind in MAIN]
     loose = {tuple(key) for key in unsure}
@@ -86,7 +86,7 @@ def why_not_begin(settled: Settled) -> str | None:
 
 
 def why_not(settled: Settled) -> str | None:
-    """Why a drawn scene is thrown away once all is known; None where it is not."""
+    """Return the reason why a drawn scene is rejected once all is known, or None."""
     return None if any(_changes(settled, world) for world in settled.worlds) else NO_CAUSES
 
 

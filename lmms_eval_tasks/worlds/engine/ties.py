@@ -38,7 +38,7 @@ def nearly_equal(scene: Scene) -> list[Scene]:
 
 
 def unsure_keys(events: Sequence[Event], others: Iterable[Sequence[Event]]) -> list[list[str]]:
-    """What happens in some runs and not in all, sorted, as `World.unsure` has it."""
+    """Return the keys of events that happen in some runs but not in all, sorted, as in `World.unsure`."""
     runs = [{event.key for event in run} for run in (events, *others)]
     counts = Counter(key for run in runs for key in run)
     return sorted(list(key) for key, count in counts.items() if count < len(runs))

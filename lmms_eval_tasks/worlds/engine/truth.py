@@ -12,7 +12,7 @@ TOGETHER = 0.1
 
 
 class Causes(NamedTuple):
-    """Why an event happens; names are sorted, and never those of the event itself."""
+    """Causes of an event; names are sorted, and never those of the event itself."""
 
     but_for: tuple[str, ...]
     together: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ def _pairs(
 
 
 def _touches(facts: Facts, key: EventKey) -> dict[str, float]:
-    """When each body first touches an event's body, up to the event."""
+    """Return the time at which each body first touches an event's body, up to the event."""
     times = [event.time for event in facts.events if event.key == key]
     return {
         event.other if event.body == key.body else event.body: event.time

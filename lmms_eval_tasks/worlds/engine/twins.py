@@ -30,7 +30,7 @@ def differing(
     others: Sequence[Event],
     unsure: Iterable[Sequence[str]],
 ) -> list[EventKey]:
-    """What surely happens in just one of two scenes, of bodies that questions may be about, sorted."""
+    """Return the events that surely happen in just one of two scenes, of bodies that questions may be about, sorted."""
     loose = {EventKey(*key) for key in unsure}  # type: ignore[arg-type]
     one, two = ({event.key for event in run} for run in (events, others))
     return sorted(key for key in (one ^ two) - loose if key.body in scene.actors)
@@ -39,7 +39,7 @@ def differing(
 def make_twin(
     scene: Scene, body: Body, events: Sequence[Event], others: list[Event], unsure: Iterable[Sequence[str]]
 ) -> Twin:
-    """What is known of the other scene of a pair; the arguments are those of `twin_scene` and `differing`."""
+    """Return the facts of the other scene of a pair; the arguments are those of `twin_scene` and `differing`."""
     field = changed_field(scene.body(body.name), body)
     if field is None:
         raise ValueError(f"Expected one field of {body.name} to differ in the twin of {scene.id}.")

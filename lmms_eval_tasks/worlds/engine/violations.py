@@ -65,7 +65,8 @@ def _first_seen(
 
 
 def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) -> list[list[Violation]]:
-    """Of what suits each scene, at most so many, so that over all scenes the principles are as equal as can be."""
+    """Choose at most `each` suitable violations for each scene, so that the principles are as balanced as possible over
+    all scenes."""
     used: Counter[str] = Counter()
     # What few scenes can break is taken wherever it can be had.
     rare = Counter(violation.principle for violations in suitable for violation in violations)
@@ -80,7 +81,8 @@ def choose_violations(suitable: Sequence[Sequence[Violation]], each: int = 2) ->
 def _candidates(
     scene: Scene, rollout: Rollout, seen: dict[str, NDArray[np.bool_]], moving: bool
 ) -> Iterator[Violation]:
-    """What a scene may break; whether bodies that vanish or jump are those that move, or those at rest."""
+    """Yield the violations a scene may show; `moving` says whether bodies that vanish or jump are those that move or
+    those at rest."""
     for name, places in rollout.places.items():
         if name not in seen:
             continue

@@ -22,7 +22,7 @@ CLEAR = 0.5
 
 
 class Sayings:
-    """What surely happens and what surely does not, as `Facts.says` and `World.says` have it, looked up at once."""
+    """Lookup of events that surely happen and surely do not, as `Facts.says` and `World.says` give them."""
 
     def __init__(self, events: Sequence[Event], unsure: Collection[Sequence[str]]) -> None:
         self._happens = {event.key for event in events}
@@ -34,7 +34,7 @@ class Sayings:
 
 
 class Askable:
-    """What may be asked of a scene."""
+    """Events and worlds of a scene that questions may be about."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -61,15 +61,16 @@ class Askable:
         return list(event.key) in self.facts.again
 
     def happened(self, kinds: Collection[EventKind] = PLAIN) -> list[Event]:
-        """What surely happens, in order of time, each event once."""
+        """Return the events that surely happen, in order of time, each once."""
         return [event for event in self._happened if event.kind in kinds]
 
     def absent(self, kinds: Collection[EventKind] = PLAIN) -> list[EventKey]:
-        """What surely does not happen, though the bodies could do it; in order of the bodies."""
+        """Return the events that surely do not happen though the bodies could do them, in order of the bodies."""
         return [key for key in self._absent if key.kind in kinds]
 
     def outcomes(self, world: World, says: Sayings) -> tuple[list[EventKey], list[EventKey]]:
-        """What surely happens in another world, and what surely does not, of other bodies than those it changes."""
+        """Return the events that surely happen in another world and those that surely do not, of other bodies than
+        those it changes."""
         keys = {event.key for event in self.happened(PHYSICAL)} | set(self.absent(PHYSICAL))
         keys |= {
             event.key
@@ -97,7 +98,7 @@ class Askable:
         return list(found.values())
 
     def _possible(self) -> list[EventKey]:
-        """What the bodies of the scene could do."""
+        """Return the events that the bodies of the scene could take part in."""
         actors = [body for body in self.facts.scene.bodies if body.name in self.actors]
         trays = [body.name for body in self.facts.scene.bodies if body.shape == "tray"]
         keys: list[EventKey] = []

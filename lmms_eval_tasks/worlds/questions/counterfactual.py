@@ -67,7 +67,7 @@ class Supposition:
         return shape.format(change=changed, would=would, **named)
 
     def lean(self) -> dict[str, float]:
-        """For what can be read in it, 1 where the answer is yes and -1 where it is no."""
+        """Return the traits that can be read in the question, with 1 if the answer is yes and -1 if it is no."""
         sign = 1.0 if self.verdict == YES else -1.0
         read = [f"changed {trait}" for body in self.bodies for trait in body_traits(self.facts, body)]
         read += [f"outcome {trait}" for trait in event_traits(self.facts, self.key)]

@@ -271,5 +271,5 @@ class _Drawing:
 
 
 def _content(sketch: Sketch) -> tuple[str, str, str, frozenset[str]]:
-    """What tells two questions apart, whatever their wording."""
+    """Return the content that distinguishes two questions, whatever their wording."""
     return (sketch.facts.scene.id, sketch.kind, sketch.right, frozenset(sketch.wrong))

@@ -84,7 +84,7 @@ def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | Non
 
 
 def _box(facts: Facts, body: str, second: int) -> list[float] | None:
-    """Where a body is first seen in a second."""
+    """Return the box of a body where it is first seen in a second."""
     seen = [
         one for one in facts.sights if one.body == body and one.visible >= VISIBLE and second <= one.time < second + 1
     ]

@@ -17,7 +17,7 @@ class FrequentAnswers:
         self._asked: defaultdict[tuple[Stratum, str], list[Sketch]] = defaultdict(list)
 
     def lean(self, sketch: Sketch) -> dict[str, float]:
-        """How much more often the rule is right than a guess once a question is asked: there and in all before it."""
+        """Return the rule's gain over a guess if a question is asked, in that question and in all before it."""
         stratum = _stratum(sketch)
         step = self._advantage(sketch, stratum)
         for other in self._asked[stratum, sketch.right]:
@@ -33,7 +33,7 @@ class FrequentAnswers:
             self._asked[stratum, option].append(sketch)
 
     def _advantage(self, sketch: Sketch, stratum: Stratum, own: int = 0, more: str = "") -> float:
-        """How much likelier the rule is right in a question than a guess."""
+        """Return the probability that the rule is right in a question, less that of a guess."""
         counts = [self._right[stratum, option] + (option == more) for option in sketch.options]
         counts[0] -= own
         return chance_of_first(counts) - 1 / len(counts)

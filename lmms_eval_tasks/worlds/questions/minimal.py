@@ -54,7 +54,7 @@ def clip_pairs(scene: Askable, rng: np.random.Generator) -> list[ClipPair]:
 
 
 def differing(scene: Askable, twin: Twin) -> tuple[list[EventKey], list[EventKey]]:
-    """What happens in the scene alone, and what happens in its twin alone, of what one may ask about."""
+    """Return the events that happen only in the scene and those only in its twin, of those that may be asked about."""
     here: list[EventKey] = []
     there: list[EventKey] = []
     happens = {event.key for event in twin.events}

@@ -93,7 +93,8 @@ def cause_sketch(
 
 
 def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
-    """What would, or would not, have happened had one body been changed; never what the clip alone shows."""
+    """Draw a question on an event that would, or would not, have happened with one body changed; never one the clip
+    alone shows."""
     worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED and _is_of_one(one[0])]
     if not worlds:
         return None

@@ -13,7 +13,8 @@ _SET_OFF = ("starts", "falls")
 
 
 def seen_links(facts: Facts) -> list[tuple[str, str, float]]:
-    """Who set off whom and when: a body hits another that starts or falls at that time or later; in order of time."""
+    """Return the links of who set off whom and when, in order of time: a body hits another that starts or falls then or
+    later."""
     links = [
         (event.body, event.other, event.time)
         for event in facts.events

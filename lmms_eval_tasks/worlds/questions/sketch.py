@@ -82,7 +82,7 @@ class Balance:
         return place
 
     def _cost(self, lean: Mapping[str, float]) -> tuple[float, float]:
-        """How far it takes traits past the cap, and by how much the sum of squares grows."""
+        """Return how far a step takes traits past the cap, and by how much the sum of squares grows."""
         past = growth = 0.0
         for trait, step in lean.items():
             before = self._sums[trait]

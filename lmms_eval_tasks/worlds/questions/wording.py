@@ -57,7 +57,7 @@ def name(body: str) -> str:
 
 
 def subject(key: EventKey) -> str:
-    """Who does it: one body, or two that hit each other."""
+    """Return the subject of an event: one body, or two that hit each other."""
     return f"{name(key.body)} and {name(key.other)}" if key.kind == "hits" else name(key.body)
 
 
@@ -106,7 +106,7 @@ def had_not(key: EventKey) -> str:
 
 
 def change(kind: str, body: str, wording: int) -> str:
-    """What is otherwise, as the beginning of a sentence in lower case: "had the red ball not been there"."""
+    """Return the change as the beginning of a sentence in lower case, such as "had the red ball not been there"."""
     return CHANGES[kind][wording % len(CHANGES[kind])].format(body=name(body), delay=DELAY)
 
 

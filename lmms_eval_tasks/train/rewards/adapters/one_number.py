@@ -14,7 +14,7 @@ from lmms_eval_tasks.train.rewards.sample import read_sample
 
 @dataclass(frozen=True)
 class Scores:
-    """Which rewards an answer gets."""
+    """Rewards of an answer and their weights."""
 
     rewards: Mapping[str, RewardFunction]
     weights: Mapping[str, float] = field(default_factory=lambda: {"causal": ALPHA, "visual": BETA})

@@ -65,7 +65,7 @@ def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
 
 
 def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
-    """What is hidden is heavy or light, lies beside the way or in it; or the ball is too slow to get there."""
+    """Return variants: the hidden body heavy or light, beside the path or in it, or the ball too slow to get there."""
     wall, ball = scene.bodies[:2]
     slow = changed(ball, velocity=[value * 0.25 for value in ball.velocity])
     others = scene.bodies[2 : len(scene.bodies) - scene.distractors]

@@ -88,7 +88,7 @@ def _box_on(
 
 
 def vary(scene: Scene, random: np.random.Generator) -> Sequence[Body]:
-    """What drops is light or heavy, or the first load is heavy."""
+    """Return variants: the dropped body light or heavy, or the first load heavy."""
     actors = [body for body in scene.bodies if not body.scenery]
     load = actors[1]
     dropped = max(actors[: len(actors) - scene.distractors], key=lambda body: body.place[2])
