@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples api-page docs docs-files pictures install train-env test-training wheel clean
+.PHONY: demo test quick lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -33,10 +33,6 @@ lint: install
 
 versions: install
 	$(BIN)/python tools/version_gate.py
-
-# docs/api.md, from the docstrings.
-api-page: install
-	$(BIN)/python tools/api_page.py
 
 # The documentation site, into site/html.
 docs: install

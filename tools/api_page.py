@@ -1,19 +1,13 @@
-"""Write docs/api.md, the reference of `lmms_eval_tasks.api`, from the docstrings of what is in it.
-
-`make api-page` runs it; a test fails where the page is not what the docstrings give. Griffe reads them, which is also
-what mkdocstrings uses.
-"""
+"""The reference of `lmms_eval_tasks.api`, from the docstrings of its names, which griffe reads."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import griffe
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "api.md"
 DOOR = "lmms_eval_tasks.api"
 LONGEST = 100
 """Characters of a signature on one line."""
@@ -43,23 +37,23 @@ def modules_of(door: griffe.Module) -> list[griffe.Module]:
     return [door, *(door.modules[name] for name in sorted(door.modules))]
 
 
-def public_names(module: griffe.Module) -> list[str]:
-    """The names that a module offers, in the order of its ``__all__``."""
-    return [str(name) for name in module.exports or ()]
+def page_of(module: griffe.Module) -> str:
+    """The page with the module's examples, below docs."""
+    return f"api/{'index' if module.path == DOOR else module.name}.md"
 
 
-def write_page(door: griffe.Module) -> str:
-    """The page's Markdown."""
-    return "\n".join(line for module in modules_of(door) for line in _module_lines(module)).rstrip() + "\n"
+def named(module: griffe.Module) -> dict[str, griffe.Object]:
+    """The names that a module offers, in the order of its ``__all__``, with the objects they stand for."""
+    found = {str(name): module[str(name)] for name in module.exports or ()}
+    return {name: one.final_target if isinstance(one, griffe.Alias) else one for name, one in found.items()}
 
 
-def _module_lines(module: griffe.Module) -> Iterator[str]:
-    yield f"{'#' if module.path == DOOR else '##'} `{module.path}`"
-    yield ""
-    yield from _docstring_lines(module)
-    for name in public_names(module):
-        found = module[name]
-        yield from _object_lines(name, found.final_target if isinstance(found, griffe.Alias) else found)
+def reference(module: griffe.Module) -> str:
+    """The Markdown of a module's names: signatures, fields and docstrings."""
+    lines = ["## Reference", ""]
+    for name, found in named(module).items():
+        lines += _object_lines(name, found)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _object_lines(name: str, found: griffe.Object) -> Iterator[str]:
@@ -142,13 +136,3 @@ def _flat(text: str) -> str:
 
 def _summary(member: griffe.Object | griffe.Alias) -> str:
     return _flat(member.docstring.value.split("\n\n")[0]) if member.docstring else ""
-
-
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(write_page(load_door()), encoding="utf-8")
-    sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written.\n")
-
-
-if __name__ == "__main__":
-    main()

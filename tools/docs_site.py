@@ -1,8 +1,8 @@
 """Build the documentation site, of the pages that the repository has.
 
 `make docs` runs it. Pages stay where people find them in the repository, and none is written twice: they are copied
-into a folder in which the site's generator finds them, with their links changed accordingly. The reference of the
-commands and the published tables are made on the way.
+into a folder in which the site's generator finds them, with their links changed accordingly. The references of the
+commands and of the API, and the published tables, are made on the way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from api_page import load_door, modules_of, page_of, reference
 from commands_page import commands_page
 from published_tables import published_tables
 
@@ -25,7 +26,7 @@ PAGES = {
     "contributing.md": ROOT / "CONTRIBUTING.md",
     "changelog.md": ROOT / "CHANGELOG.md",
     "measurements.md": ROOT / "benchmarks/README.md",
-    **{path.name: path for path in sorted(DOCS.glob("*.md"))},
+    **{path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))},
     **{f"benchmarks/{path.parent.name}.md": path for path in sorted(ROOT.glob("lmms_eval_tasks/*/README.md"))},
 }
 """Place of a page in the site to the page."""
@@ -43,10 +44,12 @@ def write_pages(folder: Path) -> None:
         folder: A new one.
     """
     pages = folder / "docs"
+    references = {page_of(module): reference(module) for module in modules_of(load_door())}
     for place, path in PAGES.items():
         text = relink(path.read_text(encoding="utf-8"), path)
         if place.startswith("benchmarks/"):
             text = FILES.sub("", text).replace("\n## Changelog\n", f"{published_tables(path.parent)}\n## Changelog\n")
+        text += f"\n{references[place]}" if place in references else ""
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text(text, encoding="utf-8")
     (pages / "commands.md").write_text(commands_page(), encoding="utf-8")

@@ -35,7 +35,7 @@ def without_variables(words: list[str]) -> list[str]:
 
 def pages() -> list[Path]:
     """Every page of ours."""
-    folders = ("*.md", "benchmarks/*.md", "docs/*.md", "lmms_eval_tasks/*/README.md")
+    folders = ("*.md", "benchmarks/*.md", "docs/**/*.md", "lmms_eval_tasks/*/README.md")
     return sorted(page for folder in folders for page in ROOT.glob(folder))
 
 
