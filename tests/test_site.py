@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import browser
 from docs import ROOT, pages
-from docs_site import CONFIG, PAGES, build_site, relink
+from docs_site import CONFIG, PAGES, build_site, relink, write_pages
 
 LOADED = {"script": "src", "img": "src", "source": "src", "video": "src", "iframe": "src", "link": "href"}
 """What a browser loads of a page by itself."""
@@ -65,6 +65,12 @@ def test_links_are_those_of_the_site() -> None:
     changed = "a [b](../views.md#captions) ![c](../report.png) [d](https://x.org) [e](#data)"
     assert relink(text, page) == changed
     assert relink(f"```\n{text}\n```\n[h](../causalvqa/README.md)", page) == f"```\n{text}\n```\n[h](causalvqa.md)"
+
+
+def test_the_pages_of_the_api_end_with_the_reference(tmp_path: Path) -> None:
+    write_pages(tmp_path)
+    texts = [path.read_text(encoding="utf-8") for path in sorted((tmp_path / "docs" / "api").iterdir())]
+    assert len(texts) > 10 and all("```\n\n## Reference\n\n### `" in text for text in texts)
 
 
 def test_it_is_built_with_every_page(parsed: dict[Path, Parsed], site: Path) -> None:
