@@ -46,7 +46,7 @@ class BoardRun:
 
     @property
     def parameters(self) -> int | None:
-        """How many parameters the model has; None where the card does not say."""
+        """Number of parameters of the model, or None if the card does not say."""
         value = self.card.get("model", {}).get("parameters")
         return value if isinstance(value, int) else None
 
@@ -65,7 +65,7 @@ class BoardRun:
 
     @property
     def frames(self) -> str:
-        """How many frames of a clip were asked for, or how many a second."""
+        """Number of frames requested per clip, or the requested frames per second."""
         asked = self.card.get("frames", {})
         number, rate = asked.get("frames"), asked.get("fps")
         known = [str(number).partition(":")[0]] if number not in (None, NOT_SET) else []
@@ -113,7 +113,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """What is published of a task, and was not measured here."""
+    """Published row of a task that was not measured here."""
 
     label: str
     kind: str
@@ -160,7 +160,7 @@ class BoardTable:
 
     @property
     def about(self) -> str:
-        """What its runs have in common, in a phrase."""
+        """Phrase that names the properties its runs have in common."""
         return f"version {self.version}, {self.view}, {self.data}"
 
     @property
@@ -208,7 +208,7 @@ def find_score(part: PartScores, metric: str) -> ScoreEntry | None:
 
 
 def _comparable_by(run: BoardRun, part: PartScores) -> tuple[str, ...]:
-    """What runs have in common that can be compared.
+    """Return the key that comparable runs have in common.
 
     Of the official release its name is enough; of anything else also the digests of the data and the number of items.
     """
@@ -290,7 +290,7 @@ def _titles(part: PartScores, rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _set_kind(part: PartScores) -> str:
-    """What the set is, in a word: items left out of the official release leave a part of it."""
+    """Return the kind of the set in one word; items left out of the official release leave a part of it."""
     if not part.apart:
         return SetKind.OFFICIAL.value
     kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
@@ -304,7 +304,7 @@ def _set_text(part: PartScores) -> str:
 
 
 def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[PublishedRow, ...]:
-    """What is published of a task or group: chance, people, then models by the leading score."""
+    """Return the published rows of a task or group: chance, people, then models by the leading score."""
     chance = {one.metric.name: one.chance for one in references if one.chance is not None}
     people: list[dict[str, float]] = []
     models: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -495,6 +495,6 @@ def _frames_number(value: str) -> float | None:
 
 
 def _place(value: float, table: BoardTable) -> float:
-    """Where a value lies on a table's axis, 0-1."""
+    """Return the position of a value on a table's axis, from 0 to 1."""
     low, high = table.axis
     return min(max(0.0, (value - low) / (high - low)), 1.0)

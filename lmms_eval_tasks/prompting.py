@@ -102,7 +102,7 @@ def read_whole(path: Path) -> str:
 
 @dataclass(frozen=True)
 class OfficialPrompt:
-    """Where a benchmark's official prompt is, and how it is asked with.
+    """Location of a benchmark's official prompt, and the way items are asked with it.
 
     Attributes:
         benchmark: Name of the benchmark.
@@ -125,7 +125,7 @@ class OfficialPrompt:
 
     @property
     def flag(self) -> str:
-        """What else the command needs that imports it, after a space."""
+        """Further option of the command that imports it, after a space."""
         return ""
 
     @property
@@ -286,7 +286,7 @@ def prompt_reader(
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
     default: str | None = None,
 ) -> Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]:
-    """What reads the settings of a task of which only the prompt can be chosen, for `TaskKind.read_settings`.
+    """Return a reader of the settings of a task of which only the prompt can be chosen, for `TaskKind.read_settings`.
 
     Args:
         find: Finds the benchmark's own prompts by name, such as ``official``; None where it has none.

@@ -120,7 +120,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 
 def _chosen_kind(row: Row, record: Record) -> dict[str, str | None]:
-    """Which kind of wrong option was chosen, where the release names kinds."""
+    """Return the kind of the wrong option that was chosen, if the release names kinds."""
     kinds: Sequence[str | None] = row["option_kinds"] or ()
     if record.outcome is not Outcome.WRONG or not kinds or not record.answered:
         return {}

@@ -22,7 +22,7 @@ class CastFields(EvidenceFields):
 
 
 class HitsForm(RowForm):
-    """When evidence counted as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
+    """Thresholds for counting evidence as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
 
     eps_overlap: Count
     tau_t: Share
@@ -31,7 +31,7 @@ class HitsForm(RowForm):
 
 
 class EvidenceSubmission(LogForm):
-    """What the files for the leaderboard need."""
+    """Data needed for the leaderboard's files."""
 
     prompt: str
     predict: str
@@ -44,7 +44,7 @@ EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
 
 
 class JudgeForm(LogForm):
-    """Who graded an answer."""
+    """Judge that graded an answer."""
 
     model: str
     prompt: str
@@ -52,7 +52,7 @@ class JudgeForm(LogForm):
 
 
 class ScoresForm(AgreementScores, ConsistencyScore):
-    """What an answer was given in each dimension."""
+    """Scores of an answer in each dimension."""
 
     model_config = ConfigDict(strict=True)
 

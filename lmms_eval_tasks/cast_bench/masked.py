@@ -19,7 +19,8 @@ ADDED = "unable"
 
 
 def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
-    """When and where a question's clip is black: from a second up to another, and a box in pixels."""
+    """Return the times and boxes at which a question's clip is black: from a second up to another, and a box in
+    pixels."""
     return [
         (max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
         for instance in read_truth(row["evidence"])
@@ -38,12 +39,12 @@ def masked_row(row: Row) -> Row:
 
 
 def added_option(row: Row) -> dict[str, str]:
-    """What a record says of the added option; nothing where a row has none."""
+    """Return the record's field for the added option; empty if the row has none."""
     return {ADDED: ascii_uppercase[row["options"].index(UNABLE)]} if UNABLE in row["options"] else {}
 
 
 class MaskOutcome(str, Enum):
-    """What became of a question whose evidence was black."""
+    """Outcome of a question whose evidence was black."""
 
     STILL_RIGHT = "still answered right"
     UNABLE = "unable to determine"
@@ -62,7 +63,7 @@ class MaskedAnswer:
 
 
 def read_outcomes(records: Iterable[Record]) -> list[MaskedAnswer]:
-    """What became of each question of a finished run over masked clips."""
+    """Return the outcome of each question of a finished run over masked clips."""
     return [MaskedAnswer(record.item_id, _outcome(record)) for record in records]
 
 

@@ -129,7 +129,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 
 def agreement_case(row: Row, text: str) -> Case:
-    """What the judge is asked about an answer beside the true one."""
+    """Return the case that asks the judge to compare an answer with the true one."""
     truth = {
         "true_answer": right_option(row),
         "true_reasoning": [
@@ -148,7 +148,7 @@ def agreement_case(row: Row, text: str) -> Case:
 
 
 def consistency_case(row: Row, text: str) -> Case:
-    """What the judge is asked about an answer by itself: nothing of the truth is in it."""
+    """Return the case that asks the judge about an answer by itself, without anything of the truth."""
     return _case(CONSISTENCY_PROMPT, {"question": row["question"], **given_parts(text)})
 
 

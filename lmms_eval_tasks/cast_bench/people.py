@@ -35,7 +35,8 @@ def read_descriptions(row: Row) -> tuple[TimedDescription, ...]:
 
 
 def wording_of(video: str, question: str, options: Sequence[str], answer: str | None, evidence: str) -> str:
-    """What changes with a text, the key or a time of a question, so that a revision is never taken for another's."""
+    """Return a digest that changes with any text, the key or any time of a question, so that revisions are never
+    confused."""
     names = ("evidence_instance_id", "evidence_start_time", "evidence_end_time", "evidence_rationale")
     pieces = [[entry.get(name) for name in names] for entry in json.loads(evidence)]
     content = json.dumps([video, question, list(options), answer, pieces])

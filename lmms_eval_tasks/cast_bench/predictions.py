@@ -23,8 +23,8 @@ def prompt_question(prompt: str) -> str:
 
 
 def read_asked(prompt: str) -> QuestionText | None:
-    """What a prompt asks that has a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for
-    others."""
+    """Return the question of a prompt that has a line ``Options:`` after ``Question:`` and then lines ``A: text``, or
+    None for other prompts."""
     question = prompt_question(prompt)
     if not question:
         return None

@@ -88,7 +88,7 @@ def _find(source: str, videos: Path | None) -> _Source:
 
 
 def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
-    """Where a clip lies, or would lie in the first folder; None without any folder."""
+    """Return the path of a clip, or its path in the first folder if it is in none; None without any folder."""
     places = [folder / name for folder in folders]
     return next((place for place in places if place.is_file()), places[0] if places else None)
 

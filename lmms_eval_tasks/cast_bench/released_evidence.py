@@ -63,7 +63,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems) -> s
 
 
 def _problem_of(entry: object) -> str:
-    """Why one evidence cannot be scored; empty where it can."""
+    """Return the reason one evidence cannot be scored, empty if it can."""
     if not isinstance(entry, dict):
         return f"Expected an evidence as an object, but got {quote(entry)}."
     name, boxes = _name(entry), _boxes(entry)
@@ -81,7 +81,7 @@ def _problem_of(entry: object) -> str:
 
 
 def _warnings_of(entry: Mapping[str, Any]) -> list[str]:
-    """What is unusual about one evidence that can be scored."""
+    """Return warnings about unusual values in one evidence that can be scored."""
     times = entry.get("evidence_start_time"), entry.get("evidence_end_time")
     boxes = _boxes(entry)
     (instance,) = read_truth([entry])

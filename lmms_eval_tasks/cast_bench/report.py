@@ -110,7 +110,7 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _distractor_panels(runs: Sequence[RunRecords]) -> list[Panel]:
-    """Which kinds of wrong options were chosen; nothing where the release does not name kinds."""
+    """Return panels on the kinds of wrong options that were chosen; empty if the release does not name kinds."""
     counts = [Counter(str(record.fields.get("chosen_kind")) for record in run.records) for run in runs]
     if not any(of_run[kind] for of_run in counts for kind in OPTION_KINDS):
         return []

@@ -66,7 +66,7 @@ class Overall(RowForm):
 
 
 class MetricsSettings(RowForm):
-    """How the metrics were computed; the official file names more."""
+    """Settings with which the metrics were computed; the official file names more."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -137,6 +137,7 @@ def command_of(
 
 
 def clips_folder(name: str) -> Path | None:
-    """Where the clips of a file of items lie that `table_file` found; None where it is no prepared split's."""
+    """Return the folder of the clips for a file of items found by `table_file`, or None if it belongs to no prepared
+    split."""
     benchmark = prepared_benchmark(name)
     return benchmark_dir(benchmark) / "videos" if benchmark else None

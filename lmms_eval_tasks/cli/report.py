@@ -33,7 +33,7 @@ class Tables(str, Enum):
 
 
 class Pairing(str, Enum):
-    """Which partners items get."""
+    """Choice of the partners that items get."""
 
     random = "random"
 

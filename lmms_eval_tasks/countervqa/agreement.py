@@ -41,7 +41,7 @@ def with_agreement(record: Record, row: Row, response: object, context: TaskCont
 
 
 def agreement_case(row: Row, response: object) -> Case:
-    """What the judge is asked; texts are JSON strings, so that none can end its own quotation."""
+    """Return the case for the judge; texts are JSON strings, so that none can end its own quotation."""
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
     given = str(response).encode("utf-8", "replace").decode("utf-8").strip()
     material = {"question": row["question"], "true_answer_and_reason": row["explanation"], "given": given}

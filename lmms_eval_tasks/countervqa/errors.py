@@ -81,7 +81,7 @@ def analyse(
 
 
 def analysis_case(row: Mapping[str, Any], response: str) -> Case:
-    """What the judge is asked; texts are JSON strings, so that none can end its own quotation."""
+    """Return the case for the judge; texts are JSON strings, so that none can end its own quotation."""
     material = {
         "question": row["question"],
         "actions": timed_actions(row["graph"]).splitlines(),
@@ -115,7 +115,7 @@ def published_shares() -> dict[str, float]:
 
 
 def analysis_path(results: Path, task: str) -> Path:
-    """Where a run's analysis lies: beside its results file."""
+    """Return the path of a run's analysis, next to its results file."""
     return results.with_name(f"{results.name.removesuffix('_results.json')}_errors_{task}.jsonl")
 
 
@@ -138,7 +138,7 @@ def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
 
 
 def kind_counts(items: Sequence[AnalysedItem], wrong: bool = False) -> dict[str, int]:
-    """How many items are of each kind, of all or of the wrong and unparsed ones alone."""
+    """Count the items of each kind, among all items or only among the wrong and unparsed ones."""
     counted = [item for item in items if not (wrong and item.outcome == Outcome.CORRECT.value)]
     return {kind: sum(item.kind == kind for item in counted) for kind in KINDS}
 

@@ -13,7 +13,7 @@ STRATUM = ("interaction", "level", "rule")
 
 
 class AgreementForm(LogForm):
-    """Who judged an explanation, and why in vain."""
+    """Judge of an explanation, and the reason if it could not be judged."""
 
     model: str
     prompt: str

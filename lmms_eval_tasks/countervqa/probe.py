@@ -32,7 +32,7 @@ def asks_of_action_first(prompt: Prompt | None) -> bool:
 
 
 def split_response(response: object, action_first: bool) -> tuple[str, str]:
-    """What a response says of the action and to the question."""
+    """Split a response into its text about the action and its answer to the question."""
     if not isinstance(response, str):
         return "", ""
     response = content(response)

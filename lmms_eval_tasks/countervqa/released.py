@@ -160,7 +160,7 @@ def _check_question(
 
 
 def question_faults(question: CounterfactualQuestion, graph: ClipGraph | None) -> Iterator[tuple[str, str]]:
-    """Which fields of a question have no text or do not fit its level, and how."""
+    """Yield the fields of a question that have no text or do not fit its level, each with its fault."""
     for field in ("id", "question", "explanation"):
         if not getattr(question, field).strip():
             yield field, "Expected a text, but got none"

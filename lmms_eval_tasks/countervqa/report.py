@@ -121,7 +121,7 @@ def _floors(run: RunRecords) -> Panel:
 
 
 def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """How the runs reached their answers, of those that `countervqa errors` has looked at."""
+    """Return panels on the ways in which runs reached their answers, for runs analysed by `countervqa errors`."""
     analyses = [(run, read_analysis(run.results, task) if run.results else []) for run in runs]
     analysed = [(run, items) for run, items in analyses if items]
     if not analysed:

@@ -39,7 +39,7 @@ _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)+")
 
 
 class Relationship(str, Enum):
-    """What who evaluated a model has to do with who made it."""
+    """Relationship between the evaluator and the developer of a model."""
 
     FIRST_PARTY = "first_party"
     THIRD_PARTY = "third_party"
@@ -48,7 +48,7 @@ class Relationship(str, Enum):
 
 
 class Deployment(str, Enum):
-    """Who ran the model."""
+    """Party that ran the model."""
 
     SELF = "self_deployed"
     EXTERNAL = "externally_managed"
@@ -65,7 +65,7 @@ class Availability(str, Enum):
 
 @dataclass(frozen=True)
 class Evaluator:
-    """What only a person can say of a run."""
+    """Facts about a run that only a person can give."""
 
     organization: str
     relationship: Relationship
@@ -155,7 +155,7 @@ def _results(run: ScoredRun, part: PartScores) -> Iterator[dict[str, Any]]:
 
 
 def _source(part: PartScores) -> dict[str, Any]:
-    """Which data a score is of: a dataset or page of the benchmark only where it is of all of that."""
+    """Return the data source of a score: the benchmark's dataset or page only if the score covers all of it."""
     card, apart = card_of(part), why_not_whole(part)
     title = card.title if card else part.benchmark
     details = {"task version": part.version, "data": ", ".join(one.text for one in part.data)}

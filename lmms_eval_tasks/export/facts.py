@@ -59,7 +59,7 @@ def card_of(part: PartScores) -> Card | None:
 
 
 def why_not_whole(part: PartScores) -> str:
-    """Why scores are not those of all items of an official release, each shown whole; empty where they are."""
+    """Return the reason scores do not cover all items of an official release, each shown whole; empty if they do."""
     if part.apart:
         return part.apart
     if part.view:
@@ -99,7 +99,7 @@ def leading_score(part: PartScores) -> ScoreEntry | None:
 
 
 def started(run: ScoredRun) -> datetime:
-    """When a run began, to the second: as lmms-eval names its files, in the time zone that its results name."""
+    """Return the start of a run, to the second: from lmms-eval's file name, in the time zone that its results name."""
     found = _DATE.match(run.scores.results)
     if not found:
         raise InputError(
@@ -161,7 +161,7 @@ def _section(run: ScoredRun, task: str) -> Mapping[str, Value]:
 
 
 def _alike(run: ScoredRun, part: PartScores) -> dict[str, Value]:
-    """What the card says alike of all tasks of a group, or of one."""
+    """Return the facts of the card that are equal for all tasks of a group, or those of one task."""
     first, *others = [_section(run, task) for task in part.tasks]
     return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 

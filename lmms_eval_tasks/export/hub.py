@@ -82,7 +82,7 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
 
 
 def _why_not(part: PartScores) -> str:
-    """Why a task or group has no entry on the hub; empty where it has one."""
+    """Return the reason a task or group has no entry on the hub, empty if it has one."""
     card = card_of(part)
     if is_sample(part):
         return SAMPLE
@@ -119,7 +119,7 @@ def _noted(run: ScoredRun, score: ScoreEntry) -> str:
 
 
 def _signature(run: ScoredRun, part: PartScores) -> str:
-    """What a number was computed from and how."""
+    """Return the data and methods from which a number was computed."""
     prompt = task_facts(run, part).get("prompt")
     return ", ".join(
         [
@@ -153,7 +153,7 @@ def _sign(score: ScoreEntry) -> str:
 
 
 def _made(exported: Exported) -> Iterator[str]:
-    """How the scores were made, a line for each fact; runs that were made alike share theirs."""
+    """Yield the facts about how the scores were made, one per line; runs made alike share theirs."""
     lines: dict[str, list[str]] = {}
     for run, part in exported:
         yours = [

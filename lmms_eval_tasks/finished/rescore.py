@@ -326,7 +326,7 @@ def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
-    """What an item brings to each score."""
+    """Return the contribution of an item to each score."""
     is_text = config.get("output_type", GENERATED[0]) in GENERATED
     responses = [response.strip() for response in item.responses] if is_text else item.responses
     brought: dict[str, Any] = config["process_results"](doc, responses)
@@ -494,7 +494,7 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
 
 
 def _compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, list[Change]]:
-    """How many numbers were compared, and what differs; numbers are equal only to the last digit."""
+    """Count the compared numbers and find those that differ; numbers are equal only to the last digit."""
     count, changes = 0, []
     for name, scores in new["results"].items():
         before = old["results"][name]

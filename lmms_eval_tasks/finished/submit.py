@@ -251,7 +251,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class LeaderboardFiles:
-    """What was written for a leaderboard."""
+    """Files written for a leaderboard."""
 
     slots: tuple[Slot, ...]
     unused: tuple[Run, ...]
@@ -332,7 +332,7 @@ def _fill(
 
 
 def _name(tasks: Sequence[str]) -> str:
-    """What to run for some tasks: a group where one has just these."""
+    """Return the name to run for some tasks: a group if one has just these."""
     groups = registry().groups.items()
     return next((name for name, (members, _) in groups if {*members} == {*tasks}), ", ".join(tasks))
 

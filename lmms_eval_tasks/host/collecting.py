@@ -18,7 +18,7 @@ ANSWER = "generate_until"
 
 @contextmanager
 def collect_while_answering(model: Any) -> Iterator[None]:
-    """As long as it lasts, Python looks for cycles of objects only while the model answers."""
+    """Collect cycles of objects only while the model answers, as long as the context lasts."""
     if not gc.isenabled():
         yield
         return

@@ -135,7 +135,7 @@ def keep_items(state: TaskState, task: Any) -> None:
 def keep_prediction(
     state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
 ) -> dict[str, Any]:
-    """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
+    """Return the log entry of an answer that is not graded: an unscored record that says how its item was asked."""
     graded = grade(doc, [""])["record"]
     record = Record.from_json(graded)
     unscored = replace(
@@ -189,7 +189,7 @@ def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Calla
 
 
 class ManagesOurTasks:
-    """What a `TaskManager` of lmms-eval does otherwise where our tasks are in its index."""
+    """Changes to a `TaskManager` of lmms-eval whose index holds our tasks."""
 
     before_loading: Callable[[], None]
 
@@ -337,7 +337,7 @@ def _members(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[st
 
 
 def _form_of(pointer: Mapping[str, Any]) -> AnswerForm:
-    """What the task of a pointer takes for an answer."""
+    """Return the form of answer that the task of a pointer takes."""
     return registry().benchmarks[pointer["benchmark"]].kind_of(pointer).answer_form
 
 
@@ -408,7 +408,7 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def count_tasks(task_dict: Mapping[Any, Any]) -> int:
-    """How many tasks were loaded, ours and others."""
+    """Count the loaded tasks, ours and others."""
     return sum(count_tasks(task) if isinstance(task, Mapping) else 1 for task in task_dict.values())
 
 

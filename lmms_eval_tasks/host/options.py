@@ -21,7 +21,7 @@ SYSTEM = "--system_instruction does not reach chat models. Try the model's own a
 
 
 def describe_refused() -> str | None:
-    """Which options of the command that runs are refused, and why; None where it has none of them."""
+    """Return the refused options of the running command and the reasons, or None if it has none of them."""
     options = command_options()
     reasons = [f"--{name} {reason}" for name, reason in REFUSED.items() if options.get(name)]
     if options.get("model") == "from_log":

@@ -52,7 +52,7 @@ class Exchange:
     store: Any = None
 
     def gather(self, value: Sent) -> list[Sent]:
-        """What every rank passes, in the order of the ranks; for values that are small."""
+        """Return the values that all ranks pass, in order of rank; for small values."""
         if self.size == 1:
             return [value]
         turn = self._next_turn()
@@ -60,7 +60,7 @@ class Exchange:
         return [value if rank == self.rank else self._get(rank, f"{turn}/{rank}") for rank in range(self.size)]
 
     def gather_first(self, value: Sent) -> list[Sent]:
-        """What every rank passes, in the order of the ranks, on the first rank; nothing on the others."""
+        """Return the values that all ranks pass, in order of rank, on the first rank; an empty list on the others."""
         if self.size == 1:
             return [value]
         turn = self._next_turn()
@@ -82,11 +82,11 @@ class Exchange:
         return values[0]
 
     def share(self, make: Callable[[], Sent]) -> Sent:
-        """What the first rank makes, on every rank; `make` is called on the first alone."""
+        """Return on every rank the value made on the first; `make` is called only on the first."""
         return self.scatter(lambda: [make()] * self.size)
 
     def deliver(self, values: Sequence[Sent]) -> list[Sent]:
-        """What every rank has for this one, in the order of the ranks."""
+        """Return the values that all ranks have for this one, in order of rank."""
         if self.size == 1:
             return list(values)
         turn = self._next_turn()
@@ -110,7 +110,7 @@ class Exchange:
         self.store.set(key, len(others).to_bytes(COUNT, "big") + first)
 
     def _get(self, sender: int, key: str, is_last: bool = False) -> Any:
-        """What a rank has put under a key; deleted where this is the last rank that reads it."""
+        """Return the value that a rank has put under a key; delete it if this is the last rank that reads it."""
         self._wait(sender, key)
         first = self.store.get(key)
         others = [f"{key}/{number}" for number in range(int.from_bytes(first[:COUNT], "big"))]
@@ -264,7 +264,7 @@ def stop_if_any(message: str | None) -> None:
 
 
 def gather_objects(value: Value) -> list[Value]:
-    """What every rank passes, in the order of the ranks; every rank has to call this."""
+    """Return the values that all ranks pass, in order of rank; every rank has to call this."""
     return current_exchange().gather(value)
 
 

@@ -45,7 +45,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 
 
 class Call(NamedTuple):
-    """How a function is called here: so many arguments by position, and others by name."""
+    """Form of a call to a function here: the number of positional arguments, and the names of the others."""
 
     positional: int
     named: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def replaced_method(owner: Any, name: str, method: Callable[..., Any]) -> Iterator[None]:
-    """As long as it lasts, an object's method is another one; then the object is as it was."""
+    """Replace an object's method as long as the context lasts, and restore it afterwards."""
     own = vars(owner).get(name)
     setattr(owner, name, method)
     try:

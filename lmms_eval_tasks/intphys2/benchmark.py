@@ -15,7 +15,7 @@ from lmms_eval_tasks.intphys2.submission import FORM
 
 
 class ClipFields(LogForm):
-    """What the scores need of a record beside the usual."""
+    """Fields of a record that the scores need besides the usual ones."""
 
     pair: str
     coding: str
@@ -38,7 +38,7 @@ MAIN = TaskKind(
 
 
 class LossFields(LogForm):
-    """What the scores need of a pair's losses."""
+    """Fields of a pair's losses that the scores need."""
 
     clips: list[str | None]
     motions: list[float | None]

@@ -27,7 +27,7 @@ _HELD_OUT = re.compile(
 
 
 class Release(Protocol):
-    """What is used of an opened release."""
+    """Interface of an opened release."""
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a small file; None where there is none."""
@@ -115,6 +115,6 @@ def own_columns() -> dict[str, Any]:
 
 
 def measure_clip(path: Path) -> dict[str, float | None]:
-    """How much moves in a clip: the mean absolute difference of grey frames, 0 to 255, per second."""
+    """Measure the motion in a clip: the mean absolute difference of grey frames, 0 to 255, per second."""
     motion = measure_motion(path)
     return {"motion": motion.magnitude if motion else None}

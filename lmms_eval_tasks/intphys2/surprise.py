@@ -69,7 +69,7 @@ def _pair(possible: Row, impossible: Row) -> dict[str, Any]:
 
 
 def _equality(pair: Row) -> float | None:
-    """How equal the motion of the two clips is, 0 to 1; None where that of one is not known."""
+    """Return the equality of motion of the two clips, 0 to 1, or None if one of them is not known."""
     motions = [pair[column] for column in MOTIONS]
     return None if None in motions else symmetry(motions)
 

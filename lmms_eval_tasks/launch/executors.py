@@ -94,7 +94,7 @@ class Jobs(Protocol):
         """The parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
 
     def outcome(self, part: LaunchedPart) -> str | None:
-        """How the part's job ended, as `PartJob` returns it or in words; None as long as it has not ended."""
+        """Return the outcome of the part's job, as `PartJob` returns it or in words, or None if it has not ended."""
 
     def stop(self, running: Running) -> None:
         """Ask the jobs of these parts to end; it may be asked again."""
@@ -249,7 +249,7 @@ def _folder(plan: LaunchPlan, name: str) -> Path:
 
 
 def _outcome(job: Job[str]) -> str:
-    """How a job ended that has ended."""
+    """Return the outcome of a finished job."""
     try:
         kind, value = pickle_load(job.paths.result_pickle)
     except (OSError, EOFError):
@@ -268,7 +268,7 @@ def _last_line(file: Path) -> str:
 
 @contextmanager
 def _without_terminal() -> Iterator[None]:
-    """What is started meanwhile gets no signal of the terminal; what comes for this process waits until the end."""
+    """Shield processes started meanwhile from the terminal's signals; signals for this process wait until the end."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     try:
         yield
@@ -288,7 +288,7 @@ def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Ite
 
 
 def read_parameters(given: Iterable[str]) -> dict[str, Any]:
-    """What ``--slurm KEY=VALUE`` asks of SLURM."""
+    """Read the SLURM parameters given as ``--slurm KEY=VALUE``."""
     from submitit.slurm.slurm import _get_default_parameters
 
     named: dict[str, Any] = {}

@@ -100,7 +100,8 @@ class PartJob:
             return str(error)
 
     def checkpoint(self) -> DelayedSubmission:
-        """What SLURM runs again after it has taken the node away: the same, which goes on from the kept answers."""
+        """Return the job that SLURM reruns after it has taken the node away: the same, which goes on from the kept
+        answers."""
         return DelayedSubmission(self)
 
     def _run(self) -> str:

@@ -39,7 +39,7 @@ class Request:
 
     @property
     def guesses(self) -> Sequence[str]:
-        """What somebody could answer who saw nothing, in the form that the task asks for."""
+        """Possible answers of somebody who saw nothing, in the form that the task asks for."""
         return self.guess(self.doc)
 
 

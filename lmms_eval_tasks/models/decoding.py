@@ -39,7 +39,7 @@ class Stopped(Exception):
 
 
 class ReadAhead:
-    """How clips are read ahead."""
+    """Reader of clips ahead of the model, in a pool of workers."""
 
     def __init__(self, workers: int | None = None, limit: int | None = None) -> None:
         is_number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
@@ -89,7 +89,7 @@ class Reading(Generic[Clip]):
         self._future, self.room, self._work = future, room, work
 
     def result(self) -> Clip:
-        """What was read; waits for it."""
+        """Return the clip that was read, after waiting for it."""
         with self._work.measure(WAITING):
             return self._future.result()
 

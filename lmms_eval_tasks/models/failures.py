@@ -36,7 +36,7 @@ class RepeatedFailures:
 
 
 def cause_of(message: str, name: str) -> str:
-    """What messages about things that fail for one cause share: without a thing's name, and without numbers."""
+    """Return a message without a thing's name and without numbers, equal for things that fail for one cause."""
     return re.sub(r"\d+", "#", message.replace(name, "") if name else message)
 
 

@@ -24,7 +24,7 @@ class ShownVideo(NamedTuple):
 
 
 class ShownMedia(NamedTuple):
-    """What messages show."""
+    """Media shown by messages."""
 
     videos: tuple[ShownVideo, ...]
     pictures: tuple[str, ...]
@@ -65,7 +65,7 @@ def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) ->
 
 
 def media_of(messages: ChatMessages) -> ShownMedia:
-    """What messages show."""
+    """Media shown by messages."""
     parts = [part for message in messages.messages for part in message.content]
     videos = (
         ShownVideo(one.url if isinstance(one.url, str) else str(one.url), one.start_time, one.end_time)

@@ -59,7 +59,7 @@ class ConvertedClip(ABC):
 
     @cached_property
     def mark(self) -> str:
-        """What the clip says that it was made of."""
+        """Mark of the clip's source, which the clip carries."""
         return f"{FORMAT} {self._digest()}"
 
     def is_made(self, path: Path) -> bool:
@@ -181,7 +181,7 @@ def _sha256(path: Path) -> str:
 
 
 def _mark_of(path: Path) -> str | None:
-    """What a made clip says that it was made of; None where there is no such clip."""
+    """Return the mark of a made clip's source, or None if there is no such clip."""
     import av
 
     if path.is_symlink() or not path.is_file():

@@ -75,7 +75,7 @@ class Episodes:
         return self.files[self._places[number][0]] if number in self._places else None
 
     def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
-        """Where the wanted episodes lie, of those whose file is there."""
+        """Return the locations of the wanted episodes whose file exists."""
         wanted: dict[int, list[int]] = defaultdict(list)
         for number in sorted(set(numbers) & self._places.keys()):
             wanted[self._places[number][0]].append(number)
@@ -112,7 +112,7 @@ class Episodes:
 
 
 def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:
-    """In which order records of several files are read, as `tf.data.Dataset.interleave` does it."""
+    """Yield the order in which records of several files are read, as `tf.data.Dataset.interleave` does it."""
     waiting = [file for file, length in enumerate(lengths) if length][::-1]
     taken = [0] * len(lengths)
     slots: list[int | None] = [None] * together

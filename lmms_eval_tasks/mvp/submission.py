@@ -29,7 +29,7 @@ class SubmittedCandidate(RowForm):
 
 
 def file_path(split: str, part: str) -> str:
-    """Where a file lies below a run's output path; a subset's has its official name."""
+    """Return the path of a file below a run's output path; a subset's has its official name."""
     name = DATA_NAME[split]
     return f"{name}_submission.jsonl" if part == JOINT else f"submissions/{name}_{part}_valid.jsonl"
 

@@ -22,7 +22,7 @@ class BadRecord(Exception):
 
 @dataclass(frozen=True)
 class TfRecord:
-    """Where a record's data lie in a file."""
+    """Location of a record's data in a file."""
 
     path: Path
     number: int

@@ -32,7 +32,7 @@ FRAMES = 8
 
 @dataclass(frozen=True)
 class ReaderCheck:
-    """How a model reads clips, tried on one."""
+    """Result of trying a model's clip reader on one clip."""
 
     reader: str | None
     hazards: Sequence[str] = ()
@@ -310,7 +310,7 @@ def _videos_of(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 
 def _own_inputs(inputs: Mapping[str, Any], row: int, places: Mapping[str, slice]) -> dict[str, Any]:
-    """What a processor returned about one item of a batch."""
+    """Return the processor's outputs for one item of a batch."""
     kept = inputs["attention_mask"][row].bool()
     own: dict[str, Any] = {name: inputs[name][row : row + 1, kept] for name in TEXT if name in inputs}
     for kind, place in places.items():

@@ -97,7 +97,7 @@ CLOSE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ShownClip:
-    """What is shown of one clip."""
+    """Frames of one clip as shown to a model."""
 
     name: str
     count: int
@@ -119,7 +119,7 @@ class ShownClip:
 
 @dataclass(frozen=True, eq=False)
 class ShownItem:
-    """What a model is shown of one item."""
+    """Item as shown to a model."""
 
     item_id: str
     clips: Sequence[ShownClip]
@@ -131,7 +131,7 @@ class ShownItem:
 
 @dataclass(frozen=True, eq=False)
 class ShownTask:
-    """What a model is shown of a task."""
+    """Task as shown to a model."""
 
     task: str
     items: Sequence[ShownItem]
@@ -195,7 +195,7 @@ def _has_configuration(checkpoint: str) -> bool:
 
 
 def _explain(batch: ProcessedBatch) -> str:
-    """Why a batch cannot be processed, beside how many frames its clips have."""
+    """Return the reason a batch cannot be processed, with the number of frames of its clips."""
     asked = []
     for video in (video for videos in batch.videos for video in videos):
         try:

@@ -96,21 +96,21 @@ OPTIMISTIC = (
 
 
 class _Entry(NamedTuple):
-    """What a run has of one task."""
+    """Entry of one task in a run."""
 
     run: Run
     task: Task
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What has to be the same of entries that stand beside each other: view, N of the version, set and items."""
+        """Properties that entries must share to be compared: view, N of the version, set and items."""
         records = self.run.records[self.task.name]
         version = self.run.versions.get(self.task.name, "?").partition("-")[0]
         items = frozenset((record.item_id, record.expected) for record in records)
         return self.task.view, version, self.run.set_of(self.task.name), items
 
     def __str__(self) -> str:
-        """How messages call it."""
+        """Return the name of the entry in messages."""
         return f"{self.task.name} of {self.run.title}"
 
 
@@ -149,7 +149,7 @@ class Several:
 
     @property
     def at_chance(self) -> float | None:
-        """What the best of as many runs at chance would show; None where chance is not known."""
+        """Score that the best of as many runs at chance would show, or None if chance is not known."""
         task = self.alike[0].task
         chance = None if task.view == MASKED else task.benchmark.card.chance.get(task.kind.best_of)
         return chance + self.found.inflation if self.found and chance is not None else None
@@ -167,7 +167,7 @@ class Several:
         )
 
     def sentences(self) -> Iterator[str]:
-        """Which one is the best, what chance would show, and what does not stand beside them."""
+        """Yield sentences on the best run, the best score at chance, and the runs that are not comparable with them."""
         if self.found:
             yield f"{self.model}: the best of {self.found.runs} is {self.alike[self.found.place]}."
             if self.at_chance is not None:

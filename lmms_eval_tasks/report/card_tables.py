@@ -55,7 +55,7 @@ def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sec
 
 
 def _name_runs(places: Sequence[int], count: int) -> str:
-    """Which of several runs, by their number; nothing where there is only one."""
+    """Return a phrase that names some of several runs by number; empty if there is only one."""
     numbers = ", ".join(str(place + 1) for place in places)
     return "" if count == 1 else f" of {'run' if len(places) == 1 else 'runs'} {numbers}"
 

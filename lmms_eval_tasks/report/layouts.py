@@ -75,7 +75,7 @@ def _tasks(run: Run, place: LayoutPlace, view: str) -> Sequence[str]:
 
 
 def _published(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[_Shown]:
-    """What is published, by model, in the order of the entries."""
+    """Return the published scores by model, in the order of the entries."""
     of_model: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for entry in entries:
         if any(fits(entry, place.where) for place in layout.places):

@@ -23,7 +23,7 @@ EMBEDDED_AT_MOST = 30_000_000
 
 
 class Clips(str, Enum):
-    """How a page holds its clips."""
+    """Way in which a page holds its clips."""
 
     auto = "auto"
     """Inside the page where all of them are `EMBEDDED_AT_MOST` bytes or less, else links."""
@@ -52,7 +52,8 @@ class ClipShelf:
         return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)
 
     def listing(self, embed: bool) -> dict[str, Any]:
-        """What the page's script needs to find each clip: the folder of each benchmark, and a line per clip."""
+        """Return the data by which the page's script finds each clip: the folder of each benchmark, and a line per
+        clip."""
         names = sorted({benchmark for benchmark, _ in self.places})
         return {
             "folders": [(benchmark_dir(name) / "videos").as_uri() if not embed else "" for name in names],

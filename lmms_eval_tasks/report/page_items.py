@@ -121,7 +121,7 @@ class TaskRows:
         return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
 
     def item_view(self, record: Record) -> ItemView:
-        """What an item shows beside its question; nothing where its row is not at hand."""
+        """Return the view of an item besides its question; empty if its row is not available."""
         row = self.row(record.item_id)
         if not self.task or row is None:
             return ItemView()
@@ -129,7 +129,7 @@ class TaskRows:
         return kind.item_view(record, row) if kind.item_view else usual_item_view(row, kind.visuals)
 
     def answer_view(self, record: Record, response: str) -> AnswerView:
-        """What an answer shows beside its response."""
+        """Return the view of an answer besides its response."""
         row = self.row(record.item_id)
         if not self.task or row is None:
             return AnswerView()
@@ -138,7 +138,8 @@ class TaskRows:
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
-    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them."""
+    """Return the data of a task for the browser, as JSON values: its items, in the order of the first run that has
+    them."""
     holders = [run for _, run in runs]
     prepared = _open_rows(task, holders[0].set_of(task))
     records = [{record.item_id: record for record in run.records[task]} for run in holders]
@@ -195,7 +196,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
 
 
 def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[str]]:
-    """What the item asks, and its options."""
+    """Return the question and the options of an item."""
     if row is None:
         return prompt, ()
     return (view.text, ()) if view.text is not None else (row["question"], row["options"])

@@ -67,7 +67,7 @@ INTERVALS = "Intervals are 95%, over groups."
 
 @dataclass(frozen=True)
 class People:
-    """What people answered: their responses, and the questions with the ids of the runs' items."""
+    """Answers of people: their responses, and the questions with the ids of the runs' items."""
 
     responses: Sequence[Response]
     asked: Asked
@@ -75,7 +75,7 @@ class People:
 
 @dataclass(frozen=True)
 class SharedTask:
-    """What people and the runs of a task or group share."""
+    """Items of a task or group that people and runs share."""
 
     name: str
     shared: SharedItems
@@ -83,7 +83,8 @@ class SharedTask:
     signature: str
 
     def tables(self) -> tuple[FittingTable, FittingTable]:
-        """How far observers err on the same items; and what is difficult, and what is chosen where both err."""
+        """Return a table of the errors of observers on the same items, and one of difficulty and of options chosen
+        where both err."""
         items, labels = self.shared.items, self.labels
         least, most = (pick(len(item.people) for item in items) for pick in (min, max))
         people = f"{least}" if least == most else f"{least} to {most}"
@@ -121,7 +122,7 @@ class SharedTask:
 def share_tasks(
     responses: Sequence[Response], asked: Asked, runs: Mapping[int, Run], task: str = ""
 ) -> list[SharedTask]:
-    """What people and runs share, for each task or group of the runs."""
+    """Return the items that people and runs share, for each task or group of the runs."""
     numbers = {id(run): number for number, run in runs.items()}
     found = []
     for name, entries in entries_of(list(runs.values()), task).items():
@@ -149,7 +150,7 @@ def share_tasks(
 
 
 def shared_panels(found: SharedTask) -> list[Panel]:
-    """What a page shows of it, with the items that only one side gets right."""
+    """Return the page's panels for a shared task, with the items that only one side gets right."""
     if not found.shared.items:
         return []
     consistency, difficulty = found.tables()
@@ -375,7 +376,8 @@ def show_shared(
 
 
 def outcomes_by_question(runs: Sequence[Run], asked: Asked, task: str = "") -> dict[str, dict[Key, str]]:
-    """What became of each question in each task of each run that has some of them; of one task or group, or of all."""
+    """Return the outcome of each question in each task of each run that has any of them; for one task or group, or for
+    all."""
     found = {}
     for number, run in enumerate(runs, start=1):
         for name in run.groups.get(task, (task,)) if task else run.records:

@@ -89,7 +89,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 
 
 def _describe(data_set: DataSet) -> str:
-    """What a prepared set is, and what follows."""
+    """Return a description of a prepared set and of its consequences."""
     if data_set.is_sample:
         return "SAMPLE DATA, simulated: its scores say nothing about a model"
     why = f"{data_set.text}: no score of people or published models stands beside its scores, and no leaderboard"

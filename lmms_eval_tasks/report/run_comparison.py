@@ -64,7 +64,7 @@ class RunComparison:
     references: Sequence[ReferencedMetric]
 
     def differences(self) -> list[str]:
-        """What makes two of the runs differ in more than the model, as sentences."""
+        """Return the differences between two of the runs other than the model, as sentences."""
         return [
             f"runs {one} and {two} differ: {difference}"
             for one, two in self.compared
@@ -132,7 +132,7 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
 
 
 def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
-    """What a comparison of two runs stands on, in lines."""
+    """Yield the basis of a comparison of two runs, in lines."""
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
     yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"

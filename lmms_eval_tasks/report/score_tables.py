@@ -96,7 +96,8 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 
 
 def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
-    """Why no published score stands beside a view or its parent; empty where both are of the whole release."""
+    """Return the reason a view or its parent is not comparable with published scores; empty if both cover the whole
+    release."""
     own, all_of = (one.groups.get(name, (name,)) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
     return run.apart(own) or whole.apart(all_of)
 
@@ -235,7 +236,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
 
 
 def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
-    """What has to be known before the scores of runs are read, or of the one task or group `only`, in lines.
+    """Return the warnings to read before the scores of runs, or of the one task or group `only`, in lines.
 
     They say which data is not the official release and which items were left out, once where that is the same of all
     runs; of which tasks no response could be read; for which ones the answers are withheld; how many items have no
@@ -326,6 +327,6 @@ def _new_table(
 
 
 def _signature(name: str, entries: Sequence[tuple[Run, Sequence[str]]], columns: Sequence[Column]) -> str:
-    """What the numbers of a table were computed from, and how, and their units."""
+    """Return the data and methods from which the numbers of a table were computed, and their units."""
     apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
     return f"{name}, version {versions_of(name, entries)}{apart}; scores in percent{other_units(columns)}; {METHOD}"

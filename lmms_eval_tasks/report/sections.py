@@ -121,7 +121,7 @@ def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
 
 
 def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Record]) -> str:
-    """What a run's scores stand on, in one line."""
+    """Return the basis of a run's scores, in one line."""
     parts = [
         f"version {run.versions.get(name, '?')}",
         run.apart(tasks),

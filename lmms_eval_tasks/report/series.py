@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 
 @dataclass(frozen=True)
 class Spread:
-    """What runs that differ in their seed alone score."""
+    """Spread of the scores of runs that differ only in their seed."""
 
     mean: float
     deviation: float | None

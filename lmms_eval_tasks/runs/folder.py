@@ -423,7 +423,7 @@ def _is_ours(task: str, known: Task | None, results: ResultsFile) -> bool:
 
 
 def _notes(source: Path, files: list[Path], run: Run, cut: list[Path]) -> tuple[str, ...]:
-    """What to know of the other runs in a folder."""
+    """Return notes on the other runs in a folder."""
     notes = [f"{path} is of a run that was cut short, and is left out" for path in cut]
     whole = [path for path in files if path not in cut]
     if len(whole) > 1:

@@ -84,7 +84,7 @@ def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
 
 
 def comparable_parts(run: Run) -> dict[str, Part]:
-    """What of a run can be compared: each of its tasks alone, and each of its groups with its tasks."""
+    """Return the comparable parts of a run: each of its tasks alone, and each of its groups with its tasks."""
     alone = {task: {task: records} for task, records in run.records.items()}
     grouped = {group: {task: run.records[task] for task in tasks} for group, tasks in groups_of(run).items()}
     return {**alone, **grouped}

@@ -56,7 +56,7 @@ def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> li
 
 
 def planned_answers(plan: Plan, files: Sequence[AnswerFile]) -> Iterator[tuple[PlannedItem, GivenAnswer]]:
-    """What was asked, of whom, and what they gave; by annotator, in the order in which they were asked."""
+    """Yield each planned item with the answer given to it, by annotator, in the order in which they were asked."""
     own = plan.by_annotator
     for file in sorted(files, key=lambda file: file.annotator):
         rows = {row.place: row for row in own[file.annotator]}

@@ -14,7 +14,7 @@ def clock(second: int) -> str:
 
 
 def shown_descriptions(described: Sequence[TimedDescription]) -> list[dict[str, Any]]:
-    """What a page holds of the descriptions of a clip."""
+    """Return the descriptions of a clip in the form that a page holds."""
     return [
         {
             "name": one.name,

@@ -28,7 +28,7 @@ class EditedEntry(RowForm):
 
 
 class GivenAnswer(RowForm):
-    """What an annotator gave for one item."""
+    """Answer of an annotator to one item."""
 
     place: Annotated[int, Field(ge=1)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -87,12 +87,13 @@ class Collected:
 
 
 def plan_digest(plan: Plan) -> str:
-    """What names a plan, and all that it asks, in pages and answer files: 16 characters of its SHA-256."""
+    """Return the digest that identifies a plan and all that it asks in pages and answer files: 16 characters of its
+    SHA-256."""
     return hashlib.sha256(as_csv(plan).encode()).hexdigest()[:16]
 
 
 def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Iterator[str]:
-    """What of an answer is none to what was asked; nothing where an item was left unanswered."""
+    """Yield the parts of an answer that do not fit the question asked; nothing if the item was left unanswered."""
     if not given.given:
         return
     needed, possible = FIELDS[inquiry.form]

@@ -135,7 +135,7 @@ def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], s
 def shown_item(
     benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
 ) -> dict[str, Any]:
-    """What a page holds of one item."""
+    """Return one item in the form that a page holds."""
     shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
     if planned.attention:
         chosen = next(choice for choice in item.choices if choice.value == planned.attention)

@@ -84,14 +84,15 @@ class Plan:
 
     @property
     def mode(self) -> str:
-        """What is asked."""
+        """Mode of the plan, which says the kind of question asked."""
         return self.rows[0].mode
 
 
 def annotators_needed(
     questions: Sequence[PlannedQuestion], responses: int, minutes: float, whole_pairs: bool = False
 ) -> int:
-    """How many annotators see at most so many minutes of clips on average, and never two versions of a question."""
+    """Return the number of annotators who see at most `minutes` of clips on average, and never two versions of a
+    question."""
     total = responses * sum(question.milliseconds for question in questions)
     largest = 1 if whole_pairs else max(Counter(question.item for question in questions).values())
     return max(responses * largest, math.ceil(total / (60_000 * minutes)))
@@ -158,7 +159,7 @@ def draw_sample(questions: Sequence[PlannedQuestion], size: int, seed: int = 0) 
 def _share_out(
     groups: list[list[PlannedQuestion]], annotators: int, responses: int, draws: random.Random, whole: bool
 ) -> list[list[tuple[PlannedQuestion, str]]]:
-    """What each annotator gets: questions, and the way in which each is shown or else its version."""
+    """Return the questions of each annotator, each with the way in which it is shown, or else its version."""
     given: list[list[tuple[PlannedQuestion, str]]] = [[] for _ in range(annotators)]
     heap = [(0, draws.random(), number) for number in range(annotators)]
     heapq.heapify(heap)
@@ -178,7 +179,8 @@ def _share_out(
 
 
 def _ways(question: PlannedQuestion, responses: int, draws: random.Random) -> list[str]:
-    """How each response's annotator is shown a question: in each way as often as the others, or once more."""
+    """Return the way in which each response's annotator is shown a question; each way is used equally often, or once
+    more."""
     if not question.ways:
         return [question.version] * responses
     ways = draws.sample(question.ways, len(question.ways))

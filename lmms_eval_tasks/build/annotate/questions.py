@@ -64,7 +64,7 @@ def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
 def asked_items(
     benchmark: str, split: str, mode: str, run: Path | None = None, task: str = ""
 ) -> tuple[Inquiry, dict[str, AskedItem]]:
-    """How people are asked, and all that can be asked of them, by id."""
+    """Return the inquiry for asking people, and all items that they can be asked, by id."""
     house = find_benchmark(benchmark)
     inquiry = house.inquiry(mode)
     if inquiry.of_answers != (run is not None):

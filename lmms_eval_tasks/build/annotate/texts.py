@@ -40,7 +40,8 @@ class PageTexts(BaseModel):
 
     @property
     def consent_digest(self) -> str:
-        """What names the consent text in files of answers: 16 hexadecimal digits; empty where there is none."""
+        """Digest that identifies the consent text in answer files: 16 hexadecimal digits, or empty if there is no
+        text."""
         return hashlib.sha256(self.consent.encode()).hexdigest()[:16] if self.consent else ""
 
     def instructions_for(self, inquiry: Inquiry) -> str:

@@ -43,7 +43,7 @@ _ENTRY = re.compile(r"\[([0-9:]{4,6})\]\s*[-\N{EN DASH}]\s*\[([0-9:]{4,6})\]\s*:
 
 
 class StaticText(Form):
-    """What an instance is and looks like."""
+    """Category and appearance of an instance."""
 
     category: str
     person: bool
@@ -59,7 +59,7 @@ class WrittenEntry(Form):
 
 
 class WrittenEntries(Form):
-    """What an instance does, line by line."""
+    """Actions of an instance, line by line."""
 
     entries: list[WrittenEntry]
 
@@ -202,7 +202,7 @@ def read_entries(text: str) -> WrittenEntries:
 
 
 def _check_entries(written: WrittenEntries, row: InstanceRow) -> tuple[str, tuple[TimedEntry, ...]]:
-    """Why entries cannot be used, empty where they can, and the entries in order of time."""
+    """Return the reason the entries cannot be used, empty if they can, and the entries in order of time."""
     entries = []
     for one in written.entries:
         span = read_span(one.start, one.end, row.source.last)

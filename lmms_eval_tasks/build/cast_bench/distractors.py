@@ -50,7 +50,7 @@ TwoAnswers = Annotated[
 
 
 class Exclusivity(Form):
-    """Which answers do not exclude each other, and what the text-based one names beyond the question."""
+    """Answers that do not exclude each other, and the things the text-based one names beyond the question."""
 
     clashes: list[TwoAnswers]
     unnamed: list[str]
@@ -107,7 +107,7 @@ class WriteDistractors(RowStep[QuestionRow, QuestionRow]):
         return on_one_line(reply.distractor)
 
     def _clashes(self, row: QuestionRow, text: str, video: str, asking: Asking) -> tuple[str, str]:
-        """What is wrong with the text-based and with the video-based distractor beside the other answers."""
+        """Return the faults of the text-based and of the video-based distractor compared with the other answers."""
         reply = asking.ask(
             CHECKER, "cast_bench_exclusivity", Exclusivity,
             question=row.question, answers={"answer": row.answer, "text": text, "video": video},
@@ -126,7 +126,7 @@ class WriteDistractors(RowStep[QuestionRow, QuestionRow]):
 
 
 def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
-    """What a rule finds wrong with the text-based and with the video-based distractor."""
+    """Return the faults that rules find in the text-based and in the video-based distractor."""
     names = [name for one in row.about.described if (name := one.instance.name)]
     fault_of_text = fault_of_video = ""
     if not words_of(text):

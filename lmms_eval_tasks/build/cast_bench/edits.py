@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.core.text import describe, first_line
 
 
 class EditedText(RowForm):
-    """What somebody in a clip does, as an annotator left it; times as ``MM:SS``."""
+    """Action of an instance in a clip, as an annotator left it; times are ``MM:SS``."""
 
     name: WholeText
     start: str
@@ -37,7 +37,7 @@ class EditedItem(RowForm):
 def read_edits(
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
-    """What people say that the instances of clips do."""
+    """Read the actions that people give for the instances of clips."""
     issues = GroupedIssues()
     edited: defaultdict[str, defaultdict[str, set[tuple[int, int, str]]]] = defaultdict(lambda: defaultdict(set))
     skipped: defaultdict[str, dict[str, str]] = defaultdict(dict)

@@ -89,7 +89,8 @@ class MaskFilter(RowStep[OptionsRow, OptionsRow]):
 
 
 def masked_boxes(row: OptionsRow) -> list[TimedBox]:
-    """When and where a clip is black: the boxes of all evidence, and of the subject while the question is about it."""
+    """Return the times and boxes at which a clip is black: those of all evidence, and of the subject while the question
+    is about it."""
     evidence = [*released_evidence(row.asked), *subject_evidence(row.asked)]
     return timed_boxes({"evidence": json.dumps(evidence)})
 

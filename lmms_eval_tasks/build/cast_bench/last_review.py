@@ -37,7 +37,7 @@ class Revision(RowForm):
 
     @property
     def texts(self) -> tuple[object, ...]:
-        """What the reviewer decided."""
+        """Decisions of the reviewer."""
         return self.question, self.options, self.entries, self.discarded
 
 

@@ -30,7 +30,7 @@ Grey = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class ClipMeasures:
-    """What was measured."""
+    """Measurements of a clip."""
 
     jump: float
     shake: float
@@ -67,7 +67,7 @@ def measure_clip(path: Path) -> ClipMeasures:
 
 
 def blur_of(picture: Grey) -> float:
-    """How little a grey picture, (H, W), changes when it is blurred again: 0 is sharp, 1 has no edge at all."""
+    """Return how little a grey picture, (H, W), changes when it is blurred again: 0 is sharp, 1 has no edge at all."""
     blurs = []
     for axis in (0, 1):
         blurred = ndimage.uniform_filter1d(picture, REBLUR, axis=axis)

@@ -34,7 +34,7 @@ class WrittenNearMiss(Form):
 
 
 class NearMissComparison(Form):
-    """In which attributes a near-miss differs, and which options mean the same as it."""
+    """Attributes in which a near-miss differs, and the options that mean the same as it."""
 
     attributes: list[str]
     same_as: list[str]
@@ -88,7 +88,7 @@ class WriteNearMisses(RowStep[QuestionRow, OptionsRow]):
         raise Removed(fault, f"of the {role} option: {text}")
 
     def _compare(self, row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:
-        """What a model finds wrong with a near-miss; empty where it finds nothing."""
+        """Return the fault that a model finds in a near-miss, empty if it finds none."""
         reply = asking.ask(
             CHECKER, "cast_bench_near_miss_check", NearMissComparison,
             question=row.question, original=original, changed=text, others=dict(others),

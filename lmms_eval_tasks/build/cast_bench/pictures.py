@@ -35,14 +35,14 @@ def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
 
 
 def picture_at(clip: Path, second: int) -> Picture:
-    """What a clip shows at a second."""
+    """Return the picture of a clip at a second."""
     reader = PyavFrames(clip, threads=1)
     picture: Picture = reader.read([reader.number_at(second)])[0]
     return picture
 
 
 def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[int, Picture], Picture]) -> list[bytes]:
-    """What a clip shows at whole seconds, as JPEG files; one picture is in memory at a time."""
+    """Return the pictures of a clip at whole seconds as JPEG files; only one picture is in memory at a time."""
     reader = PyavFrames(clip, threads=1)
     return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
 

@@ -75,7 +75,7 @@ def released_row(row: OptionsRow) -> dict[str, Any]:
 
 
 def described_row(about: DescribedClipRow) -> dict[str, Any]:
-    """What the instances of a clip do, in the form of the evidence of a question."""
+    """Return the actions of a clip's instances in the form of a question's evidence."""
     entries = [
         _released_piece(
             one,
@@ -102,7 +102,8 @@ def described_row(about: DescribedClipRow) -> dict[str, Any]:
 
 
 def roles_of(row: OptionsRow) -> QuestionRoles:
-    """What a release does not say of a question: its name in the build, its subject, and each option's role."""
+    """Return the facts about a question that a release omits: its name in the build, its subject, and each option's
+    role."""
     asked = row.asked
     return QuestionRoles(
         id=row.id,

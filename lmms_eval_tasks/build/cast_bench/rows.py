@@ -32,7 +32,7 @@ class TrackedInstance(RowForm):
 
 
 class TimedEntry(RowForm):
-    """What an instance does from one second to another, both included."""
+    """Action of an instance from one second to another, both included."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class InstanceRow(PipelineRow):
 
     @property
     def label(self) -> str:
-        """What the release calls it: its name, where no other of the clip has it, else a noun and its id."""
+        """Label of the instance in the release: its name if no other of the clip has it, else a noun and its id."""
         own = as_label(self.instance.name)
         alike = [one for one in self.source.instances if as_label(one.name) == own]
         return own if own and len(alike) == 1 else f"{own or as_label(self.category)}_{self.instance.id}"

@@ -26,7 +26,7 @@ def as_it_is(second: int, picture: Picture) -> Picture:
 
 
 class ClipVerdict(Form):
-    """What a model says of a clip."""
+    """Verdict of a model on a clip."""
 
     several_people_act_apart: bool
     shaken: bool
@@ -107,7 +107,7 @@ def clip_images(
     asking: Asking,
     change: Callable[[int, Picture], Picture] = as_it_is,
 ) -> list[bytes]:
-    """What a clip shows at seconds, as JPEG files."""
+    """Return the pictures of a clip at some seconds as JPEG files."""
     try:
         with asking.heavy():
             return jpegs_at(config.clips / row.clip, seconds, config.side, change)

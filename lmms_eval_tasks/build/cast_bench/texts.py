@@ -31,7 +31,7 @@ def words_of(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """How many words a text has."""
+    """Count the words of a text."""
     return len(words_of(text))
 
 
@@ -48,7 +48,7 @@ def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
 
 
 def near_miss_fault(near_miss: str, original: str) -> str:
-    """Why a text is no near-miss of another by rule; empty where it is one."""
+    """Return the rule by which a text is no near-miss of another, empty if it is one."""
     shortest, longest = length_range(original)
     if not shortest <= len(near_miss) <= longest:
         return "near-miss: length not within 10%"

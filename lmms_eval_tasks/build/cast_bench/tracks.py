@@ -45,7 +45,7 @@ class RunLengthMask(RowForm):
 
 
 class MaskletFile(RowForm):
-    """What is read of SA-V's file: for each frame with masks, one of each object."""
+    """Part of SA-V's file that is read: for each frame with masks, one of each object."""
 
     model_config = ConfigDict(extra="ignore")
 

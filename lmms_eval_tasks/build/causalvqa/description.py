@@ -37,7 +37,7 @@ FourOptions = Annotated[tuple[OptionText, ...], Field(min_length=DISTRACTORS, ma
 
 
 class PartDescription(Form):
-    """What a part of a video shows."""
+    """Description of a part of a video."""
 
     description: Annotated[str, Field(min_length=1)]
 

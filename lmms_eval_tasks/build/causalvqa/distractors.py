@@ -78,7 +78,8 @@ def synonym_faults(question: str, answer: str, distractors: Sequence[str], askin
 def paraphrase_faults(
     question: str, answer: str, distractors: Sequence[str], paraphrases: Sequence[str], asking: Asking
 ) -> list[Fault]:
-    """What is wrong with paraphrases: equal words, another meaning, or the meaning of the answer or of another."""
+    """Return the faults of paraphrases: equal words, another meaning, or the meaning of the answer or of another
+    option."""
     pairs = list(zip(distractors, paraphrases, strict=True))
     if kept := [one for one, other in pairs if bare_words(one) == bare_words(other)]:
         return [Fault(UNCHANGED, f"“{text}” is no paraphrase of itself.") for text in kept]

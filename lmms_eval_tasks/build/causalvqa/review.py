@@ -48,7 +48,7 @@ RemoveRow = Callable[[str, Removed], None]
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer says of one version of a question."""
+    """Verdict of a reviewer on one version of a question."""
 
     version: int
     reviewer: str
@@ -115,7 +115,8 @@ class NotReviewed(SetStep[QuestionPair, QuestionPair]):
 
 
 class QualityReview(SetStep[QuestionPair, QuestionPair]):
-    """What reviewers flag goes, gets the type and times that they give, or is marked for a repair of its texts."""
+    """Step that removes flagged questions, gives them the reviewers' type and times, or marks their texts for
+    repair."""
 
     name = "quality review"
     takes = gives = QuestionPair

@@ -28,7 +28,7 @@ BINARY = (("yes",), ("no",))
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a text."""
+    """Fault of a text."""
 
     reason: str
     detail: str
@@ -40,7 +40,7 @@ def gives_away(question: str, answer: str, wrong: Sequence[str]) -> bool:
 
 
 def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
-    """What of a question gives its answer away, and an answer that is only yes or no."""
+    """Return the faults of a question that gives its answer away, and of an answer that is only yes or no."""
     faults = [Fault(LEAKED, f"“{question}” holds “{answer}”.")] if gives_away(question, answer, wrong) else []
     if bare_words(answer) in BINARY:
         faults.append(Fault(ONLY_YES_OR_NO, f"“{answer}” does not say what happens."))
@@ -48,7 +48,7 @@ def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fa
 
 
 def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
-    """What is wrong with distractors by themselves: equal ones, and one that is marked."""
+    """Return the faults of distractors by themselves: equal ones, and one that is marked."""
     same = [text for text in distractors if bare_words(text) == bare_words(answer)]
     equal = [(one, other) for one, other in combinations(distractors, 2) if bare_words(one) == bare_words(other)]
     return [

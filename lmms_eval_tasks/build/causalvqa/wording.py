@@ -44,7 +44,7 @@ class WordingComparison(Form):
 
 
 def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) -> list[Fault]:
-    """What a new wording says otherwise than the one before, by a model; nothing is asked where both are equal."""
+    """Return the differences in meaning that a model finds in a new wording; no model is asked if both are equal."""
     shown = [{"question": one.question, "answer": one.answer} for one in (before, after)]
     if shown[0] == shown[1]:
         return []

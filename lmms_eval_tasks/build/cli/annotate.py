@@ -206,7 +206,8 @@ def _write_answers(console: Console, plan: Plan, files: Sequence[AnswerFile], at
 
 
 def _print_next(console: Console, plan: Plan, out: Path) -> None:
-    """What grades the answers: where the release withholds the keys, a file of somebody who has them."""
+    """Print the command that grades the answers; where the release withholds the keys, ask for a file from somebody who
+    has them."""
     benchmark, split = plan.source
     items = f"{benchmark}:{split}"
     if plan.mode not in (ANSWER, LAST_FRAME):

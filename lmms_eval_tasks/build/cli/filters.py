@@ -142,7 +142,8 @@ def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
 def _show_published(
     output: Output, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
 ) -> None:
-    """What papers print of the filter, for the tasks that were filtered; nothing where not all of the release was."""
+    """Print the published results of the filter for the filtered tasks; nothing unless the whole release was
+    filtered."""
     from lmms_eval_tasks.utils.reporting.references import published_controls
 
     find = registry().find_task

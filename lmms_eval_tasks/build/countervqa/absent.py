@@ -21,7 +21,7 @@ POOL = 200
 
 
 def same_words(text: str) -> str:
-    """What two descriptions have in common if they differ in case, punctuation or order of words alone."""
+    """Return a key shared by descriptions that differ only in case, punctuation or order of words."""
     return " ".join(sorted(re.findall(r"\w+", text.casefold())))
 
 
@@ -35,7 +35,7 @@ class AbsentAction:
 
 @dataclass(frozen=True)
 class AbsentIdeas:
-    """What questions of level 3 are made of."""
+    """Ideas from which questions of level 3 are made."""
 
     goal: str = ""
     actions: tuple[AbsentAction, ...] = ()

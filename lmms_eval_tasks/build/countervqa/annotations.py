@@ -119,7 +119,7 @@ def _read_takes_file(file: Path, problems: Problems) -> dict[str, dict[str, str]
 
 
 def _facts(fields: Mapping[str, Any], where: str, problems: Problems) -> dict[str, str]:
-    """What the fields of a take say of it; nothing of what they do not say."""
+    """Return the facts that a take's fields state; facts that they do not state are left out."""
     facts = {}
     for fact, names in FIELDS.items():
         texts = (fields.get(name) for name in names)

@@ -86,7 +86,7 @@ class Attrition:
 def count_build(
     takes: Sequence[Take], pairs: Mapping[str, int], thresholds: Thresholds, runs: Sequence[StepRun]
 ) -> Attrition:
-    """What a build lost on the way."""
+    """Count the losses of a build at each stage."""
     by_kind = {type(run.step): run for run in runs}
     measured, filters = by_kind[MeasureGraphs], by_kind[FilterGraphs]
     failing = Counter(name for row in measured.left for name in row.measures.failed(thresholds))

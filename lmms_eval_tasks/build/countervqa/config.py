@@ -22,7 +22,7 @@ from lmms_eval_tasks.utils.core.text import hide_secrets
 
 
 class BuildOptions(BaseModel):
-    """What a build is asked for; see `build` for what each is."""
+    """Options of a build; see `build` for the meaning of each."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -73,7 +73,7 @@ class BuildOptions(BaseModel):
         return [{"file": file.name, "sha256": file_sha256(file)} for file in files if file]
 
     def facts(self) -> dict[str, Any]:
-        """What decides, with the sources and the models, which set is built, as JSON values."""
+        """Return the options that, with the sources and the models, decide which set is built, as JSON values."""
         names = ("candidates", "own_rules", "rephrase", "seed", "pair_share", "frames", "naive")
         return {
             "thresholds": asdict(Thresholds(self.min_ancd, self.min_depth, self.min_cnda)),

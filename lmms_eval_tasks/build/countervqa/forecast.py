@@ -31,7 +31,7 @@ REPLY = 600
 
 
 def forecast_build(takes: Sequence[Take], options: BuildOptions, models: BuildModels) -> dict[str, StepForecast]:
-    """What each role is expected to be asked, from the annotations and the paper's shares."""
+    """Estimate the requests to each role from the annotations and the paper's shares."""
     builder, expected = models.builder, dict[str, StepForecast]()
     passing = float(len(takes)) if options.naive else PASSING * len(takes)
     questions = passing * len(set(RULE_LEVELS.values())) * options.candidates

@@ -23,7 +23,7 @@ ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
 
 @dataclass(frozen=True)
 class TakeLinks:
-    """What is known of the pairs of a take's actions."""
+    """Known links and non-links between a take's actions."""
 
     links: Links
     unlinked: frozenset[Pair] | None = None

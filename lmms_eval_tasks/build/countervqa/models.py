@@ -24,14 +24,14 @@ ModelChoice = str | RoleSettings
 
 @dataclass(frozen=True)
 class BuildModels:
-    """Who is asked what."""
+    """Models of a build, by the roles in which they are asked."""
 
     builder: RoleSettings | None
     verifiers: Mapping[str, RoleSettings]
     solvers: Mapping[str, RoleSettings]
 
     def open(self, out: Path, max_requests: int | None = None) -> Models:
-        """What asks them, with every reply recorded in the set's folder."""
+        """Return the models ready to be asked, with every reply recorded in the set's folder."""
         default = {DEFAULT_ROLE: self.builder} if self.builder else {}
         config = BuildConfig(roles={**default, **self.verifiers, **self.solvers})
         apart = {**_asked_again(self.verifiers), **_asked_again(self.solvers)}
@@ -44,7 +44,7 @@ class BuildModels:
         return [sampling.model for sampling, times in settings.items() if times > 1 and not sampling.temperature]
 
     def facts(self) -> dict[str, Any]:
-        """Which models were asked and how, for `build.json`."""
+        """Return the models that were asked, with their settings, for `build.json`."""
         return {
             "model": _facts(self.builder),
             "verify_with": [_facts(one) for one in self.verifiers.values()],

@@ -36,26 +36,26 @@ class Phrasing:
         return f"If {quoted(text)} had not happened, would the main goal, {quoted(goal)}, still have been reached?"
 
     def unlinked(self, action: str, outcome: str) -> str:
-        """Why the answer is yes where one follows the other without a link."""
+        """Return the explanation of the answer yes if the outcome follows the action without a link."""
         return f"Yes. {self._names[outcome]} comes right after {self._names[action]}, and does not depend on it."
 
     def linked(self, action: str, outcome: str) -> str:
-        """Why the answer is no where one causes the other."""
+        """Return the explanation of the answer no if the action causes the outcome."""
         return f"No. {self._names[outcome]} depends on {self._names[action]}."
 
     def chain(self, actions: Sequence[str]) -> str:
-        """Why the answer is no where a chain of causes leads from one to the other."""
+        """Return the explanation of the answer no if a chain of causes leads from the first action to the last."""
         names = [self._names[action] for action in actions]
         if len(names) > LONGEST_CHAIN:
             names = [*names[: LONGEST_CHAIN - 2], f"{len(names) - LONGEST_CHAIN + 1} more actions", names[-1]]
         return f"No. {names[0]} leads to {', which leads to '.join(names[1:])}."
 
     def disconnected(self, action: str, outcome: str) -> str:
-        """Why the answer is yes where no chain leads from one to the other."""
+        """Return the explanation of the answer yes if no chain leads from the action to the outcome."""
         return f"Yes. No chain of causes leads from {self._names[action]} to {self._names[outcome]}."
 
     def absent(self, text: str, outcome: str) -> str:
-        """Why the answer is yes where the action never happened."""
+        """Return the explanation of the answer yes if the action never happened."""
         return f"Yes. {quoted(text)} does not happen in the video, so {self._names[outcome]} does not depend on it."
 
     def absent_goal(self, text: str, goal: str) -> str:

@@ -41,7 +41,7 @@ GivenLinks = tuple[Mapping[str, TakeLinks], tuple[str, ...]]
 
 
 def forecast_set(options: BuildOptions) -> BuiltSet:
-    """What each role is expected to be asked; nothing is."""
+    """Estimate the requests to each role without asking any."""
     options.check()
     models = choose_models(options.model, options.verify_with, options.drop_solved_by)
     takes, _ = read_takes(options.annotations, options.takes)

@@ -50,7 +50,8 @@ class GraphOfClip:
             self.possible.add_edges_from(pair for pair in combinations(self.place, 2) if pair not in none)
 
     def disagreement(self, question: CounterfactualQuestion) -> str | None:
-        """Why a question does not follow from the graph by its rule; None where it does, or was not made by rule."""
+        """Return the reason a question does not follow from the graph by its rule; None if it does, or was not made by
+        rule."""
         if question.rule is None:
             return None
         if (question.level, question.verdict) != BY_RULE[question.rule]:

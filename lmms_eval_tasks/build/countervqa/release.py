@@ -75,7 +75,7 @@ def write_set(
 
 
 def _questions_there(out: Path) -> int | None:
-    """How many questions the set has that is there; None where it does not say."""
+    """Return the number of questions of the existing set, or None if it does not say."""
     try:
         kept = json.loads((out / FACTS).read_text(encoding="utf-8"))["counts"]["kept"]
     except (OSError, ValueError, TypeError, KeyError):

@@ -34,7 +34,7 @@ Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class PairConfidence(Form):
-    """How sure the observer is of one pair, by its number in the request."""
+    """Confidence of the observer in one pair, by its number in the request."""
 
     pair: int
     confidence: Confidence
@@ -154,7 +154,7 @@ RunSteps = Callable[[Sequence[AnyStep], Sequence[PipelineRow]], Sequence[StepRun
 
 @dataclass(frozen=True)
 class FoundLinks:
-    """What the roles say of takes."""
+    """Links that the roles find in takes."""
 
     takes: Sequence[LinkedTake] = ()
     candidates: int = 0
@@ -163,7 +163,7 @@ class FoundLinks:
     failed: int = 0
 
     def counts(self) -> dict[str, int]:
-        """What became of the pairs, for people."""
+        """Return the number of pairs with each outcome, with labels for people."""
         return {
             "candidate pairs of actions": self.candidates,
             "  that the observer lets on": self.tested,

@@ -14,7 +14,7 @@ from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 
 
 class TakeRow(PipelineRow):
-    """What is known of a take, or of a part of it."""
+    """Row of a take, or of a part of it."""
 
     take: Take
 

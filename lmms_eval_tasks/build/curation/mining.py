@@ -108,7 +108,8 @@ class _Skill:
 
 
 def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: int | None) -> Iterator[T]:
-    """What skills give in turn, in alphabetical order, each as long as it has some: how pairs are balanced."""
+    """Yield from the skills in turn, in alphabetical order, each as long as it has any left, so that pairs are
+    balanced."""
     taken: Counter[str] = Counter()
     waiting = deque(sorted(queues) if per_skill is None or per_skill > 0 else ())
     while waiting and (total is None or taken.total() < total):

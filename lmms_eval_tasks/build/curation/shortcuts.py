@@ -25,7 +25,7 @@ Records = dict[str, list[Record]]
 
 @dataclass(frozen=True)
 class FilteredGroup:
-    """What became of a group of items (a pair)."""
+    """Outcome of the filter for a group of items (a pair)."""
 
     task: str
     group_id: str

@@ -97,7 +97,8 @@ class Asking:
 
 
 def make_case(prompt_id: str, images: Sequence[bytes] = (), **material: Any) -> Case:
-    """What a model is shown: a prompt with the material as JSON, so that no text ends its quotation."""
+    """Return the case shown to a model: a prompt with the material as JSON, so that no text can end its own
+    quotation."""
     prompt = read_prompt(prompt_id)
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False)), prompt, tuple(images))
 

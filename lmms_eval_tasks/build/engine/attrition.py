@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.data.manifest import AttritionStep
 
 @dataclass(frozen=True)
 class StepCounts:
-    """What a step did."""
+    """Counts of one step."""
 
     name: str
     came: int
@@ -58,5 +58,5 @@ def _sorted(counts: Counter[str]) -> dict[str, int]:
 
 
 def count_faults(unreadable: Iterable[Sequence[str]]) -> Counter[str]:
-    """How often something was asked again, by what was wrong with the reply before."""
+    """Count the repeated requests by the fault of the reply before."""
     return Counter(fault for faults in unreadable for fault in faults)

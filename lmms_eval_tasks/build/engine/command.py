@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
-    """What a benchmark's `build` is."""
+    """Return the `build` command of a benchmark."""
 
     def build(
         config: Annotated[Path, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],

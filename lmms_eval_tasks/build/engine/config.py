@@ -32,7 +32,7 @@ ConfigPath = Annotated[Path, BeforeValidator(_beside_config)]
 
 
 class Price(BaseModel):
-    """What a model costs, in any currency, for a million tokens."""
+    """Price of a model for a million tokens, in any currency."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -41,7 +41,7 @@ class Price(BaseModel):
 
 
 class RoleSettings(JudgeSettings):
-    """How the model of a role is reached and asked."""
+    """Settings for reaching and asking the model of a role."""
 
     price: Price | None = None
     tokens_an_image: int = Field(default=800, ge=0)

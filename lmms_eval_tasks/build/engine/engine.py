@@ -83,7 +83,7 @@ def run_pipeline(
 
 
 def _rows_there(out: Path) -> int | None:
-    """How many rows the set has that is there; None where it does not say."""
+    """Return the number of rows of the existing set, or None if it does not say."""
     try:
         attrition = json.loads((out / ATTRITION).read_text(encoding="utf-8"))
         last = attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
@@ -102,7 +102,7 @@ def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
 
 
 def _line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
-    """What became of a row and why, and all that was asked about it."""
+    """Return the outcome of a row with its reason, and all that was asked about it."""
     return {
         "row": row.id,
         "removed": outcome.removed.reason if outcome.removed else None,

@@ -14,7 +14,7 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class StepForecast:
-    """What one step, or all, is expected to take."""
+    """Expected requests, tokens and cost of one step, or of all."""
 
     rows: float
     requests: float
@@ -35,7 +35,7 @@ def estimate_steps(rows: int, steps: Sequence[AnyStep], config: BuildConfig) -> 
 
 
 def estimate_requests(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
-    """What is expected of a step."""
+    """Estimate the requests, tokens and cost of a step."""
     requests = rows * forecast.requests
     cost: float | None = 0.0
     tokens_in = tokens_out = 0.0

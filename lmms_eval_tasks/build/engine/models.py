@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Models:
-    """What asks the models of a build; threads share it."""
+    """Models of a build, ready to be asked; threads share it."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Models:
         """What servers failed at since `take_server_faults`, also where the next request succeeded."""
 
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
-        """What asks a role for replies that a function reads."""
+        """Return the judge that asks a role for replies that `read` can read."""
         with self._lock:
             settings, place = self._config.role(role), self._place(role)
             if (settings, place, read) not in self._judges:

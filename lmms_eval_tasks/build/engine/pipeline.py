@@ -14,7 +14,7 @@ from lmms_eval_tasks.build.engine.steps import AnyStep, PaperCount
 
 @dataclass(frozen=True)
 class Pipeline(Generic[C]):
-    """How a benchmark's set is made."""
+    """Steps and files from which a benchmark's set is made."""
 
     benchmark: str
     config: type[C]

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 @dataclass(frozen=True)
 class RowOutcome:
-    """What became of a row in a step."""
+    """Outcome of a row in a step."""
 
     rows: Sequence[PipelineRow] = ()
     removed: Removed | None = None
@@ -34,7 +34,7 @@ class RowOutcome:
 
 @dataclass(frozen=True)
 class StepRun:
-    """What a step did."""
+    """Counts of one step."""
 
     step: AnyStep
     left: Sequence[Any]
@@ -152,7 +152,7 @@ class _Tally:
         self._asked_again += count_faults(asked.unreadable for asked in outcome.asked if asked.reason is None)
 
     def as_run(self, left: Sequence[PipelineRow], models: Models) -> StepRun:
-        """What the step did, given the rows that it left."""
+        """Return the run of the step, given the rows that it left."""
         counts = StepCounts(
             self._step.name,
             self._came,

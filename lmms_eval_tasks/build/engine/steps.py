@@ -27,7 +27,7 @@ class Removed(Exception):
 
 @dataclass(frozen=True)
 class PaperCount:
-    """What a paper says that a step leaves."""
+    """Number of rows that a step leaves according to a paper."""
 
     kept: str = ""
     source: str = ""
@@ -35,7 +35,7 @@ class PaperCount:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a step is expected to take, before anything is asked."""
+    """Expected requests and rows of a step, before anything is asked."""
 
     requests: float = 0.0
     characters: int = 0
@@ -61,7 +61,7 @@ class RowStep(Step[In, Out]):
 
     @abstractmethod
     def run(self, row: In, asking: Asking) -> Sequence[Out]:
-        """What becomes of a row: a pure function of it, the configuration and the replies."""
+        """Return the rows made of a row: a pure function of it, the configuration and the replies."""
 
 
 class SetStep(Step[In, Out]):
@@ -69,7 +69,7 @@ class SetStep(Step[In, Out]):
 
     @abstractmethod
     def run(self, rows: Sequence[In], remove: Callable[[str, Removed], None]) -> Sequence[Out]:
-        """What becomes of the rows."""
+        """Return the rows made of the given rows."""
 
 
 AnyStep = RowStep[Any, Any] | SetStep[Any, Any]

@@ -108,7 +108,7 @@ class _PartSearch:
         return longest, used, True
 
     def _reached(self, node: int, free: int) -> tuple[int, int]:
-        """How many free nodes can be reached from a node by free ones, and how many were looked at for it."""
+        """Count the free nodes that can be reached from a node by free ones, and the nodes looked at for it."""
         edge = reached = self._onwards[self._bit[node]] & free
         looked_at = 0
         while edge:

@@ -54,7 +54,7 @@ def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> 
 
 
 def _sampling(settings: JudgeSettings) -> Sampling:
-    """What decides a vector: model and server, whatever else was chosen."""
+    """Return the settings that decide a vector: model and server, whatever else was chosen."""
     return Sampling(settings.model, server=settings.server)
 
 

@@ -35,7 +35,7 @@ class GraphMeasures:
     cnda: float | None
 
     def failed(self, thresholds: Thresholds) -> tuple[str, ...]:
-        """Which of `FILTERS` remove the graph."""
+        """Return the names of those `FILTERS` that remove the graph."""
         below = (
             self.ancd is None or self.ancd < thresholds.ancd,
             # A path of that length was found, however long the longest is.
@@ -47,7 +47,7 @@ class GraphMeasures:
 
 @dataclass(frozen=True)
 class FilteredGraphs:
-    """What filters keep and remove."""
+    """Graphs that filters keep and remove."""
 
     kept: tuple[str, ...]
     removed: Mapping[str, tuple[str, ...]]

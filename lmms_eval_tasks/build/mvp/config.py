@@ -13,7 +13,7 @@ Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 class FrameFilter(BaseModel):
-    """How pairs that single frames solve are found; the shares are the paper's, which asked five models."""
+    """Settings for finding pairs that single frames solve; the shares are the paper's, which asked five models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,7 +24,7 @@ class FrameFilter(BaseModel):
 
 
 class MvpBuildConfig(BuildConfig):
-    """What is built from, and how."""
+    """Sources and settings of a build."""
 
     annotations: Annotated[tuple[ConfigPath, ...], Field(min_length=1)]
     videos: ConfigPath

@@ -88,5 +88,5 @@ class BalanceSkills(SetStep[MinimalPair, MinimalPair]):
 
 
 def _shared(row: AskedClip) -> str:
-    """What both clips of a pair have to share, the question first."""
+    """Return the key that both clips of a pair must share, with the question first."""
     return json.dumps([row.question, row.candidates, row.source, row.category])

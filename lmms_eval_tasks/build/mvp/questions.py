@@ -27,7 +27,7 @@ class PairQuestion(Form):
 
 
 class CheckedCandidates(Form):
-    """What is wrong with a question and its candidates."""
+    """Faults of a question and its candidates."""
 
     same_meaning: bool
     both_can_hold: bool
@@ -108,7 +108,7 @@ class CheckCandidates(RowStep[AskedClip, AskedClip]):
 
 
 def objection_to(question: str, candidates: tuple[str, str]) -> str:
-    """What rules find wrong with a question and its candidates; empty where that is nothing."""
+    """Return the fault that rules find in a question and its candidates, empty if they find none."""
     texts = (question, *candidates)
     if not all(bare_words(text) and text.isprintable() and len(text) <= LONGEST for text in texts):
         return "a text that is empty, too long or not printable"

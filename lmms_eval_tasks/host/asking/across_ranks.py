@@ -42,7 +42,7 @@ def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
 
 
 def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
-    """What this rank would ask, and how it would grade it."""
+    """Return the facts about the questions that this rank would ask and about their grading."""
     facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
     if states and (shard := states[0].evaluation.shard):
         facts["part of the run"] = str(shard)
@@ -79,7 +79,8 @@ def _digest(names: Sequence[str]) -> str:
 
 
 def describe_disagreement(ranks: Sequence[Facts]) -> str | None:
-    """What ranks would ask differently, by the facts of each in their order; None where they agree."""
+    """Return the differences between the questions of the ranks, given the facts of each in order of rank, or None if
+    they agree."""
     lines = []
     for name in dict.fromkeys(name for facts in ranks for name in facts):
         holders: dict[str, list[int]] = {}
@@ -115,7 +116,7 @@ class Deal:
     clips: tuple[Mapping[Path, float], ...]
 
     def seconds(self, rank: int) -> float:
-        """How many seconds of video a rank's clips have together, each counted once."""
+        """Return the total length of a rank's clips in seconds of video, each counted once."""
         return sum(self.clips[rank].values())
 
 
@@ -152,7 +153,8 @@ GENERATE = "generate_until"
 
 @contextmanager
 def keep_failures_out(cache: Any) -> Iterator[None]:
-    """As long as it lasts, lmms-eval's response cache neither keeps nor gives what stands in place of an answer."""
+    """Keep stand-ins for answers out of lmms-eval's response cache, both writing and reading, as long as the context
+    lasts."""
     look_up, is_valid = getattr(cache, "_lookup", None), getattr(cache, "_is_valid_response", None)
     if look_up is None or is_valid is None:
         yield
@@ -171,7 +173,8 @@ def keep_failures_out(cache: Any) -> Iterator[None]:
 
 @contextmanager
 def ask_on_every_rank(model: Any, cache: Any) -> Iterator[None]:
-    """As long as it lasts, a model's `generate_until` is called on every rank, with nothing where a cache knows all."""
+    """Call a model's `generate_until` on every rank as long as the context lasts, with no requests where a cache knows
+    all."""
     execute = getattr(cache, "execute", None)
     if execute is None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
@@ -209,7 +212,7 @@ class TaskMethod(NamedTuple):
 
 
 class AskedRequest(NamedTuple):
-    """What the first rank has to know of a request to say who answers it."""
+    """Facts about a request by which the first rank decides which rank answers it."""
 
     task: str
     doc_id: int
@@ -225,7 +228,7 @@ class SentRequest(NamedTuple):
 
 @contextmanager
 def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, the questions of our tasks are answered on the rank that has their clip."""
+    """Answer the questions of our tasks on the rank that has their clip, as long as the context lasts."""
     # As lmms-eval counts ranks; torch's process group may not be there yet.
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not evaluation.clips_needed:
         yield
@@ -332,7 +335,8 @@ class ClipDealer:
         return [list(islice(answering, len(hand or ()))) for hand in hands]
 
     def _read(self, asked: Sequence[AskedRequest]) -> tuple[list[tuple[Encode, ...]], dict[Path, float | None]]:
-        """What has to be encoded for each request, and the lengths of clips in seconds that the prepared tables say."""
+        """Return the inputs to encode for each request, and the lengths of clips in seconds from the prepared
+        tables."""
         questions: list[tuple[Encode, ...]] = []
         lengths: dict[Path, float | None] = {}
         for one in asked:

@@ -19,7 +19,7 @@ from lmms_eval_tasks.host.wrapping import replaced_method
 
 @contextmanager
 def name_failures(model: Any) -> Iterator[None]:
-    """As long as it lasts, an empty text that stands for a failed request says so, and why."""
+    """Mark empty texts that stand for failed requests as such, with the reason, as long as the context lasts."""
     if is_ours(type(model)):
         yield
         return
@@ -46,7 +46,8 @@ def name_failures(model: Any) -> Iterator[None]:
 
 
 def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
-    """What an adapter returned, where its text stands for none without one; exceptions that it logged say why."""
+    """Return an adapter's response, without its text if that stands for no answer; exceptions that it logged give the
+    reason."""
     from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
 
     text, counts = (None, None) if response is None else unwrap_generation_output(response)
@@ -60,7 +61,7 @@ def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:
 
 
 def describe_silence(evaluation: Evaluation) -> str | None:
-    """What to say of a run of which nothing was answered; None of any other."""
+    """Return the message about a run in which nothing was answered, or None for any other run."""
     is_heard = any(gather_objects(evaluation.is_heard))
     unanswered = {item: why for rank in gather_objects(evaluation.unanswered) for item, why in rank.items()}
     if not unanswered:

@@ -36,7 +36,8 @@ MODEL = "model.json"
 
 
 def answers_folder(output_path: str | None) -> Path | None:
-    """Where a run keeps answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data home."""
+    """Return the folder of a run's kept answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data
+    home."""
     chosen = os.environ.get(ANSWERS)
     if chosen:
         return None if chosen.lower() == "none" else Path(chosen).expanduser().absolute()
@@ -132,7 +133,7 @@ class AnswerFiles:
             logger.debug("{} cannot be written ({}).", path, error)
 
     def _key(self, item: ItemRequest) -> str | None:
-        """What an answer to an item is kept by; None where one of its clips cannot be read."""
+        """Return the key of an answer to an item, or None if one of its clips cannot be read."""
         try:
             clips = [content_digest(clip) for clip in item.clips]
         except OSError:
@@ -166,7 +167,7 @@ Ask = Callable[[list[Any]], list[Any]]
 
 @contextmanager
 def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, the model's answers to our tasks are kept, and what was kept before is not asked again."""
+    """Keep the model's answers to our tasks while the context lasts, and do not ask again for answers already kept."""
     command = settings.get("cli_args")
     output_path = getattr(command, "output_path", None)
     folder = answers_folder(output_path)
@@ -269,7 +270,8 @@ class AnswerKeeper:
         return self._evaluation.tasks.get(request.task_name)
 
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
-        """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
+        """Return the item that each request asks, or None for tasks of others, for padding, and for answers that are
+        not to be kept."""
         before: Counter[int] = Counter()
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
@@ -311,7 +313,8 @@ def _is_sampled(generation: Mapping[str, Any]) -> bool:
 
 
 def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[None]:
-    """As long as it lasts, each answer of `async_openai` is taken when it comes; the places are those of requests."""
+    """Return a context in which each answer of `async_openai` is taken when it comes; `places` are those of the
+    requests."""
     answer = getattr(model, SINGLE)
 
     async def answer_and_take(request: Any, number: int) -> Any:
@@ -325,7 +328,8 @@ def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], No
 
 
 def part_size(model: Any) -> int:
-    """How many requests an adapter gets at once: a batch, one for each of its workers, or enough for its server."""
+    """Return the number of requests an adapter gets at once: a batch, one for each of its workers, or enough for its
+    server."""
     batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
     at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)
     if get_nested_attr(model, "adaptive_concurrency"):

@@ -46,7 +46,7 @@ def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
 
 @dataclass(frozen=True)
 class PartOfRun:
-    """What one part of a run asks."""
+    """Items that one part of a run asks."""
 
     shard: Shard
     documents: Mapping[str, frozenset[int]]
@@ -70,7 +70,7 @@ class PartOfRun:
 
 
 def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:
-    """What a part of a run asks."""
+    """Return the items that a part of a run asks."""
     from lmms_eval.evaluator import get_sample_size
 
     dealt: dict[tuple[str, str], Mapping[str, int]] = {}
@@ -97,7 +97,7 @@ def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None,
 
 
 def describe_unsplit(evaluation: Evaluation, others: Sequence[str]) -> str | None:
-    """Why a run cannot be cut into parts; None where it can, or is not to be."""
+    """Return the reason a run cannot be split into parts, or None if it can or is not to be."""
     try:
         shard = evaluation.shard
     except InputError as error:
@@ -131,7 +131,7 @@ def evaluate_nothing() -> dict[str, Any] | None:
 
 @contextmanager
 def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """As long as it lasts, lmms-eval asks only the documents of a part."""
+    """Restrict lmms-eval to the documents of a part as long as the context lasts."""
     if part is None:
         yield
         return

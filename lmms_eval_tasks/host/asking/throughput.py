@@ -36,7 +36,7 @@ Asked = defaultdict[tuple[str, str], list[int]]
 
 @dataclass
 class Answered:
-    """What one rank's model has answered."""
+    """Questions and clips that one rank's model has answered."""
 
     seconds: float = 0.0
     questions: int = 0
@@ -46,7 +46,8 @@ class Answered:
 
 @contextmanager
 def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, the model's work is timed; the first rank's evaluation then knows the throughput of all."""
+    """Time the model's work as long as the context lasts; the first rank's evaluation then knows the throughput of all
+    ranks."""
     answered, asked = Answered(), Asked(list)
     note = functools.partial(_note, evaluation, answered, asked)
     # A model that gives answers as they come does so in both methods.

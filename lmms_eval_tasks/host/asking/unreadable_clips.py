@@ -32,7 +32,7 @@ ENOUGH = 3
 
 @contextmanager
 def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, items whose clip cannot be decoded are left out where the model fails over them."""
+    """Leave out items whose clip cannot be decoded when the model fails on them, as long as the context lasts."""
     if not evaluation.clips_needed:
         yield
         return
@@ -107,7 +107,7 @@ def _reader_of(model: Any) -> ClipReader | None:
 
 
 def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:
-    """Why a clip cannot be decoded to its end, or by a model's reader; None where it can."""
+    """Return the reason a clip cannot be decoded to its end, or by a model's reader, or None if it can."""
     try:
         with FrameStream(clip) as stream:
             count = sum(1 for _ in stream.frames(as_stored=True))

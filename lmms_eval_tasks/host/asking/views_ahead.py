@@ -26,7 +26,7 @@ AHEAD = 2
 
 @contextmanager
 def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """As long as it lasts, what the model is shown by views is made ahead; the evaluation knows by whom."""
+    """Make the media of views ahead of the model as long as the context lasts; the evaluation holds their maker."""
     if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
         yield
         return
@@ -68,7 +68,7 @@ class ViewsAhead:
             self._expected.extend(new)
 
     def take(self, making: Making) -> MadeClip:
-        """What is to be shown now, made here where no process has begun with it; errors are those of `Making.run`."""
+        """Return the clip to show now, made here if no process has begun with it; errors are those of `Making.run`."""
         if os.getpid() != self._owner:  # a fork of an adapter's, which has none of the threads
             return making.run(open_store())
         with self._lock:

@@ -54,7 +54,7 @@ def answer_forms(model: object) -> frozenset[AnswerForm]:
 
 
 def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]]) -> str | None:
-    """Why a model cannot answer tasks; None where it can, or where nothing is known of it."""
+    """Return the reason a model cannot answer tasks, or None if it can or nothing is known of it."""
     if model not in MODELS and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
         return None  # importing somebody else's model can take long
     kind = find_class(model)
@@ -77,14 +77,14 @@ def describe_misfit_of(kind: object, model: str, tasks: Mapping[str, frozenset[A
 
 
 def describe_unknown(names: Iterable[str], matched: Collection[str], known: Iterable[str]) -> str | None:
-    """Which of the names of a run's ``--tasks`` name nothing, and what may be meant; None where all name something."""
+    """Return the names of a run's ``--tasks`` that match nothing, with suggestions, or None if all match."""
     unknown = [name for name in names if not (name in matched or fnmatch.filter(matched, name) or Path(name).is_file())]
     reasons = [f"There is no task, group or tag {name!r}.{suggest(name, known)}" for name in unknown]
     return "\n".join([*reasons, "All of them: lmms-eval --tasks list"]) if unknown else None
 
 
 def describe_unready(options: Mapping[str, Any]) -> str | None:
-    """Why a run of lmms-eval's command line would be lost: what it writes, or the weights; None where nothing is
+    """Return the reason a run of lmms-eval's command line would be lost (output path or weights), or None if none is
     known."""
     reasons = [describe_absent(str(options.get("model")), parse_arguments(options.get("model_args")))]
     path = options.get("output_path")
@@ -134,7 +134,7 @@ Why = tuple[UnscoredReason, str]
 
 
 def why_no_answer(text: object) -> Why | None:
-    """Why a text of an adapter is no answer; None where it is one."""
+    """Return the reason an adapter's text is no answer, or None if it is one."""
     if not isinstance(text, str):
         return None
     if text.startswith(BUDGET):

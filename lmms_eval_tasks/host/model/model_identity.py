@@ -24,7 +24,7 @@ NAMED_MODEL = frozenset({"shared_vllm", "sglang", "vllm", "vllm_generate"})
 
 @dataclass(frozen=True)
 class Weights:
-    """Which weights a model has."""
+    """Weights of a model."""
 
     commit: str | None = None
     precision: str | None = None
@@ -50,7 +50,7 @@ def read_weights(model: Any) -> Weights:
 
 
 def _count_parameters(model: Any) -> int | None:
-    """How many parameters the model that an adapter holds has, by its own count."""
+    """Return the number of parameters of the model that an adapter holds, by its own count."""
     for holder in ("model", "_model"):
         if callable(count := get_nested_attr(model, holder, "num_parameters")):
             with suppress(Exception):  # whatever counting raises in somebody else's model
@@ -84,8 +84,7 @@ def weights_identity(pretrained: str, revision: str | None = None) -> str | None
 
 
 def describe_absent(model: str, arguments: Mapping[str, str]) -> str | None:
-    """Why the weights that a model is to be loaded from cannot be had; None where they can, or where that is not
-    known."""
+    """Return the reason the weights of a model cannot be obtained, or None if they can or that is not known."""
     import huggingface_hub
     from huggingface_hub import constants, errors, file_download
 
@@ -173,7 +172,8 @@ def find_arguments(model: Any) -> dict[str, str] | None:
 
 
 def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -> dict[str, Any]:
-    """What a model's answers depend on beside the question, as JSON values; batch size and device are not in it."""
+    """Return all that a model's answers depend on besides the question, as JSON values, without batch size and
+    device."""
     kind = type(model)
     is_ours = kind.__module__.startswith(f"{lmms_eval_tasks.__name__}.")
     packages = [*PACKAGES, "lmms-eval-tasks"] if is_ours else PACKAGES
@@ -204,7 +204,8 @@ def _digest_code(kind: type) -> list[str]:
 
 
 def _identify_files(arguments: Mapping[str, str]) -> dict[str, str | None]:
-    """What tells two states of a file, folder or hub id apart, for each argument from which a model may be loaded."""
+    """Return an identity that changes with the file, folder or hub id, for each argument from which a model may be
+    loaded."""
     identities: dict[str, str | None] = {}
     for name, value in arguments.items():
         if not FILES.search(name) or not value:

@@ -83,7 +83,7 @@ def read_opened() -> None:
 
 @dataclass(frozen=True)
 class QwenReader:
-    """By which reader qwen-vl-utils decodes clips."""
+    """Reader by which qwen-vl-utils decodes clips."""
 
     name: str
     instead_of: str | None = None
@@ -120,7 +120,7 @@ def settle_reader() -> QwenReader:
 
 
 def _find_fault(readers: Mapping[str, Any], name: str, clip: Path) -> str | None:
-    """Why a reader cannot be used; None where it can decode a clip."""
+    """Return the reason a reader cannot be used, or None if it can decode a clip."""
     if name not in readers:
         return "there is no such reader"
     try:
@@ -138,7 +138,7 @@ _QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
 
 @dataclass(frozen=True)
 class ClipReader:
-    """By which reader a model decodes clips."""
+    """Reader by which a model decodes clips."""
 
     name: str
     read: Callable[[Path, int], tuple[int, str]]
@@ -146,7 +146,7 @@ class ClipReader:
 
     @property
     def warning(self) -> str | None:
-        """What the user should know of it; None where there is nothing."""
+        """Warning for the user about the reader, or None if there is none."""
         if self.qwen is None or self.qwen.reason is None:
             return None
         return (
@@ -185,7 +185,8 @@ HOST = ClipReader("read_video of lmms-eval", _by_host)
 
 
 def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
-    """By which reader a class of models decodes clips; None where that is not known, or a server does."""
+    """Return the reader by which a class of models decodes clips, or None if it is not known or a server decodes
+    them."""
     if is_ours(kind):
         return OURS
     if arguments.get(BY_URL, "").lower() == "true":

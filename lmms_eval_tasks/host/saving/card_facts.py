@@ -136,7 +136,7 @@ Field = tuple[str, str, Find]
 
 @dataclass(frozen=True)
 class Source:
-    """What the card of a run is gathered from."""
+    """Sources from which the card of a run is gathered."""
 
     results: Mapping[str, Any]
     evaluation: Evaluation
@@ -280,7 +280,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
 
 
 def _settings_facts(state: TaskState) -> Mapping[str, Any]:
-    """What a task's settings say of themselves; nothing where they are not known, as the field of the prompt says."""
+    """Return the facts of a task's settings; empty if they are not known, as the field of the prompt says."""
     try:
         return state.settings.facts()  # type: ignore[no-any-return]
     except RuntimeError:

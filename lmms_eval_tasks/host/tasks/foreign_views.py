@@ -94,7 +94,8 @@ def find_offered(name: str) -> View:
 
 
 def _find_ask(config: Mapping[str, Any]) -> Callable[..., str] | None:
-    """What makes a row's prompt: a hook, or as lmms-eval has it a template or a column's name; None without any."""
+    """Return the function that makes a row's prompt: a hook, or as in lmms-eval a template or a column's name; None
+    without any."""
     ask = config.get("doc_to_text")
     if not isinstance(ask, str):
         return ask if callable(ask) else None
@@ -175,7 +176,7 @@ def _change_content(content: Any, view: View) -> Any:
 
 
 def _see(view: View, visual: Any) -> Any:
-    """What a view shows of one of a task's visuals."""
+    """Return one of a task's visuals as a view shows it."""
     return see(view, _clip(visual), POSITION)
 
 
@@ -299,7 +300,7 @@ def _find_members(index: Mapping[str, Any], names: Sequence[str], problems: Prob
 
 
 def _members(index: Mapping[str, Any], name: str) -> list[Member]:
-    """What a group or tag holds."""
+    """Return the members of a group or tag."""
     entry = index[name]
     members: list[Member] = entry["task"] if entry["type"] == "tag" else _read(entry["yaml_path"]).get("task", [])
     return members

@@ -48,7 +48,7 @@ Pointer = Mapping[str, Any]
 
 @dataclass
 class Evaluation(Asked):
-    """What holds for all tasks of one evaluation."""
+    """State that all tasks of one evaluation share."""
 
     judge_needed: bool = True
     splits: bool = True
@@ -67,12 +67,11 @@ class Evaluation(Asked):
 
     @property
     def shard(self) -> Shard | None:
-        """Which part of the run this is; None of a whole run."""
+        """Part of the run that this process asks, or None for a whole run."""
         return read_shard() if self.splits else None
 
     def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
-        """Why the model could not answer an item, and the reason in more words; None where it could, or says
-        nothing."""
+        """Return the reason the model could not answer an item, with details, or None if it could or does not say."""
         own = getattr(self.model, "unanswered", None) or {}
         return {**self.unanswered, **own}.get((task, item_id))
 
@@ -142,7 +141,7 @@ class Evaluation(Asked):
                     yield (card.name, split), absent_clips(card, split, read_table(card, split)[0])
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
-        """Why tasks cannot run, each reason once; None where they can."""
+        """Return the reasons tasks cannot run, each once, or None if they can."""
         reasons: dict[str, None] = {}
         for pointer in pointers:
             for check in (self.open_items, self.check_grading, self.check_view):
@@ -189,7 +188,7 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
 
 @cache
 def _describe(data_set: DataSet) -> Mapping[str, Any]:
-    """What records say of a set."""
+    """Return the description of a set for records."""
     return data_set.model_dump(mode="json")
 
 
@@ -209,7 +208,7 @@ class TaskRequests:
         return {items[request.doc_id]: request for request in self._task.instances}
 
     def returned(self, item_id: str) -> object:
-        """What the model returned first, before any filter; None where it was not asked here."""
+        """Return the model's first output, before any filter, or None if the item was not asked here."""
         request = self._by_item.get(item_id)
         return request.resps[0] if request and request.resps else None
 
@@ -276,7 +275,7 @@ class TaskState(RunningTask):
 
     @cached_property
     def data_set(self) -> DataSet:
-        """What the prepared set is: the official release, a part of it, a set of one's own, or sample data."""
+        """Kind of the prepared set: the official release, a part of it, a set of one's own, or sample data."""
         return read_manifest(self.benchmark.card).splits[self.pointer["split"]].data_set
 
     @property
@@ -302,11 +301,11 @@ class TaskState(RunningTask):
         return self.shown.select(table)
 
     def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
-        """What an answer to each row of the task's table is kept by."""
+        """Return a function from the row of the task's table to the key of its answer."""
         return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
-        """What is shown of the item's clips: paths of videos, or pictures."""
+        """Return the visuals of the item's clips: paths of videos, or pictures."""
         return self.shown.visuals(doc)
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
@@ -331,7 +330,7 @@ class TaskState(RunningTask):
         return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """What the first response brings: the item's record, and what that contributes to each score."""
+        """Return the item's record for the first response, and its contribution to each score."""
         item_id, response = doc["item_id"], results[0] if results else ""
         returned = self.requests.returned(item_id) if self.requests else response
         response = "" if response == NO_CONTENT else response  # in a log of an earlier version
@@ -354,7 +353,8 @@ class TaskState(RunningTask):
         return items
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
-        """What a record contributes to each score that it counts in; `sample` says whether its data is simulated."""
+        """Return the contribution of a record to each score that it counts in; `sample` says whether its data is
+        simulated."""
         return {
             metric.name: metric.item(record)
             for metric in self.metrics

@@ -129,7 +129,7 @@ def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 class Encode(NamedTuple):
-    """What a model has to encode of a clip."""
+    """Input that a model has to encode for a clip."""
 
     clip: Path
     seen: str
@@ -146,20 +146,20 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
-    """What a view that needs clips shows of one: the path of a video, or a picture, as lmms-eval's adapters take
+    """Return a clip as shown by a view that needs clips: the path of a video or a picture, as lmms-eval's adapters take
     them."""
     return read_made(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
 def find_making(view: View, clip: Path, frame: str) -> Making:
-    """How the frame or clip is made that a view shows in place of a clip; arguments as for `see`."""
+    """Return the making of the frame or clip that a view shows in place of a clip; arguments as for `see`."""
     if view.shown is Shown.FRAME:
         return Making(show_frame, clip, (view.position or frame,))
     return Making(ORDERS[view.shown][1], clip)
 
 
 def read_made(made: MadeClip) -> str | Image:
-    """What was made, as lmms-eval's adapters take it: the path of a video, or a picture."""
+    """Return a made clip or frame as lmms-eval's adapters take it: the path of a video, or a picture."""
     from PIL import Image
 
     if made.path.suffix != ".png":
@@ -170,12 +170,12 @@ def read_made(made: MadeClip) -> str | Image:
 
 
 def open_store() -> ClipStore:
-    """Where made frames and clips lie."""
+    """Open the store of made frames and clips."""
     return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
 
 
 def read_limit(text: str | None) -> int:
-    """How many bytes made frames and clips may take."""
+    """Read the limit on made frames and clips, in bytes."""
     if text and not (text.isdecimal() and int(text) > 0):
         raise InputError(f"Expected {VIEW_BYTES} to be a number of bytes, such as {DEFAULT_BYTES}, but got {text!r}.")
     return int(text) if text else DEFAULT_BYTES
@@ -194,7 +194,7 @@ Settings = TypeVar("Settings", bound=TaskSettings)
 
 
 class ItemKey(NamedTuple):
-    """What an answer to an item is kept by, beside what is asked."""
+    """Key of an answer to an item, besides the question asked."""
 
     item_id: str
     files: tuple[Path, ...]
@@ -221,14 +221,14 @@ class Asked:
 
 
 class TaskView:
-    """What one task shows of its items."""
+    """View of one task's items."""
 
     def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], asked: Asked) -> None:
         self._view, self._benchmark, self._asked = view, benchmark.name, asked
         self._kind, self._columns = benchmark.kind_of(pointer), len(benchmark.card.clip_columns)
 
     def describe(self) -> str:
-        """What is shown, for a run card."""
+        """Return a description of the view, for a run card."""
         shown = "a caption" if self._view.captioned else self._view.shown.value
         position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
         options = ", and options without the question" if self._view.options_alone else ""
@@ -261,7 +261,7 @@ class TaskView:
         return [clips if present else () for clips, present in zip(names, named["clip_present"], strict=True)]
 
     def encodes(self, row: Row) -> tuple[Encode, ...]:
-        """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
+        """Return the inputs a model has to encode for an item; empty if no clip is shown or the clip is missing."""
         if not row["asked"]:
             return ()
         shown, seen = self._view.shown, self._view.shown.value
@@ -277,7 +277,7 @@ class TaskView:
         return None if together is None else together / self._columns
 
     def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
-        """What answers to the rows of the task's table are kept by, each by the index of its row."""
+        """Return a function from the index of a row in the task's table to the key of its answer."""
         items = table.select_columns("item_id").to_dict()["item_id"]
         names, find = self.clip_names(table), cache(partial(clip_path, self._benchmark))
         missing = (placeholder_path(self._benchmark),) * len(self._kind.visuals) if self._view.needs_clip else ()
@@ -290,7 +290,7 @@ class TaskView:
         return read
 
     def visuals(self, row: Row) -> list[Any]:
-        """What is shown of an item's clips: paths of videos, pictures, or clips that the model reads in another
+        """Return the visuals of an item's clips: paths of videos, pictures, or clips that the model reads in another
         order."""
         clips = self.clips(row)
         if self._is_read_in_order:
@@ -309,7 +309,8 @@ class TaskView:
         return ahead.take(making) if ahead else making.run(open_store())
 
     def makings(self, row: Row) -> list[Making]:
-        """What is made to show an item; nothing where its clips are shown as they are, or the model reads the order."""
+        """Return the makings of the files that show an item; empty if its clips are shown as they are or the model
+        reads the order."""
         if not self._view.is_made or self._is_read_in_order:
             return []
         if self._view.shown is not Shown.MASKED:
@@ -317,7 +318,7 @@ class TaskView:
         return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
 
     def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
-        """What is black in an item's masked clip."""
+        """Return the boxes that are black in an item's masked clip."""
         return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
 
     @property

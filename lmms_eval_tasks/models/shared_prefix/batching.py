@@ -50,7 +50,7 @@ class ReadClip:
 
 
 class Batching:
-    """What is answered at once."""
+    """Number of questions answered at once."""
 
     def __init__(self, most: int | None, device: torch.device) -> None:
         self.is_auto, self.most = most is None, most or MOST
@@ -74,7 +74,7 @@ class Batching:
             yield list(rows[first : first + size])
 
     def _fitting(self, rows: Sequence[SharedQuestion], arguments: Mapping[str, Any]) -> int:
-        """How many of such questions fit; at least one."""
+        """Return the number of such questions that fit; at least one."""
         if not self.is_auto:
             return self.most
         tokens = width_of(rows) + arguments["max_new_tokens"]

@@ -30,7 +30,7 @@ def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bo
 
 
 def why_alone(arguments: Mapping[str, Any]) -> str | None:
-    """Why a question cannot share what was read; None where it can."""
+    """Return the reason a question cannot share the read prefix, or None if it can."""
     if arguments["do_sample"]:
         return "an answer that is sampled"
     if arguments["num_beams"] > 1:

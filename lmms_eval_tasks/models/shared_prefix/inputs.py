@@ -28,7 +28,7 @@ GROWTH = 6.0
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """How clips are sampled, by the names of lmms-eval's adapters."""
+    """Settings for sampling clips, by the names of lmms-eval's adapters."""
 
     max_num_frames: int = 32
     fps: float | None = None
@@ -255,7 +255,7 @@ FAMILIES: Mapping[str, type[PlainInputs]] = {
 
 
 def without_pixels(media: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of what is shown without the pictures themselves."""
+    """Return the facts about the media without the pictures themselves."""
     return {name: value for name, value in media.items() if not name.startswith("pixel_values")}
 
 

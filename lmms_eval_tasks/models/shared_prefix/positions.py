@@ -19,7 +19,7 @@ REFERENCE_TYPES = frozenset({"qwen2_vl", "qwen2_5_vl"})
 
 
 class Positions(str, Enum):
-    """Whose positions are used."""
+    """Source of the positions used."""
 
     LIBRARY = "library"
     """Those of the installed transformers, as lmms-eval's adapters use them."""

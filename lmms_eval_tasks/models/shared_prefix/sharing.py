@@ -24,7 +24,7 @@ ENCODED = "mm_encoder_outputs"
 
 
 class SharingMode(str, Enum):
-    """How much questions of a clip share."""
+    """Extent to which questions of a clip share computation."""
 
     SAFE = "safe"
     FAST = "fast"
@@ -55,7 +55,7 @@ class PrefixSharer:
 
     @property
     def device(self) -> torch.device:
-        """Where prompts go."""
+        """Device to which prompts go."""
         device: torch.device = self.model.get_input_embeddings().weight.device
         return device
 
@@ -139,7 +139,7 @@ class PrefixSharer:
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """What was read of a clip's questions."""
+    """Prefix read once for a clip's questions."""
 
     cache: DynamicCache
     length: int
@@ -184,7 +184,7 @@ def join(prefixes: Sequence[Prefix]) -> DynamicCache:
 
 
 def common_length(prompts: Sequence[Sequence[int]]) -> int:
-    """How many tokens prompts have in common from the first on; at least one of each is left over."""
+    """Return the number of leading tokens that prompts have in common; at least one of each is left over."""
     columns = zip(*prompts, strict=False)
     common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
     return min(common, min(map(len, prompts)) - 1)

@@ -106,7 +106,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         raise NotImplementedError("shared_vllm answers in one round.")
 
     def _count_rounds(self, own: int) -> int:
-        """How often the rank of those that share a model sends that sends most often."""
+        """Return the largest number of sends by any rank of those that share a model."""
         if self._tp_world_size <= 1 or self._tp_group_cpu is None:
             return own
         counts = [0] * self._tp_world_size

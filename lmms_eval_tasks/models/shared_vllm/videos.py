@@ -28,7 +28,7 @@ LEAST_BY_RATE = 4
 
 @dataclass(frozen=True)
 class VideoSampling:
-    """How clips are sampled, by the names of lmms-eval's vLLM model."""
+    """Settings for sampling clips, by the names of lmms-eval's vLLM model."""
 
     nframes: int = 32
     fps: float | None = None

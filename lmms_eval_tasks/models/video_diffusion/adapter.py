@@ -48,7 +48,7 @@ class Adapter:
 
     @property
     def size_multiple(self) -> int:
-        """What height and width must be a multiple of."""
+        """Number of which height and width must be multiples."""
         patch = self.pipe.transformer.config.patch_size
         return self.spatial_compression * int(patch if isinstance(patch, int) else patch[-1])
 
@@ -70,7 +70,7 @@ class Adapter:
         return self.denoiser_names[1 if low else 0]
 
     def padded_latents(self, latent_frames: int) -> int:
-        """How many latent frames `encode_frames` puts before a window's own; they never enter the loss."""
+        """Return the number of latent frames `encode_frames` puts before a window's own; they never enter the loss."""
         return 0
 
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
@@ -90,7 +90,7 @@ class Adapter:
         return mean * statistics.get("scaling_factor", 1.0)
 
     def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """What the network predicts from noisy latents, float32 of the same shape."""
+        """Return the network's prediction from noisy latents, float32 of the same shape."""
         network: Any = self.denoisers[self.expert(float(timesteps[0]))]
         batch = {name: expand(tensor, len(noisy)) for name, tensor in text.items()}
         batch = {

@@ -40,7 +40,7 @@ class CogVideoX(Adapter):
     """CogVideoX 2B, 5B and 1.5-5B (``CogVideoXPipeline``): DDPM with v-prediction, ending in pure noise."""
 
     def padded_latents(self, latent_frames: int) -> int:
-        """How many copies of the first latent frame go before it."""
+        """Return the number of copies of the first latent frame that go before it."""
         return -latent_frames % (self.pipe.transformer.config.patch_size_t or 1)
 
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
@@ -186,7 +186,7 @@ class AnimateDiff(Adapter):
 
     @property
     def size_multiple(self) -> int:
-        """What height and width must be a multiple of: the VAE's scale and the network's own halvings."""
+        """Number of which height and width must be multiples: the VAE's scale times the network's own halvings."""
         halvings = len(self.pipe.unet.config.block_out_channels) - 1
         return self.spatial_compression << halvings
 

@@ -33,7 +33,7 @@ class Ddpm:
         return scale * clean + spread * noise
 
     def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """What the network is trained to predict: noise, v or clean clip."""
+        """Return the target the network is trained to predict: noise, v or clean clip."""
         if self.predicts != "v":
             return noise if self.predicts == "epsilon" else clean
         scale, spread = self._scales(timesteps, clean)
@@ -63,7 +63,7 @@ class Flow:
         return (1 - level) * clean + level * noise
 
     def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """What the network is trained to predict: the velocity, the same at all timesteps."""
+        """Return the target the network is trained to predict: the velocity, the same at all timesteps."""
         return noise - clean if self.towards == "noise" else clean - noise
 
     def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:

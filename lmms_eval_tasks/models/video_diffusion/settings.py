@@ -31,7 +31,7 @@ _NO_NAME = re.compile(
 
 
 class WanScripts(BaseModel):
-    """What the YoCausal Wan scripts use in place of the checkpoint's own numbers."""
+    """Numbers that the YoCausal Wan scripts use in place of the checkpoint's own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -112,7 +112,8 @@ class DenoisingSettings:
         return nearest_bucket(height, width, self.buckets) if self.buckets else (self.height, self.width)
 
     def as_json(self) -> dict[str, Any]:
-        """What fixes the losses, as JSON values; ``model`` is the family's title, whatever the weights are called."""
+        """Return the settings that fix the losses, as JSON values; ``model`` is the family's title, whatever the
+        weights are called."""
         return {
             "engine": ENGINE,
             "family": self.family.name,
@@ -197,7 +198,8 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
 
 
 def _name_of_weights(family: Family, pretrained: str) -> str:
-    """What weights are called: the paper's name of the family's own, else their hub id or the name of their folder."""
+    """Return the name of weights: the paper's name for the family's own, else their hub id or the name of their
+    folder."""
     if pretrained == family.pretrained:
         return family.title
     folder = Path(pretrained).expanduser()
@@ -224,7 +226,7 @@ def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_
 
 
 def read_batch(value: object) -> int | None:
-    """How many noisy clips are denoised at once: a number, or None for ``auto``."""
+    """Read the number of noisy clips denoised at once, or None for ``auto``."""
     if value == "auto":
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -59,7 +59,7 @@ class AnswerStore:
         self._read: set[AnswerForm] = set()
 
     def _key(self, asked: AskedClips) -> str | None:
-        """What an answer is kept by: settings, item, noise, caption and what is in the clips."""
+        """Return the key of an answer, made of settings, item, noise, caption and the content of the clips."""
         if self.root is None:
             return None
         try:

@@ -51,7 +51,7 @@ class Collisions:
 
     @property
     def links(self) -> tuple[tuple[int, int], ...]:
-        """Which hit leads to which: the object that is hit is the one that hits next."""
+        """Pairs of hits of which the first leads to the second: the object that is hit is the one that hits next."""
         return tuple(
             (one, other)
             for one, other in combinations(range(len(self.hits)), 2)

@@ -55,7 +55,7 @@ def _ahead(rng: random.Random, start: Vec, way: Vec, near: float, far: float, as
 
 
 def _rim_before(trajectory: Trajectory, time: float) -> float | None:
-    """When the mover last touched the rim before `time`."""
+    """Return the time at which the mover last touched the rim before `time`."""
     hits = [c.time for c in trajectory.contacts if c.time < time and (c.partner(MOVER) or "").endswith(" rim")]
     return hits[-1] if hits else None
 
@@ -122,7 +122,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
 
 @until_accepted
 def descriptive(rng: random.Random, level: str) -> Draft:
-    """What sets an object in motion?"""
+    """Draft a question about the cause that sets an object in motion."""
     start, aim = draw_place(rng), _velocity(rng, 66, 90)
     chain = [MOVER, TARGET] if level == "easy" else [MOVER, LINK, TARGET]
     pieces, place = [Piece(MOVER, "ball", start, aim)], start
@@ -169,7 +169,8 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
 
 
 def planning(rng: random.Random, level: str) -> Draft:
-    """In which direction must the arm push the ball from where it lies, so that it hits a given object first?"""
+    """Draft a question about the direction in which the arm must push the ball from its place so that it hits a given
+    object first."""
     return _plan(rng, level, rng.choice(list(DIRECTIONS)))
 
 

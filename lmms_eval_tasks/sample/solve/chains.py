@@ -29,7 +29,7 @@ Proof = tuple[str, tuple[EvidenceSpan, ...]]
 def _with_evidence(
     prove: Callable[[Observation, Sequence[Track]], Proof],
 ) -> Callable[[Observation, Sequence[Track], Sequence[str]], str]:
-    """What responds with JSON in the form of CaST-Bench's answers, boxes in pixels of the clip."""
+    """Return a solver that responds with JSON in the form of CaST-Bench's answers, with boxes in pixels of the clip."""
 
     def respond(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> str:
         answer, evidence = prove(seen, named)
@@ -104,7 +104,7 @@ def _fixed(seen: Observation, named: Sequence[Track]) -> Proof:
 
 
 def _set_off_by(seen: Observation, track: Track) -> tuple[Track, int]:
-    """What an object at rest is hit by when it starts to move, and in which second."""
+    """Return the object that hits an object at rest when it starts to move, and the second of the hit."""
     frame = _set_off(track)
     require(frame > 0)
     around = [

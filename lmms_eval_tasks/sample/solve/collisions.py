@@ -38,7 +38,8 @@ def _what_led_to(seen: Observation, hitter: Track, struck: Track) -> list[tuple[
 
 
 def _set_off_by(seen: Observation, track: Track) -> Track | None:
-    """What an object at rest is hit by when it starts to move; None where it moves from the start or never does."""
+    """Return the object that hits an object at rest when it starts to move; None if it moves from the start or never
+    does."""
     frame = first_move(track)
     if frame is None or frame <= _AT_ONCE:
         return None

@@ -38,7 +38,7 @@ def track_of(seen: Observation, name: str) -> Track:
 
 
 def place_at(track: Track, frame: int) -> Vec:
-    """Where an object is at a frame (negative: from the end); Rejected when it is hidden then."""
+    """Return the position of an object at a frame (negative: from the end); Rejected if it is hidden then."""
     x, y = track.centres[frame]
     require(not np.isnan(x))
     return float(x), float(y)
@@ -56,7 +56,7 @@ def gap_at(one: Track, other: Track, frame: int) -> float:
 
 
 def shift(track: Track, start: int, end: int) -> Vec:
-    """How far an object moved between two frames, in px."""
+    """Return the displacement of an object between two frames, in px."""
     (x1, y1), (x2, y2) = place_at(track, start), place_at(track, end)
     return x2 - x1, y2 - y1
 

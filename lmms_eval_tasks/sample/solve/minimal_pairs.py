@@ -44,7 +44,7 @@ def in_or_out(seen: Observation, named: Sequence[Track], options: Sequence[str])
 
 
 def push_direction(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
-    """Which way the ball went."""
+    """Return the option for the direction in which the ball went."""
     (ball,) = named
     dx, _ = shift(ball, 0, -1)
     require(abs(dx) > _FAR / 2)

@@ -44,7 +44,8 @@ def solve_frames(question: str, options: Sequence[str], frames: NDArray[np.uint8
 
 @lru_cache(maxsize=8)
 def _watch(clip: Path, version: tuple[int, int] | None, reverse: bool) -> Observation:
-    """What a clip of this date and size shows: several questions are asked about most, and to see takes the longest."""
+    """Return the observation of a clip of this date and size, cached because a clip is often asked about and slow to
+    process."""
     frames, fps = decode(clip)
     return observe(frames[::-1] if reverse else frames, fps)
 

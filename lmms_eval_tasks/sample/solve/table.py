@@ -53,7 +53,8 @@ def touched_by(
     without: Sequence[str] = (),
     quarter_turns: int = 0,
 ) -> str | None:
-    """What an object runs into first, by how it moves when the clip begins; None when it reaches nothing."""
+    """Return the first object that an object runs into, by its motion when the clip begins, or None if it reaches
+    none."""
     frames = range(seen.frames)[::-1] if at_end else range(seen.frames)
     motion = follow(mover, seen.fps, frames, laws.table_friction)
     require(math.hypot(*motion.velocity) > _SLOWEST[laws])
@@ -64,7 +65,8 @@ def touched_by(
 def first_touched(
     seen: Observation, named: Sequence[Track], options: Sequence[str], at_end: bool = False, quarter_turns: int = 0
 ) -> int:
-    """What the object named last runs into, without those named before it; the rest as for `touched_by`."""
+    """Return the option for the first object the last named one runs into, without those named before it; else as
+    `touched_by`."""
     *removed, mover = named
     without = [track.name for track in removed]
     touched = touched_by(seen, mover, without=without, at_end=at_end, quarter_turns=quarter_turns)
@@ -72,7 +74,7 @@ def first_touched(
 
 
 def descriptive(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
-    """What was next to the object, and had moved, when the object began to move."""
+    """Return the option for the object next to the named one that had moved when the named one began to move."""
     (target,) = named
     require(lies_still(target, range(3)))
     frame = required(first_move(target))

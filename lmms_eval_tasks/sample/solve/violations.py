@@ -30,7 +30,8 @@ def judge(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> 
 
 
 def _steadied(seen: Observation) -> Observation:
-    """What a camera that keeps its first place would have seen, where this one moves to the left and the right."""
+    """Return the observation as seen by a camera that keeps its first position, undoing shifts to the left and the
+    right."""
     columns = seen.tones.sum(axis=1, dtype=np.int64)
     shifts = range(-_FARTHEST, _FARTHEST + 1)
     off = [np.abs(np.roll(columns, -shift, axis=1) - columns[0]).sum(axis=1) for shift in shifts]
@@ -67,7 +68,7 @@ def _broken(seen: Observation, track: Track) -> bool:
 
 
 def _in_the_open(seen: Observation, track: Track, x: NDArray[np.float64], boards: Sequence[tuple[int, int]]) -> Mask:
-    """Where an object at these places is seen whole: inside the picture and beside all boards."""
+    """Return a mask of the positions at which an object is seen whole: inside the picture and clear of all boards."""
     reach, width = track.size + _RIM, seen.structures.shape[1]
     inside: Mask = (x > reach) & (x < width - reach)
     for left, right in boards:

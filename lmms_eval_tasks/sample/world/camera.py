@@ -15,7 +15,7 @@ _SECONDS = 3.0
 
 
 def film_moving(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """What a camera that goes to and fro sees of (T, H, W, 3) frames: (T, H, W + 2 `REACH`, 3)."""
+    """Return the view of a camera that goes to and fro on (T, H, W, 3) frames: (T, H, W + 2 `REACH`, 3)."""
     width = frames.shape[2] + 2 * REACH
     wide = np.pad(frames, ((0, 0), (0, 0), (2 * REACH, 2 * REACH), (0, 0)), mode="edge")
     turn = 2 * math.pi / (_SECONDS * FPS)

@@ -31,7 +31,7 @@ class Contact:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What a simulation gave: T frames × N bodies (in the order of `names`), and when things met."""
+    """Result of a simulation: T frames × N bodies (in the order of `names`), and the times of contact."""
 
     names: tuple[str, ...]
     positions: NDArray[np.float64]
@@ -48,7 +48,7 @@ class Trajectory:
         return float(x), float(y)
 
     def displacement(self, name: str) -> Vec:
-        """How far a body is at the end from where it was at the start, in px."""
+        """Return the displacement of a body from the start to the end, in px."""
         (x1, y1), (x2, y2) = self.place(name, 0), self.place(name)
         return x2 - x1, y2 - y1
 
@@ -66,7 +66,7 @@ class Trajectory:
 
 @dataclass(slots=True)
 class _State:
-    """Where a body or a wall is and how fast, as plain floats, which beat numpy at this size."""
+    """Position and velocity of a body or a wall, as plain floats, which beat numpy at this size."""
 
     x: float
     y: float
@@ -126,7 +126,7 @@ def _inverse_mass(body: FlatBody) -> float:
 
 
 def _pairs(world: FlatWorld, states: list[_State]) -> list[_Pair]:
-    """What can run into what: bodies into each other, then bodies into walls."""
+    """Return the pairs that can collide: bodies with each other, then bodies with walls."""
     bodies = list(zip(world.bodies, states, strict=True))
     walls = [(wall, _State(*wall.position)) for wall in world.walls]
     candidates: list[tuple[tuple[FlatBody, _State], tuple[FlatBody | Wall, _State]]]

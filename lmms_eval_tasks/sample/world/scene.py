@@ -22,7 +22,7 @@ Rect = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Skin:
-    """How one object is painted: `colour` names it, `hue` (degrees), `saturation` and `value` (0..1) are its shade."""
+    """Paint of one object: `colour` names it, `hue` (degrees), `saturation` and `value` (0..1) are its shade."""
 
     colour: str
     hue: float
@@ -33,7 +33,7 @@ class Skin:
 
 @dataclass(frozen=True)
 class Look:
-    """What a scene looks like apart from its objects: background, light gradient per picture, weave, structures."""
+    """Look of a scene besides its objects: background, light gradient per picture, weave, structures."""
 
     background: Rgb
     gradient: Vec
@@ -57,7 +57,7 @@ class DrawnScene:
         return simulate(self.world, self.duration)
 
     def called(self, name: str) -> str:
-        """What the questions call a body: its colour and shape, as in `red ball`."""
+        """Return the name of a body in the questions: its colour and shape, as in `red ball`."""
         return f"{self.skins[name].colour} {self.world.body(name).shape}"
 
 

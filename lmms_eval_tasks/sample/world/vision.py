@@ -38,7 +38,7 @@ class Track:
 
     @property
     def name(self) -> str:
-        """What a question calls it, as in `red ball`."""
+        """Name of the object in questions, as in `red ball`."""
         return f"{self.colour} {self.shape}"
 
     @property
@@ -49,7 +49,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
+    """Contents of a clip: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
 
     structures: Mask
     arms: Mask
@@ -98,7 +98,7 @@ def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
 
 
 def standing(tones: Mask) -> Mask:
-    """What of `tones` (T, H, W) stands still, (H, W)."""
+    """Return the part of `tones` (T, H, W) that stands still, (H, W)."""
     still: Mask = tones.mean(axis=0) > 0.6
     return still
 

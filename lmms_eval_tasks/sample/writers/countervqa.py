@@ -89,7 +89,7 @@ def _question(rng: random.Random, collisions: Collisions, rule: str, number: int
 
 
 def _rule(collisions: Collisions, one: int, other: int) -> str:
-    """Which rule makes a question of two hits, the earlier one left out."""
+    """Return the rule that makes a question of two hits, with the earlier one left out."""
     linked = (one, other) in collisions.links
     if other - one == 1:
         return "adjacent_linked" if linked else "adjacent_unlinked"

@@ -156,7 +156,7 @@ def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
 
 
 def truth_of(pairs: Sequence[TruePair]) -> dict[str, dict[str, Any]]:
-    """What is noted of a clip to its pair's number and question, and the answer for it."""
+    """Map each clip's note to its pair's number and question, and the answer for it."""
     return {
         note: {"pair": pair.number, "question": pair.question, "answer": pair.answers[clip]}
         for pair in pairs

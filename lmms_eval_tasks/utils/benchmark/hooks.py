@@ -55,7 +55,7 @@ class RunningTask(ABC):
 
     @abstractmethod
     def show(self, doc: Row) -> list[Any]:
-        """What is shown of the item's clips: paths of videos, or pictures."""
+        """Return the visuals of the item's clips: paths of videos, or pictures."""
 
     @abstractmethod
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
@@ -69,7 +69,7 @@ class RunningTask(ABC):
 
     @abstractmethod
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """What the first response brings: the item's record, and what that contributes to each score.
+        """Return the item's record for the first response, and its contribution to each score.
 
         Args:
             doc: The item.
@@ -122,7 +122,7 @@ def process_docs(task: RunningTask, dataset: datasets.Dataset) -> datasets.Datas
 
 @hook
 def doc_to_visual(task: RunningTask, doc: Row) -> list[Any]:
-    """What is shown of the item's clips: paths of videos, or pictures."""
+    """Return the visuals of the item's clips: paths of videos, or pictures."""
     return task.show(doc)
 
 

@@ -20,7 +20,7 @@ class LocalModel:
         self._lock = threading.Lock()
 
     def reply(self, case: Case) -> Reply:
-        """What the model says about a case."""
+        """Return the model's reply to a case."""
         with self._lock:
             try:
                 return Reply(self._generate(case), self._sampling.model)

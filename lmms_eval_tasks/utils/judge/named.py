@@ -97,7 +97,7 @@ def open_named_judge(
 
 
 def judge_sender(settings: JudgeSettings) -> Send:
-    """What sends one case to a judge, without trying again: a server, or a model in this process."""
+    """Return the function that sends one case to a judge, a server or a model in this process, without retrying."""
     if settings.provider == LOCAL_MODEL:
         if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
             raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")
