@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from judge_server import JudgeServer, Say
 
-import lmms_eval_tasks
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
 from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards
@@ -195,18 +194,3 @@ def test_verl() -> None:
 def test_the_verdict_is_read_with_the_question() -> None:
     assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", _sample()) == 1.0
     assert rewards.verdict_reward(None, _sample()) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("former", "name"),
-    [
-        ("countervqa/rewards.py", "compute_scores"),
-        ("utils/rewards/sample.py", "read_sample"),
-        ("countervqa/swift_plugin.py", "lmms_eval_tasks"),
-        ("utils/rewards/swift_plugin.py", "lmms_eval_tasks"),
-    ],
-)
-def test_a_former_place_works_and_names_the_new_one(orms: dict[str, Any], former: str, name: str) -> None:
-    with pytest.warns(FutureWarning, match=r"Import lmms_eval_tasks\.train\..*: its former place goes"):
-        module = load(Path(lmms_eval_tasks.__file__).parent / former)
-    assert hasattr(module, name)

@@ -22,32 +22,32 @@ from lmms_eval_tasks.utils.data.made import show_reversed
 STOP_AT = """
 import sys
 from pathlib import Path
-from lmms_eval_tasks.utils.data import clip_store, made_clips
+from lmms_eval_tasks.utils.data import clip_store, made
 def stop():
     print("here", flush=True)
     sys.stdin.read()
 if sys.argv[3] == "written":
     clip_store.ClipStore._make_room = lambda self, size: stop()
 else:
-    original = made_clips.FrameCoder.write
+    original = made.FrameCoder.write
     def write(self, order):
         original(self, (stop() if number == 20 else number for number in order))
-    made_clips.FrameCoder.write = write
-made_clips.show_reversed(Path(sys.argv[1]), made_clips.ClipStore(Path(sys.argv[2]), 1 << 30))
+    made.FrameCoder.write = write
+made.show_reversed(Path(sys.argv[1]), made.ClipStore(Path(sys.argv[2]), 1 << 30))
 """
 MAKE_ONE = """
 import sys
 from pathlib import Path
-from lmms_eval_tasks.utils.data import made_clips
-original = made_clips.FrameCoder.write
+from lmms_eval_tasks.utils.data import made
+original = made.FrameCoder.write
 def write(self, order):
     with open(sys.argv[3], "a") as log:
         log.write("made\\n")
     original(self, order)
-made_clips.FrameCoder.write = write
+made.FrameCoder.write = write
 print("ready", flush=True)
 sys.stdin.readline()
-print(made_clips.show_reversed(Path(sys.argv[1]), made_clips.ClipStore(Path(sys.argv[2]), 1 << 30)).path)
+print(made.show_reversed(Path(sys.argv[1]), made.ClipStore(Path(sys.argv[2]), 1 << 30)).path)
 """
 
 
