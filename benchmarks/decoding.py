@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from measuring import Options, film, print_ratio
 
-from lmms_eval_tasks.models.decoding import WAITING, ClipRoom, OpenClip, ReadAhead
-from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.models.base import Work
+from lmms_eval_tasks.models.clip_reading import WAITING, ClipRoom, OpenClip, ReadAhead
 from lmms_eval_tasks.utils.core.work import own_cores
 
 FRAMES = 16

@@ -125,7 +125,7 @@ def load(arm: str, checkpoint: Path, options: Any) -> Any:
 
 def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
     """The lower bound: read each clip once, and compute only the tokens of its questions and answers, all at once."""
-    from lmms_eval_tasks.models.grouping import group_by_clip
+    from lmms_eval_tasks.models.clip_reading import group_by_clip
     from lmms_eval_tasks.models.shared_prefix.sharing import SharedQuestion, join, width_of
 
     sharer, answers = model._sharer, [""] * len(requests)

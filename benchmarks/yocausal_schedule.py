@@ -74,9 +74,9 @@ def build_engine(arguments: argparse.Namespace, folder: Path, schedule: str, bat
     from tiny_models import BUILDERS, write_tiny_model
 
     from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
-    from lmms_eval_tasks.models.video_diffusion.engine import Engine
+    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+    from lmms_eval_tasks.models.video_diffusion.latents import Placement
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
-    from lmms_eval_tasks.models.video_diffusion.placement import Placement
     from lmms_eval_tasks.models.video_diffusion.settings import read_family, read_settings
 
     device = torch.device("cuda" if arguments.cuda else "cpu")
@@ -118,7 +118,7 @@ def run(schedule: str, arguments: argparse.Namespace, folder: Path) -> dict[str,
     """Time one schedule over all pairs but the first, which warms up."""
     import torch
 
-    from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
+    from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips
 
     ours = schedule == "ours"
     batch = None if arguments.batch == "auto" else int(arguments.batch)

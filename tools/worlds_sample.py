@@ -19,13 +19,12 @@ import av
 from lmms_eval_tasks.api import no_progress
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.sample.writers.worlds import DATA
-from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
-from lmms_eval_tasks.worlds.engine.encoding import encode_frames
-from lmms_eval_tasks.worlds.engine.filming import film
-from lmms_eval_tasks.worlds.engine.rollout import FPS
-from lmms_eval_tasks.worlds.making_sets import known_facts
-from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
-from lmms_eval_tasks.worlds.released import CLIPS, QUESTIONS, SCENES, question_lines
+from lmms_eval_tasks.worlds.facts_and_clips import known_facts
+from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, read_drafts
+from lmms_eval_tasks.worlds.physics.filming import encode_frames, film
+from lmms_eval_tasks.worlds.physics.rollout import FPS
+from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
+from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, SCENES, question_lines
 
 FAMILIES = ("chain", "containment", "two_causes")
 QUALITY = 42

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import abc
+import gc
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Lock
+from time import perf_counter
 from typing import Any, NoReturn
 
+import torch
 from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
@@ -17,7 +23,7 @@ from PIL.Image import Image
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.model.answer_forms import model_name
-from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -138,3 +144,83 @@ class RequestModel(OwnModel):
         state = state_of(getattr(doc_to_visual, "__self__", None))
         request = Request(task, doc, clips, pictures, prompt)
         return replace(request, guess=state.kind.guesses, form=state.kind.answer_form) if state else request
+
+
+ENOUGH = 3
+"""After so many alike in a row the run ends."""
+OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory")
+
+
+class RepeatedFailures:
+    """Ends a run in which one thing after the other fails in the same way, for no reason of its own."""
+
+    def __init__(self, things: str) -> None:
+        self._things = things
+        self._causes: list[str] = []
+
+    def note(self, message: str | None, shared: str, name: str = "") -> None:
+        """Count one more."""
+        if message is None:
+            self._causes.clear()
+            return
+        cause = cause_of(message, name)
+        self._causes = [*self._causes, cause] if cause in self._causes else [cause]
+        if len(self._causes) == ENOUGH:
+            raise RunStopped(
+                f"{ENOUGH} {self._things} in a row failed in the same way, so the others would too:\n"
+                f"  {message}\n{shared}"
+            )
+
+
+def cause_of(message: str, name: str) -> str:
+    """Return a message without a thing's name and without numbers, equal for things that fail for one cause."""
+    return re.sub(r"\d+", "#", message.replace(name, "") if name else message)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the device or the machine has no memory left."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
+
+
+def describe_error(error: Exception) -> str:
+    """An error in one line: its kind, and the first line of what it says."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def free_memory() -> None:
+    """Give cached device memory back."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class Work:
+    """Seconds of each stage and counts; several threads may add to them."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
+        self._lock = Lock()
+
+    @contextmanager
+    def measure(self, stage: str, device: torch.device | None = None) -> Iterator[None]:
+        """Add the time until it ends to a stage; work that a device still has to do counts."""
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            if device is not None and device.type == "cuda":
+                torch.cuda.synchronize(device)
+            with self._lock:
+                self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - begun
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Add to a count."""
+        with self._lock:
+            self.counts[name] = self.counts.get(name, 0) + number
+
+    def as_facts(self) -> dict[str, dict[str, Any]]:
+        """Both, as `host.throughput` reads them."""
+        with self._lock:
+            return {"seconds": dict(self.seconds), "counts": dict(self.counts)}

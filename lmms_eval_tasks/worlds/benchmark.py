@@ -1,16 +1,208 @@
 """Worlds: questions of all the papers about scenes whose truth is computed."""
 
-from typing import Any
+from __future__ import annotations
 
-from lmms_eval_tasks.api import Benchmark, Metric, TaskKind
+import shutil
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lmms_eval_tasks.api import (
+    Benchmark,
+    InputError,
+    Metric,
+    Origin,
+    Progress,
+    SplitManifest,
+    TaskKind,
+    building,
+    no_progress,
+)
 from lmms_eval_tasks.api.answers import PLAUSIBILITY_READER, VERDICT_READER
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER
-from lmms_eval_tasks.worlds import hooks, metrics, report
-from lmms_eval_tasks.worlds.card import CARD
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds import card, hooks, release, report
+from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SPLIT
 from lmms_eval_tasks.worlds.cli import app
+from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts, require_engine
 from lmms_eval_tasks.worlds.log_forms import GroundedLine, SceneLine
-from lmms_eval_tasks.worlds.prepare import prepare
-from lmms_eval_tasks.worlds.rows import own_columns
+from lmms_eval_tasks.worlds.questions.question import Question
+from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
+
+
+def step_of(subset: str, aspect: str) -> str:
+    """The step that a question tests, as `profile.STEPS` names it; empty where it is none of them."""
+    if subset == "perception":
+        return "ordered" if aspect in ("first", "last") else "seen"
+    if subset == "paired":
+        return "explained" if aspect == "cause" else "counterfactual"
+    return {"counterfactual": "counterfactual", "evidence": "grounded"}.get(subset, "")
+
+
+def make_rows(questions: Iterable[Question]) -> list[dict[str, Any]]:
+    """Rows without `clip_present`, in the order of the questions; the members of a group stand next to each other."""
+    return [_row(question) for question in questions]
+
+
+def _row(question: Question) -> dict[str, Any]:
+    aspect = question.kind.split()[0] if question.task in ASPECTS else ""
+    return {
+        "item_id": question.item_id,
+        "group_id": question.group_id,
+        "question": question.question,
+        "options": question.options,
+        "answer": question.answer,
+        "clip": f"{SPLIT}/{question.clip}",
+        "subset": question.task,
+        "scene": question.scene,
+        "step": step_of(question.task, aspect),
+        "family": question.family,
+        "depth": str(question.depth),
+        "bodies": str(question.bodies),
+        "distractors": str(question.distractors),
+        "occlusion": question.occlusion,
+        "aspect": aspect,
+        "level": question.level,
+        "marked": "marked" if question.marked else "plain",
+        "start": "same" if question.same_start else "other",
+        "principle": question.principle,
+        "arrow": question.arrow,
+        "asks": question.kind,
+        "wording": question.wording,
+        "intervention": question.intervention,
+        "changed": question.changed,
+        "about": [", ".join(filter(None, key)) for key in question.about],
+        "seen": question.seen,
+        "evidence": question.evidence,
+    }
+
+
+def own_columns() -> dict[str, Any]:
+    """The benchmark's own columns and their types."""
+    import pyarrow as pa
+
+    texts = ("subset", "scene", "step", *COLUMNS, "asks", "intervention", "changed", "seen", "evidence")
+    return {**dict.fromkeys(texts, pa.string()), "wording": pa.int64(), "about": pa.list_(pa.string())}
+
+
+STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
+"""The standard set: a draft a line, as `engine.drafts` has them."""
+STANDARD_SEED = 0
+"""Of the questions of the standard set."""
+WORK = "work"
+"""Folder of a build with what an interruption is not to lose."""
+
+
+class SetSize(str, Enum):
+    """Size of a new set."""
+
+    SMALL = "small"
+    STANDARD = "standard"
+    LARGE = "large"
+
+    @property
+    def scenes(self) -> int:
+        """Number of scenes of each family."""
+        return {SetSize.SMALL: 3, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
+
+
+def prepare(
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Make new scenes of this seed; the standard ones are of seed 0.", min=1, show_default=False),
+    ] = None,
+    size: Annotated[
+        SetSize | None,
+        typer.Option(help="How large a set of new scenes is: 36, 660 or 2,640; 660 by default.", show_default=False),
+    ] = None,
+    scenes: Annotated[
+        Path | None, typer.Option(help="File of your own scenes, one a line.", show_default=False)
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a set made before: what another data home has of worlds.", show_default=False),
+    ] = None,
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare Worlds: run and render the scenes of the standard set, which comes with this package."""
+    if sum(one is not None for one in (seed, scenes, source)) > 1:
+        raise InputError("Expected one of --seed, --scenes and --source, but got several.")
+    if size is not None and seed is None:
+        raise InputError("Expected --size with --seed alone: a set that is made already has its size.")
+    if source is not None:
+        return _take(source, progress)
+    require_engine()
+    with building(CARD.name) as build:
+        work = build.folder / WORK
+        drafts = _drafts(seed, size or SetSize.STANDARD, scenes, work, progress)
+        facts = known_facts(drafts, work, progress)
+        questions = questions_of_set(facts, STANDARD_SEED if seed is None else seed)
+        known = {clip.name: clip for draft in drafts for clip in draft.clips}
+        asked = [known[name] for name in dict.fromkeys(question.clip for question in questions)]
+        videos = [folder / "videos" / SPLIT for folder in (build.folder, build.current)]
+        shooting = Shooting(asked, work / "clips", videos, progress)
+        origin = Origin(
+            str(scenes or ("the standard scenes" if seed is None else f"seed {seed}, {len(drafts)} scenes")),
+            {
+                release.SCENES: as_lines(draft.scene.model_dump(mode="json") for draft in drafts).encode(),
+                "events": as_lines({"scene": draft.scene.id, "events": draft.digest} for draft in drafts).encode(),
+                release.QUESTIONS: release.digested_questions(questions),
+            },
+            own=seed is not None or scenes is not None,
+        )
+        clips = {f"{SPLIT}/{clip.name}": RenderedClip(clip, shooting) for clip in asked}
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        _keep_scenes(drafts, build.folder / release.SCENES)
+        write_file(build.folder / release.QUESTIONS, release.question_lines(questions))
+        shutil.rmtree(work, ignore_errors=True)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:
+    """Prepare a set that was made before; its clips are linked, not copied, and nothing is run."""
+    questions = release.read_questions(source)
+    folder = release.clips_folder(source)
+    files = {name: source / name for name in (release.QUESTIONS, release.SCENES) if (source / name).is_file()}
+    read: dict[str, Path | bytes] = {**files, release.QUESTIONS: release.digested_questions(questions)}
+    clips = {f"{SPLIT}/{question.clip}": folder / question.clip for question in questions}
+    with building(CARD.name) as build:
+        origin = Origin(str(source), read)
+        build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
+        for name, path in files.items():
+            write_file(build.folder / name, path.read_bytes())
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _drafts(
+    seed: int | None, size: SetSize, scenes: Path | None, work: Path, progress: Progress
+) -> Sequence[SceneDraft]:
+    """The scenes of a set; a folder keeps what is drawn, so that an interrupted call goes on."""
+    from lmms_eval_tasks.worlds.kept_scenes import read_drafts
+    from lmms_eval_tasks.worlds.new_scenes import make_drafts
+
+    if seed is None:
+        path = scenes or STANDARD_SCENES
+        if not path.is_file():
+            raise InputError(f"{CARD.title} cannot be prepared: Expected a file of scenes, but {path} is none.")
+        drafts = read_drafts(path)
+        release.refuse_other_scenes([draft.scene for draft in drafts], path)
+        return drafts
+    drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
+    return drafts
+
+
+def _keep_scenes(drafts: Sequence[SceneDraft], path: Path) -> None:
+    """Write the scenes beside the table, so that they can be run again and given to others."""
+    from lmms_eval_tasks.worlds.kept_scenes import write_drafts
+
+    write_drafts(drafts, path)
+
 
 STILL = ("blind", "single_frame", "socratic")
 """Views in which every key stays true. Reversed, what falls rises, and what came first comes last."""
@@ -39,19 +231,19 @@ BENCHMARK = Benchmark(
     kinds={
         "perception": _kind(
             "perception",
-            metrics.PERCEPTION,
+            card.PERCEPTION,
             # Some of its questions are about what comes first.
             views=STILL,
         ),
         "paired": _kind(
             "paired",
-            metrics.PAIRED,
+            card.PAIRED,
             members="wordings",
             views=ANY_ORDER,
         ),
         "minimal": _kind(
             "minimal",
-            metrics.MINIMAL,
+            card.MINIMAL,
             members="clips",
             views=(*ANY_ORDER, "video_only"),
             # Both clips look alike in it, where they start alike.
@@ -59,7 +251,7 @@ BENCHMARK = Benchmark(
         ),
         "counterfactual": _kind(
             "counterfactual",
-            metrics.COUNTERFACTUAL,
+            card.COUNTERFACTUAL,
             extractor=VERDICT_READER,
             members="questions",
             answer_view=report.counterfactual_answer,
@@ -69,7 +261,7 @@ BENCHMARK = Benchmark(
         ),
         "evidence": _kind(
             "evidence",
-            metrics.EVIDENCE,
+            card.EVIDENCE,
             extractor=EVIDENCE_READER,
             item_view=report.evidence_item_view,
             answer_view=report.evidence_answer,
@@ -81,7 +273,7 @@ BENCHMARK = Benchmark(
         ),
         "possible": _kind(
             "possible",
-            metrics.POSSIBLE,
+            card.POSSIBLE,
             extractor=PLAUSIBILITY_READER,
             members="clips",
             read_settings=hooks.read_possible_settings,
@@ -91,7 +283,7 @@ BENCHMARK = Benchmark(
         ),
         "reversal": _kind(
             "reversal",
-            metrics.REVERSAL,
+            card.REVERSAL,
             members="directions",
             # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
             views=STILL,

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_clips import write_numbered
 
-from lmms_eval_tasks.models.decoding import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped
-from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.models.base import Work
+from lmms_eval_tasks.models.clip_reading import DECODING, WAITING, ClipRoom, OpenClip, ReadAhead, Stopped
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.frames import PyavFrames
@@ -122,8 +122,8 @@ import sys
 # What a shell starts in the background ignores interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from lmms_eval_tasks.models.decoding import ReadAhead
-from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.models.clip_reading import ReadAhead
+from lmms_eval_tasks.models.base import Work
 
 def read(place, room):
     # Written as one, since two threads do.

@@ -13,19 +13,21 @@ import fake_vllm
 import numpy as np
 import pytest
 from lmms_eval.api.instance import Instance
+from lmms_eval.models import chat as chat_module
 from numbered_clips import number_of, write_numbered
 from PIL.Image import Image, new
 from task_states import new_state
+from torch import distributed as dist
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
 from lmms_eval_tasks.host.model.model_identity import read_weights
 from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.models import shared_vllm as package
-from lmms_eval_tasks.models.shared_vllm import model as shared_vllm
-from lmms_eval_tasks.models.shared_vllm import videos
-from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
+from lmms_eval_tasks.models import clip_reading
+from lmms_eval_tasks.models import shared_vllm as shared_vllm_module
+from lmms_eval_tasks.models import shared_vllm as videos
+from lmms_eval_tasks.models.shared_vllm import VideoSampling, read_video
 from lmms_eval_tasks.runs.run_card import DOES_NOT_APPLY, HAZARDS
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -62,7 +64,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
 def build(vllm: Any, checkpoint: Path) -> Callable[..., Any]:
     def build(arguments: str = "", batch_size: int = 4) -> Any:
         given = ",".join(filter(None, [f"model={checkpoint}", arguments]))
-        model = package.SharedVLLM.create_from_arg_string(given, {"batch_size": batch_size})
+        model = shared_vllm_module.SharedVLLM.create_from_arg_string(given, {"batch_size": batch_size})
         model.task_dict = {}
         return model
 
@@ -259,9 +261,9 @@ def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) ->
     from lmms_eval.models import MODEL_REGISTRY_V2
 
     kind = MODEL_REGISTRY_V2.get_model_class("shared_vllm")
-    assert kind is package.SharedVLLM and kind.is_simple is False
-    assert adapter_of(kind) == "lmms_eval_tasks.models.shared_vllm.model"
-    if shared_vllm.host.LLM is None:
+    assert kind is shared_vllm_module.SharedVLLM and kind.is_simple is False
+    assert adapter_of(kind) == "lmms_eval_tasks.models.shared_vllm"
+    if chat_module.vllm.LLM is None:
         with pytest.raises(InputError, match=r"^shared_vllm answers by vLLM, which is not installed\."):
             kind.create_from_arg_string(f"model={checkpoint}")
 
@@ -299,7 +301,7 @@ def test_ranks_that_share_a_model_send_equally_often(
     def gather(counts: list[int], own: int, group: Any) -> None:
         counts[:] = [own, 3]
 
-    monkeypatch.setattr(shared_vllm.dist, "all_gather_object", gather)
+    monkeypatch.setattr(dist, "all_gather_object", gather)
     monkeypatch.setattr(model, "_run_tp_synced", lambda prompts, run: rounds.append(len(prompts)) or run(prompts))
     assert ask(model, ("t", [clips["c"]]))[0].startswith("q0")
     assert rounds == [1, 0, 0]
@@ -366,7 +368,7 @@ def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
 
 
 def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = videos.OpenClip(clips["a"])
+    reader = clip_reading.OpenClip(clips["a"])
     reader.fps = 0.0
     monkeypatch.setattr(videos, "OpenClip", lambda *_: reader)
     with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):

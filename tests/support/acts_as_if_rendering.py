@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.worlds.engine import rendering
+from lmms_eval_tasks.worlds.physics import rendering as rendering_module
 
 if __name__ == "__main__":
-    rendering._why_not = lambda: ""
-    rendering.main()
+    rendering_module._why_not = lambda: ""
+    rendering_module.main()

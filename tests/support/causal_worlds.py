@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey, Facts, Intervention, World
-from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.scenes.scene import Body, EventKey, Facts, Intervention, Scene, World
 
 
 def ball(colour: str, x: float, y: float = 0.0, velocity: Sequence[float] = (0.0, 0.0), **rest: Any) -> Body:
@@ -69,8 +68,8 @@ def independent() -> Scene:
 
 def known_by_removal(shown: Scene, pairs: Sequence[Sequence[str]] = ()) -> Facts:
     """What is known of a scene with each of its bodies removed, and some pairs."""
-    from lmms_eval_tasks.worlds.engine.interventions import intervene
-    from lmms_eval_tasks.worlds.engine.rollout import roll_out
+    from lmms_eval_tasks.worlds.physics.other_worlds import intervene
+    from lmms_eval_tasks.worlds.physics.rollout import roll_out
 
     rollout = roll_out(shown)
     removed = [[name] for name in shown.actors] + [sorted(pair) for pair in pairs]

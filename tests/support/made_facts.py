@@ -8,18 +8,21 @@ from functools import cache
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import (
+from lmms_eval_tasks.worlds.questions.question import Question
+from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
+from lmms_eval_tasks.worlds.scenes.scene import (
+    COLOURS,
+    Body,
+    Camera,
     Event,
     Facts,
     Intervention,
+    Scene,
     Sight,
     Twin,
     Violation,
     World,
 )
-from lmms_eval_tasks.worlds.engine.scene import COLOURS, Body, Camera, Scene
-from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
-from lmms_eval_tasks.worlds.questions.question import Question
 
 SECONDS, DELAY = 4.0, 0.5
 PAINTS = [colour for colour in COLOURS if colour not in ("grey", "brown")]

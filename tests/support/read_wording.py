@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey
+from lmms_eval_tasks.worlds.scenes.scene import EventKey
 
 NAME = r"the ([\w ]+?)"
 PATTERNS = {

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.clips import SceneClip
-from lmms_eval_tasks.worlds.engine.encoding import encode_frames
-from lmms_eval_tasks.worlds.engine.facts import Sight, Violation
-from lmms_eval_tasks.worlds.engine.scene import Body, Camera, Scene
+from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
+from lmms_eval_tasks.worlds.scenes.scene import Body, Camera, Scene, Sight, Violation
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""
@@ -51,8 +49,8 @@ class Looked(NamedTuple):
 
 def look(shown: Scene) -> Looked:
     """Frames and sights of a scene, from a process that renders."""
-    from lmms_eval_tasks.worlds.engine.pictures import Filmer
-    from lmms_eval_tasks.worlds.engine.rollout import roll_out
+    from lmms_eval_tasks.worlds.physics.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.rollout import roll_out
 
     poses = roll_out(shown).poses
     with Filmer(shown) as filmer:
@@ -61,9 +59,9 @@ def look(shown: Scene) -> Looked:
 
 def differences(asked: tuple[Scene, Violation, tuple[int, ...]]) -> list[float]:
     """For some frames the largest difference of a pixel, of 255, between a scene and one that breaks a principle."""
-    from lmms_eval_tasks.worlds.engine.broken import broken_poses
-    from lmms_eval_tasks.worlds.engine.pictures import Filmer
-    from lmms_eval_tasks.worlds.engine.rollout import roll_out
+    from lmms_eval_tasks.worlds.physics.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.rollout import roll_out
+    from lmms_eval_tasks.worlds.physics.violations import broken_poses
 
     shown, violation, frames = asked
     with Filmer(shown) as filmer:
@@ -74,8 +72,8 @@ def differences(asked: tuple[Scene, Violation, tuple[int, ...]]) -> list[float]:
 
 def vanishing(shown: Scene) -> tuple[Any, Any]:
     """The last picture of a scene whose first body vanishes, and that of a scene that never had it in view."""
-    from lmms_eval_tasks.worlds.engine.broken import broken_poses
-    from lmms_eval_tasks.worlds.engine.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.violations import broken_poses
 
     violation = Violation(principle="permanence", body=shown.bodies[0].name, time=0.1)
     far = ball("blue", [0.0, -30.0, 0.15])

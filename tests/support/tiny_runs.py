@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from tiny_models import BUILDERS, write_tiny_model
 
-from lmms_eval_tasks.models.video_diffusion.engine import Engine
+from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+from lmms_eval_tasks.models.video_diffusion.latents import Placement
 from lmms_eval_tasks.models.video_diffusion.model import load_adapter
-from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
 
 

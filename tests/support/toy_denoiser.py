@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text
-from lmms_eval_tasks.models.video_diffusion.engine import Engine
-from lmms_eval_tasks.models.video_diffusion.noising import Flow
-from lmms_eval_tasks.models.video_diffusion.placement import Placement
+from lmms_eval_tasks.models.video_diffusion.adapters import Adapter, Flow, Text
+from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+from lmms_eval_tasks.models.video_diffusion.latents import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
 from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS
 

@@ -1,7 +1,7 @@
 """Answers counterfactual questions of worlds anew from the scene file, with nothing of the package.
 
 The scene becomes MuJoCo's XML here, is run here, and what happens is read from the state here, all written apart from
-`lmms_eval_tasks.worlds.engine` by the definitions of docs/worlds.md, so that a mistake there is not made here, too. By
+`lmms_eval_tasks.worlds.physics` by the definitions of docs/worlds.md, so that a mistake there is not made here, too. By
 hand, for a prepared set:
 
     python tests/support/worlds_recount.py SCENES.jsonl TABLE.parquet --number 100

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 import pytest
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.engine import filming
-from lmms_eval_tasks.worlds.engine.renderers import Renderers, open_renderers
+from lmms_eval_tasks.worlds.physics import filming
+from lmms_eval_tasks.worlds.physics.processes import Renderers, open_renderers
 
 
 @pytest.fixture(scope="session")

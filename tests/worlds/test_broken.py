@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from small_worlds import ball, differences, rolling, scene, vanishing, wall
 
-from lmms_eval_tasks.worlds.engine.facts import Violation
-from lmms_eval_tasks.worlds.engine.renderers import Renderers
-from lmms_eval_tasks.worlds.engine.scene import Hinge
+from lmms_eval_tasks.worlds.physics.processes import Renderers
+from lmms_eval_tasks.worlds.scenes.scene import Hinge, Violation
 
 pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
-from lmms_eval_tasks.worlds.engine.broken import GONE, breaks_visibly, broken_poses
-from lmms_eval_tasks.worlds.engine.rollout import FPS, roll_out
+from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
+from lmms_eval_tasks.worlds.physics.violations import GONE, breaks_visibly, broken_poses
 
 SCENE = rolling(seconds=1.0)
 PLACES = {"red ball": 0, "green ball": 7, "white ball": 14}

@@ -11,16 +11,13 @@ from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.build.countervqa.rederive import check_set
 from lmms_eval_tasks.worlds.card import FAMILIES
-from lmms_eval_tasks.worlds.engine.facts import Event, Intervention, World
-from lmms_eval_tasks.worlds.engine.scene import Body, Scene
+from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Intervention, Scene, World
 
 pytest.importorskip("mujoco")
 
-from lmms_eval_tasks.worlds.engine.facts import Facts
-from lmms_eval_tasks.worlds.engine.rollout import roll_out
-from lmms_eval_tasks.worlds.export.command import chosen_families
-from lmms_eval_tasks.worlds.export.countervqa_form import graph_line, question_lines, scene_graph
-from lmms_eval_tasks.worlds.export.event_graph import causal_links
+from lmms_eval_tasks.worlds.export import causal_links, chosen_families, graph_line, question_lines, scene_graph
+from lmms_eval_tasks.worlds.physics.rollout import roll_out
+from lmms_eval_tasks.worlds.scenes.scene import Facts
 
 
 def ball(colour: str, x: float, y: float = 0.0, speed: float = 0.0) -> Body:

@@ -5,10 +5,10 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from lmms_eval_tasks.worlds.engine.families import families
-from lmms_eval_tasks.worlds.engine.rollout import Rollout, roll_out
-from lmms_eval_tasks.worlds.engine.scene import Body, Scene
-from lmms_eval_tasks.worlds.engine.ties import nearly_equal
+from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
+from lmms_eval_tasks.worlds.physics.rollout import Rollout, roll_out
+from lmms_eval_tasks.worlds.scenes.families import families
+from lmms_eval_tasks.worlds.scenes.scene import Body, Scene
 
 pytestmark = pytest.mark.slow
 

@@ -20,19 +20,18 @@ import pytest
 from small_worlds import made, plain_clip, rolling, wait_until
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.engine import filming, renderers
-from lmms_eval_tasks.worlds.engine.clips import SceneClip
-from lmms_eval_tasks.worlds.engine.encoding import comment_of
-from lmms_eval_tasks.worlds.engine.facts import Violation
-from lmms_eval_tasks.worlds.engine.filming import film, see
-from lmms_eval_tasks.worlds.engine.renderers import RenderAnswer, find_backend
+from lmms_eval_tasks.worlds.physics import filming
+from lmms_eval_tasks.worlds.physics import processes as renderers
+from lmms_eval_tasks.worlds.physics.filming import SceneClip, comment_of, film, see
+from lmms_eval_tasks.worlds.physics.processes import RenderAnswer, find_backend
+from lmms_eval_tasks.worlds.scenes.scene import Violation
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from small_worlds import plain_clip, rolling
-from lmms_eval_tasks.worlds.engine import filming, renderers
-from lmms_eval_tasks.worlds.engine.clips import SceneClip
+from lmms_eval_tasks.worlds.physics import filming, renderers
+from lmms_eval_tasks.worlds.physics.filming import SceneClip
 if __name__ == "__main__":
     renderers._PROGRAM, renderers.find_backend, filming.make_clip = "acts_as_if_rendering", lambda: None, plain_clip
     filming.film([SceneClip(rolling(name)) for name in sys.argv[2:]], Path(sys.argv[1]), processes=1)

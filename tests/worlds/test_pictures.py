@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from small_worlds import Looked, ball, look, rolling, scene, wall
 
-from lmms_eval_tasks.worlds.engine.clips import SceneClip
-from lmms_eval_tasks.worlds.engine.encoding import comment_of, encode_frames
-from lmms_eval_tasks.worlds.engine.facts import Sight, Violation
-from lmms_eval_tasks.worlds.engine.renderers import Renderers
-from lmms_eval_tasks.worlds.engine.scene import FLOORS, Camera, Scene
+from lmms_eval_tasks.worlds.physics.filming import SceneClip, comment_of, encode_frames
+from lmms_eval_tasks.worlds.physics.processes import Renderers
+from lmms_eval_tasks.worlds.scenes.scene import FLOORS, Camera, Scene, Sight, Violation
 
 HEIGHT, WIDTH = 288, 384
 VANISHES = Violation(principle="permanence", body="red ball", time=0.2)
@@ -102,7 +100,7 @@ def sight(body: str, time: float) -> Sight:
 
 def test_bodies_leave_view_and_come_into_it() -> None:
     pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-    from lmms_eval_tasks.worlds.engine.pictures import events_of_view
+    from lmms_eval_tasks.worlds.physics.pictures import events_of_view
 
     sights = [sight("a", time) for time in (0.0, 0.25, 1.0)] + [sight("b", time) for time in (0.25, 0.5, 0.75, 1.0)]
     found = [(event.kind, event.body, event.time) for event in events_of_view(sights)]
@@ -112,7 +110,7 @@ def test_bodies_leave_view_and_come_into_it() -> None:
 
 def test_the_camera_travels_to_its_right_and_looks_at_its_target() -> None:
     pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-    from lmms_eval_tasks.worlds.engine.pictures import camera_at
+    from lmms_eval_tasks.worlds.physics.pictures import camera_at
 
     shown = scene(ball("red", [0.0, 0.0, 0.15]), camera=Camera(place=[0, -3, 1], target=[0, 0, 0.2], travel=0.8))
     places = []
@@ -127,8 +125,8 @@ def test_the_camera_travels_to_its_right_and_looks_at_its_target() -> None:
 
 def test_looks_change_nothing_of_how_bodies_move() -> None:
     mujoco = pytest.importorskip("mujoco", reason="the extra worlds is not installed")
-    from lmms_eval_tasks.worlds.engine.looks import dress
-    from lmms_eval_tasks.worlds.engine.mechanics import build_model, start
+    from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
+    from lmms_eval_tasks.worlds.physics.pictures import dress
 
     for floor in FLOORS:
         shown = rolling().model_copy(update={"floor": floor})

@@ -14,7 +14,7 @@ from sample_runs import at
 from small_worlds import rolling, wait_until
 
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.worlds.prepare import prepare
+from lmms_eval_tasks.worlds.benchmark import prepare
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_renderer")]
 
@@ -31,7 +31,7 @@ app()
 @pytest.fixture
 def scenes(tmp_path: Path) -> Path:
     """A file of two scenes, with what is drawn of them once."""
-    from lmms_eval_tasks.worlds.engine.drafts import read_drafts, write_drafts
+    from lmms_eval_tasks.worlds.kept_scenes import read_drafts, write_drafts
 
     shown = [rolling("slow"), rolling("fast", velocity=2.5)]
     path = tmp_path / "scenes.jsonl"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from made_facts import body, one_scene
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
-from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.at_rest import touching_at_start
+from lmms_eval_tasks.worlds.questions.askable import Askable, touching_at_start
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey
 
 
 def placed(name: str, x: float, z: float, size: list[float], **fields: object):

@@ -10,10 +10,9 @@ from made_facts import body, made_set, one_scene, world_of
 from read_wording import read_body, read_event
 
 from lmms_eval_tasks.api.evidence import read_truth
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, Sight, World
 from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.evidence import Instance, as_released, instances_of
-from lmms_eval_tasks.worlds.questions.paired import cause_sketch
+from lmms_eval_tasks.worlds.questions.cause_and_effect import Instance, as_released, cause_sketch, instances_of
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Intervention, Sight, World
 
 pytestmark = pytest.mark.slow
 SCENES = 75

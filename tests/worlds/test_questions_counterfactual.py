@@ -8,10 +8,10 @@ import pytest
 from made_facts import body, made_set, one_scene, world_of
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention, World
 from lmms_eval_tasks.worlds.questions.askable import Askable
+from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph, reaches
 from lmms_eval_tasks.worlds.questions.counterfactual import suppositions
-from lmms_eval_tasks.worlds.questions.seen_graph import answer_of_seen_graph, reaches
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Intervention, World
 
 SCENES = 75
 CHAIN = [

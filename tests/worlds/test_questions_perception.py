@@ -7,9 +7,9 @@ import pytest
 from made_facts import body, made_set, one_scene
 from read_wording import read_body, read_event
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Sight
 from lmms_eval_tasks.worlds.questions.askable import VIEWED, Askable
 from lmms_eval_tasks.worlds.questions.perception import _order
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Sight
 
 pytestmark = pytest.mark.slow
 SCENES = 75

@@ -10,8 +10,8 @@ from made_facts import made_facts, made_set
 from question_bias import rules_above_chance
 
 from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.drawing import TASKS, questions_of_set
-from lmms_eval_tasks.worlds.questions.sketch import Balance
+from lmms_eval_tasks.worlds.questions.balance import Balance
+from lmms_eval_tasks.worlds.questions.question_set import TASKS, questions_of_set
 
 pytestmark = pytest.mark.slow
 SCENES = 75

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.counterfactual import WORDINGS, Supposition
+from lmms_eval_tasks.worlds.scenes.scene import EventKey
 
 HITS = EventKey("hits", "blue box", "red ball")
 FALLS = EventKey("falls", "blue box")
@@ -57,7 +57,7 @@ def test_every_wording_of_a_supposition_is_another_question(made: Supposition) -
 
 
 def test_a_delay_is_as_long_as_the_engine_makes_it() -> None:
-    held = pytest.importorskip("lmms_eval_tasks.worlds.engine.interventions").HELD
+    held = pytest.importorskip("lmms_eval_tasks.worlds.physics.other_worlds").HELD
     assert f"{held:g} seconds" == wording.DELAY
 
 

@@ -5,10 +5,8 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from lmms_eval_tasks.worlds.engine.facts import Event
-from lmms_eval_tasks.worlds.engine.mechanics import GRAVITY
-from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout, _pauses, roll_out
-from lmms_eval_tasks.worlds.engine.scene import Body, Hinge, Scene
+from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, _pauses, roll_out
+from lmms_eval_tasks.worlds.scenes.scene import GRAVITY, Body, Event, Hinge, Scene
 
 G = GRAVITY
 

@@ -15,12 +15,12 @@ pytest.importorskip("mujoco")
 from worlds_recount import recount
 
 from lmms_eval_tasks.api.release import as_lines
+from lmms_eval_tasks.worlds.benchmark import STANDARD_SCENES
 from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, STANDARD
-from lmms_eval_tasks.worlds.engine.drafts import SceneDraft, read_drafts
-from lmms_eval_tasks.worlds.engine.facts import Facts
-from lmms_eval_tasks.worlds.engine.making import all_facts
-from lmms_eval_tasks.worlds.prepare import STANDARD_SCENES
-from lmms_eval_tasks.worlds.questions.drawing import questions_of_set
+from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, read_drafts
+from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
+from lmms_eval_tasks.worlds.scenes.scene import Facts
 
 FEWEST = 25
 """Scenes of each family: with five clips and twenty questions each that is a set of 1,500 clips and 6,000 questions."""

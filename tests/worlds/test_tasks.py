@@ -15,11 +15,11 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.worlds import report
+from lmms_eval_tasks.worlds.benchmark import make_rows
 from lmms_eval_tasks.worlds.card import DEPTHS, FAMILIES, SUBSETS
-from lmms_eval_tasks.worlds.engine.families import families
 from lmms_eval_tasks.worlds.profile import STEPS
-from lmms_eval_tasks.worlds.questions.drawing import TASKS, questions_of_set
-from lmms_eval_tasks.worlds.rows import make_rows
+from lmms_eval_tasks.worlds.questions.question_set import TASKS, questions_of_set
+from lmms_eval_tasks.worlds.scenes.families import families
 
 Row = dict[str, Any]
 

@@ -8,10 +8,9 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
 from causal_worlds import both_at_once, independent, known_by_removal, one_after_the_other, prototype, starts
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey
-from lmms_eval_tasks.worlds.engine.scene import Scene
-from lmms_eval_tasks.worlds.engine.truth import causes_of
-from lmms_eval_tasks.worlds.engine.which_worlds import first_movers, last_to_hit, pairs_to_remove, singles
+from lmms_eval_tasks.worlds.physics.other_worlds import first_movers, pairs_to_remove, singles
+from lmms_eval_tasks.worlds.questions.causes import causes_of
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Scene, last_to_hit
 
 RED, GREEN, BLUE = "red ball", "green ball", "blue ball"
 

@@ -14,15 +14,13 @@ from causal_worlds import ball, both_at_once, prototype, scene, starts
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines
-from lmms_eval_tasks.worlds.engine.drafts import DraftTwin, SceneDraft, digest_events, read_drafts, write_drafts
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, Intervention
-from lmms_eval_tasks.worlds.engine.interventions import intervene
-from lmms_eval_tasks.worlds.engine.making import all_facts
-from lmms_eval_tasks.worlds.engine.rollout import roll_out
-from lmms_eval_tasks.worlds.engine.scene import Camera, Hinge, Scene
-from lmms_eval_tasks.worlds.engine.scene_checks import problems_of
-from lmms_eval_tasks.worlds.engine.settling import settle
-from lmms_eval_tasks.worlds.engine.truth import causes_of
+from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft, digest_events, read_drafts, write_drafts
+from lmms_eval_tasks.worlds.physics.mechanics import problems_of
+from lmms_eval_tasks.worlds.physics.other_worlds import intervene, settle
+from lmms_eval_tasks.worlds.physics.rollout import roll_out
+from lmms_eval_tasks.worlds.questions.causes import causes_of
+from lmms_eval_tasks.worlds.scenes.scene import Camera, Event, EventKey, Hinge, Intervention, Scene
 
 
 def as_file(folder: Path, *scenes: Scene) -> Path:

@@ -14,18 +14,18 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 from causal_worlds import ball, prototype, scene
 
 from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.worlds.engine import draws
-from lmms_eval_tasks.worlds.engine.broken import breaks_visibly
-from lmms_eval_tasks.worlds.engine.drafts import SceneDraft
-from lmms_eval_tasks.worlds.engine.draws import DrawCounts, draw_scene, make_drafts
-from lmms_eval_tasks.worlds.engine.facts import Violation
-from lmms_eval_tasks.worlds.engine.families import SceneFamily, families
-from lmms_eval_tasks.worlds.engine.making import all_facts
-from lmms_eval_tasks.worlds.engine.processes import Workers
-from lmms_eval_tasks.worlds.engine.rollout import roll_out
-from lmms_eval_tasks.worlds.engine.scene import Scene
-from lmms_eval_tasks.worlds.engine.twins import changed_field
-from lmms_eval_tasks.worlds.engine.violations import choose_violations, suitable_violations
+from lmms_eval_tasks.worlds import new_scenes
+from lmms_eval_tasks.worlds import new_scenes as draws
+from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+from lmms_eval_tasks.worlds.kept_scenes import SceneDraft
+from lmms_eval_tasks.worlds.new_scenes import DrawCounts, draw_scene, make_drafts
+from lmms_eval_tasks.worlds.physics.other_worlds import changed_field
+from lmms_eval_tasks.worlds.physics.processes import Workers
+from lmms_eval_tasks.worlds.physics.rollout import roll_out
+from lmms_eval_tasks.worlds.physics.violations import breaks_visibly, choose_violations, suitable_violations
+from lmms_eval_tasks.worlds.scenes.families import families
+from lmms_eval_tasks.worlds.scenes.family import SceneFamily
+from lmms_eval_tasks.worlds.scenes.scene import Scene, Violation
 
 SEED, FAMILY = 4, "elastic"
 
@@ -44,9 +44,9 @@ def test_what_was_tried_before_an_interruption_is_not_tried_again(
     made: tuple[list[SceneDraft], list[DrawCounts]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
-    really = draws._try
+    really = new_scenes._try
 
-    def count(asked: tuple[str, int, int]) -> draws.TriedScene:
+    def count(asked: tuple[str, int, int]) -> new_scenes.TriedScene:
         if len(tried) == 1:
             raise KeyboardInterrupt
         tried.append(asked[2])

@@ -9,10 +9,9 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
 from causal_worlds import ball, box, independent, prototype, scene, starts
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey, Intervention
-from lmms_eval_tasks.worlds.engine.interventions import HELD, intervene
-from lmms_eval_tasks.worlds.engine.rollout import FPS, Rollout, roll_out
-from lmms_eval_tasks.worlds.engine.scene import Scene
+from lmms_eval_tasks.worlds.physics.other_worlds import HELD, intervene
+from lmms_eval_tasks.worlds.physics.rollout import FPS, Rollout, roll_out
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Intervention, Scene
 
 RED, GREEN, BLUE = "red ball", "green ball", "blue box"
 

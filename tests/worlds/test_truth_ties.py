@@ -9,14 +9,13 @@ pytest.importorskip("mujoco", reason="the extra worlds is not installed")
 
 from causal_worlds import ball, both_at_once, box, prototype, scene
 
-from lmms_eval_tasks.worlds.engine.draws import draw_scene
-from lmms_eval_tasks.worlds.engine.facts import Event
-from lmms_eval_tasks.worlds.engine.families import families
-from lmms_eval_tasks.worlds.engine.mechanics import build_model, start
-from lmms_eval_tasks.worlds.engine.rollout import roll_out
-from lmms_eval_tasks.worlds.engine.scene import Scene
-from lmms_eval_tasks.worlds.engine.settling import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
-from lmms_eval_tasks.worlds.engine.ties import DRAWS, WITHIN, agreed_order, nearly_equal, unsure_keys
+from lmms_eval_tasks.worlds.new_scenes import draw_scene
+from lmms_eval_tasks.worlds.physics.mechanics import build_model, start
+from lmms_eval_tasks.worlds.physics.nearly_equal import DRAWS, WITHIN, agreed_order, nearly_equal, unsure_keys
+from lmms_eval_tasks.worlds.physics.other_worlds import NEAR_A_TIE, NOTHING_HAPPENS, begin, why_not_begin
+from lmms_eval_tasks.worlds.physics.rollout import roll_out
+from lmms_eval_tasks.worlds.scenes.families import families
+from lmms_eval_tasks.worlds.scenes.scene import Event, Scene
 
 
 def grazing(seconds: float = 1.0) -> Scene:

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,9 +16,11 @@ import numpy as np
 import torch
 from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
+from transformers.utils import is_flash_attn_2_available
 
 from lmms_eval_tasks.host.model.readers import OPENED, read_opened
-from lmms_eval_tasks.models.decoding import ClipRoom, OpenClip, Stopped
+from lmms_eval_tasks.models.clip_reading import ClipRoom, OpenClip, Stopped
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 TEXT = ("input_ids", "attention_mask", "mm_token_type_ids")
@@ -262,3 +265,66 @@ def without_pixels(media: Mapping[str, Any]) -> dict[str, Any]:
 def to_device(values: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
     """Values with the tensors on a device."""
     return dict(BatchFeature(dict(values)).to(device))
+
+
+AUTO = "auto"
+FLASH = "flash_attention_2"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint."""
+
+    model: Any
+    tokenizer: Any
+    inputs: PlainInputs
+
+
+def load_checkpoint(
+    pretrained: str,
+    revision: str | None,
+    dtype: str,
+    device_map: str | Mapping[str, Any],
+    attn_implementation: str | None,
+    frames: FrameSettings,
+) -> Checkpoint:
+    from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
+
+    def load(attention: str | None) -> Any:
+        chosen = {} if attention is None else {"attn_implementation": attention}
+        weights = _choose_dtype(on_gpu) if dtype == AUTO else dtype
+        return AutoModelForImageTextToText.from_pretrained(
+            pretrained, revision=revision, dtype=weights, device_map=device_map, **chosen
+        ).eval()
+
+    on_gpu = torch.cuda.is_available() and not _is_cpu(device_map)
+    attention = attn_implementation or (FLASH if on_gpu and is_flash_attn_2_available() else None)
+    try:
+        try:
+            model = load(attention)
+        except (ValueError, ImportError):
+            if attn_implementation or attention is None:
+                raise
+            model = load(None)
+        kind = FAMILIES.get(model.config.model_type, PlainInputs)
+        is_qwen = issubclass(kind, QwenInputs)
+        limits = {"max_pixels": frames.max_pixels, "min_pixels": frames.min_pixels} if is_qwen else {}
+        processor = AutoProcessor.from_pretrained(pretrained, revision=revision, **limits)
+        tokenizer = AutoTokenizer.from_pretrained(pretrained, revision=revision)
+    except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"Expected {pretrained} to be a video-language model that AutoModelForImageTextToText and AutoProcessor "
+            f"load, but they cannot:\n  {type(error).__name__}: {error}"
+        ) from error
+    if is_qwen and find_spec("qwen_vl_utils") is None:
+        raise InputError(f"Clips for {pretrained} are read by qwen-vl-utils.\nRun:  pip install qwen-vl-utils")
+    return Checkpoint(model, tokenizer, kind(processor, frames))
+
+
+def _is_cpu(device_map: str | Mapping[str, Any]) -> bool:
+    devices = [device_map] if isinstance(device_map, str) else device_map.values()
+    return all(str(device).startswith("cpu") for device in devices)
+
+
+def _choose_dtype(on_gpu: bool) -> str:
+    return "float16" if on_gpu and not torch.cuda.is_bf16_supported() else "bfloat16"

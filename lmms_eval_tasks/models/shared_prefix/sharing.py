@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, takewhile
@@ -15,9 +15,11 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED
+from lmms_eval_tasks.models.base import Work
+from lmms_eval_tasks.models.clip_reading import ClipGroup, ClipQuestion
 from lmms_eval_tasks.models.shared_prefix.inputs import ProcessedClip, ShownText, to_device, without_pixels
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions
-from lmms_eval_tasks.models.work import Work
+from lmms_eval_tasks.utils.core.errors import InputError
 
 ENCODED = "mm_encoder_outputs"
 """The argument by which models of transformers take what their vision encoder has given."""
@@ -200,3 +202,154 @@ def _insert(values: torch.Tensor, place: int, count: int, filler: int) -> torch.
         return values
     filled = values.new_full((*values.shape[:-1], count), filler)
     return torch.cat([values[..., :place], filled, values[..., place:]], dim=-1)
+
+
+AUTO = "auto"
+MOST = 32
+"""Most questions that are answered at once where the number is not given."""
+ALIKE = 1.25
+"""How many times as long as another the prefix of a clip may be that is answered together with it."""
+CPU_BYTES = 2_000_000_000
+"""Of the caches of questions that are answered at once, where they lie in main memory."""
+GPU_SHARE = 0.5
+"""Of the device's memory beside the weights that these caches may take."""
+
+Asked = tuple[ClipQuestion, SharedQuestion]
+"""A request, and its question as it is answered with others."""
+
+
+@dataclass(frozen=True)
+class ReadClip:
+    """A clip whose questions are to be answered."""
+
+    group: ClipGroup
+    encoded: EncodedClip
+    prefix: Prefix | None = None
+    together: tuple[ClipQuestion, ...] = ()
+
+    @property
+    def texts(self) -> Mapping[ClipQuestion, ShownText]:
+        """Its questions as the model takes them."""
+        return dict(zip(self.group.questions, self.encoded.texts, strict=True))
+
+    def rows(self) -> list[Asked]:
+        """Questions that can be answered together with others."""
+        if self.prefix is None:
+            return []
+        texts = self.texts
+        return [(question, SharedQuestion(self.encoded, self.prefix, texts[question])) for question in self.together]
+
+
+class Batching:
+    """Number of questions answered at once."""
+
+    def __init__(self, most: int | None, device: torch.device) -> None:
+        self.is_auto, self.most = most is None, most or MOST
+        self.limit = CPU_BYTES
+        if device.type == "cuda":
+            whole = torch.cuda.get_device_properties(device).total_memory
+            self.limit = int(GPU_SHARE * (whole - torch.cuda.memory_allocated(device)))
+
+    def go_together(self, clips: Sequence[ReadClip], arguments: Mapping[str, Any]) -> bool:
+        """Whether the questions of clips are answered at once."""
+        if any(clip.prefix is None for clip in clips):
+            return False
+        rows = [row for clip in clips for _, row in clip.rows()]
+        lengths = [row.prefix.length for row in rows]
+        return max(lengths) <= ALIKE * min(lengths) and len(rows) <= self._fitting(rows, arguments)
+
+    def parts(self, rows: Sequence[Asked], arguments: Mapping[str, Any]) -> Iterator[list[Asked]]:
+        """Questions in parts that are answered at once."""
+        size = self._fitting([row for _, row in rows], arguments)
+        for first in range(0, len(rows), size):
+            yield list(rows[first : first + size])
+
+    def _fitting(self, rows: Sequence[SharedQuestion], arguments: Mapping[str, Any]) -> int:
+        """Return the number of such questions that fit; at least one."""
+        if not self.is_auto:
+            return self.most
+        tokens = width_of(rows) + arguments["max_new_tokens"]
+        row_bytes = tokens * max(row.prefix.token_bytes for row in rows)
+        return max(1, min(self.most, int(self.limit / row_bytes)))
+
+    def halve(self, rows: int) -> None:
+        """Answer fewer at once from now on, because memory ran out."""
+        self.most = min(self.most, (rows + 1) // 2)
+
+
+def read_batch_size(given: int | str) -> int | None:
+    """The most questions that are answered at once; None where memory says so."""
+    if given == AUTO or given == 1:
+        return None
+    if str(given).isdecimal() and int(given) >= 1:
+        return int(given)
+    raise InputError(f"Expected batch_size to be auto or a whole number from 1 on, but got {given!r}.")
+
+
+QUESTIONS = 2
+"""How many of the clip's questions are compared."""
+TOKENS = 8
+"""How many tokens of each answer are compared."""
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 0.02, torch.bfloat16: 0.1}
+"""The largest distance of two logit vectors, as a share of their length without their mean, that is rounding.
+
+Reading a prompt in two parts sums in another order. Wrong positions of tiny random models move logits by more than a
+hundred times the bound of float32.
+"""
+
+
+@dataclass(frozen=True)
+class ModeComparison:
+    """Answers from a shared prefix beside those of plain generation."""
+
+    distance: float
+    same_tokens: bool
+    tolerance: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether the two are the same."""
+        return self.same_tokens and self.distance <= self.tolerance
+
+    @property
+    def text(self) -> str:
+        """The comparison in words."""
+        tokens = "the same tokens" if self.same_tokens else "other tokens"
+        return f"{tokens}, logits within {self.distance:.1e} (rounding: {self.tolerance:g})"
+
+
+def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> ModeComparison | None:
+    """Compare answers to a clip's first questions; None where these cannot share a prefix."""
+    asked = {**generation, "max_new_tokens": min(TOKENS, generation["max_new_tokens"])}
+    asked |= {"return_dict_in_generate": True, "output_logits": True}
+    # The work of comparing is not that of answering.
+    sharer = PrefixSharer(sharer.model, sharer.positions, sharer.pad)
+    encoded = sharer.encode(clip)
+    prefix, shorter = sharer.read_prefix(encoded), sharer.read_prefix(encoded, less=1)
+    if prefix is None:
+        return None
+    rows = [SharedQuestion(encoded, shorter or prefix, text) for text in clip.texts[:QUESTIONS]]
+    rows.append(SharedQuestion(encoded, prefix, clip.texts[0]))
+    together = sharer.generate_together(rows, asked)
+    prompt = width_of(rows)
+    distances, same = [0.0], True
+    for place, row in enumerate(rows):
+        text = row.text
+        inputs = to_device({**clip.media, **text.text}, sharer.device)
+        if sharer.positions is Positions.REFERENCE:
+            inputs["position_ids"] = find_positions(sharer.model, inputs, sharer.positions)
+        plain = sharer.model.generate(**inputs, **asked)
+        own, shared = plain.sequences[0, len(text.ids) :], together.sequences[place, prompt:]
+        for step, token in enumerate(own):
+            distances.append(_distance(plain.logits[step][0], together.logits[step][place]))
+            if int(token) != int(shared[step]):
+                same = False
+                break
+    return ModeComparison(max(distances), same, TOLERANCE.get(sharer.model.dtype, TOLERANCE[torch.float32]))
+
+
+def _distance(plain: torch.Tensor, shared: torch.Tensor) -> float:
+    plain, shared = plain.double(), shared.double()
+    length = float((plain - plain.mean()).norm())
+    distance = float((plain - shared).norm())
+    return distance / length if length else distance

@@ -3,15 +3,211 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import diffusers
 import torch
+from diffusers import DiffusionPipeline
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, load_pipeline, posterior_mean
-from lmms_eval_tasks.models.video_diffusion.noising import Flow
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
+from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS, Process
+
+
+def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return values.to(like.device, torch.float32).view(-1, *[1] * (like.ndim - 1))
+
+
+@dataclass(frozen=True)
+class Ddpm:
+    """``x_t = a x + s e`` with ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``; whole timesteps 0 to 999."""
+
+    alphas_cumprod: torch.Tensor
+    predicts: Literal["epsilon", "v", "sample"] = "epsilon"
+    process: Process = "ddpm"
+
+    def _scales(self, timesteps: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        signal = self.alphas_cumprod.to(timesteps.device, torch.float32)[timesteps.long()]
+        return _spread(signal.sqrt(), like), _spread((1 - signal).sqrt(), like)
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noisy clips at their timesteps."""
+        scale, spread = self._scales(timesteps, clean)
+        return scale * clean + spread * noise
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """Return the target the network is trained to predict: noise, v or clean clip."""
+        if self.predicts != "v":
+            return noise if self.predicts == "epsilon" else clean
+        scale, spread = self._scales(timesteps, clean)
+        return scale * noise - spread * clean
+
+    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noise that a prediction implies; ``e = a v + s x_t`` for v."""
+        scale, spread = self._scales(timesteps, noisy)
+        if self.predicts == "epsilon":
+            return prediction
+        if self.predicts == "v":
+            return scale * prediction + spread * noisy
+        return (noisy - scale * prediction) / spread
+
+
+@dataclass(frozen=True)
+class Flow:
+    """``x_t = (1 - σ) x + σ e`` with ``σ = t / 1000``, any t in between."""
+
+    towards: Literal["noise", "data"] = "noise"
+    process: Process = "flow"
+    predicts: str = "velocity"
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noisy clips at their timesteps."""
+        level = _spread(timesteps / TRAIN_STEPS, clean)
+        return (1 - level) * clean + level * noise
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """Return the target the network is trained to predict: the velocity, the same at all timesteps."""
+        return noise - clean if self.towards == "noise" else clean - noise
+
+    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noise that a velocity implies: ``e = x_t + (1 - σ)(e - x)``."""
+        level = _spread(timesteps / TRAIN_STEPS, noisy)
+        velocity = prediction if self.towards == "noise" else -prediction
+        return noisy + (1 - level) * velocity
+
+
+Noising = Ddpm | Flow
+
+
+def scheduler_noising(scheduler: Any) -> Ddpm:
+    """The DDPM process of a diffusers scheduler."""
+    predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
+    return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]
+
+
+def draw_noise(seeds: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Gaussian noise for a batch, the noise of each seed by itself, in float32."""
+    noise = torch.empty((len(seeds), *like.shape[1:]), dtype=torch.float32, pin_memory=like.device.type == "cuda")
+    for row, seed in enumerate(seeds):
+        torch.randn(like.shape, generator=torch.Generator("cpu").manual_seed(seed), out=noise[row : row + 1])
+    return noise.to(like.device, non_blocking=True)
+
+
+Text = Mapping[str, torch.Tensor]
+"""Encoded captions: named tensors whose first dimension is the batch."""
+
+
+class Adapter:
+    """One family: how it encodes captions and frames, how noise enters, and how its network is called."""
+
+    denoiser_names: tuple[str, ...] = ("transformer",)
+    text_encoder_names: tuple[str, ...] = ("text_encoder",)
+    text_outputs: tuple[str, ...] = ("embeds",)
+    guidance_flags: tuple[str, ...] = ("do_classifier_free_guidance",)
+    compression_names: tuple[str, str] = ("vae_scale_factor_temporal", "vae_scale_factor_spatial")
+    flow: Flow | None = None
+
+    def __init__(self, pipe: Any, family: Family, fps: float) -> None:
+        self.pipe, self.family, self.fps = pipe, family, fps
+        self.noising: Noising = self.flow or scheduler_noising(pipe.scheduler)
+        self.boundary: float | None = None
+
+    @classmethod
+    def load(cls, settings: DenoisingSettings) -> Adapter:
+        """Load a checkpoint through diffusers' own ``from_pretrained``."""
+        return cls(load_pipeline(settings), settings.family, settings.fps)
+
+    @property
+    def temporal_compression(self) -> int:
+        """Frames per latent frame after the first."""
+        return int(getattr(self.pipe, self.compression_names[0]))
+
+    @property
+    def spatial_compression(self) -> int:
+        """Pixels per latent, in height and in width."""
+        return int(getattr(self.pipe, self.compression_names[1]))
+
+    @property
+    def size_multiple(self) -> int:
+        """Number of which height and width must be multiples."""
+        patch = self.pipe.transformer.config.patch_size
+        return self.spatial_compression * int(patch if isinstance(patch, int) else patch[-1])
+
+    @property
+    def denoisers(self) -> dict[str, torch.nn.Module]:
+        """The denoising networks by name."""
+        return self._modules(self.denoiser_names)
+
+    @property
+    def text_encoders(self) -> list[torch.nn.Module]:
+        return list(self._modules(self.text_encoder_names).values())
+
+    def _modules(self, names: tuple[str, ...]) -> dict[str, torch.nn.Module]:
+        return {name: module for name in names if (module := getattr(self.pipe, name, None)) is not None}
+
+    def expert(self, timestep: float) -> str:
+        """Name of the network that denoises at a timestep of 0 to 1000."""
+        low = self.boundary is not None and timestep < self.boundary * TRAIN_STEPS
+        return self.denoiser_names[1 if low else 0]
+
+    def padded_latents(self, latent_frames: int) -> int:
+        """Return the number of latent frames `encode_frames` puts before a window's own; they never enter the loss."""
+        return 0
+
+    def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
+        """Encode one caption by the pipeline's `encode_prompt`: tensors named by `text_outputs`, for a batch of one."""
+        flags = dict.fromkeys(self.guidance_flags, False)
+        encoded = self.pipe.encode_prompt(caption, max_sequence_length=self.family.text_tokens, device=device, **flags)
+        return dict(zip(self.text_outputs, encoded, strict=False))
+
+    def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
+        """Encode a window of shape (1, 3, frames, height, width), values -1 to 1, to its normalised posterior mean."""
+        mean = posterior_mean(self.pipe.vae, frames)
+        # A VAE keeps its statistics in its configuration or, as LTX-Video's does, beside its weights.
+        statistics = {**self.pipe.vae.config, **dict(self.pipe.vae.named_buffers())}
+        centre, spread = statistics.get("latents_mean"), statistics.get("latents_std")
+        if centre is not None and spread is not None:
+            mean = (mean - _per_channel(centre, mean)) / _per_channel(spread, mean)
+        return mean * statistics.get("scaling_factor", 1.0)
+
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
+        """Return the network's prediction from noisy latents, float32 of the same shape."""
+        network: Any = self.denoisers[self.expert(float(timesteps[0]))]
+        batch = {name: expand(tensor, len(noisy)) for name, tensor in text.items()}
+        batch = {
+            name: tensor.to(network.dtype) if tensor.is_floating_point() else tensor for name, tensor in batch.items()
+        }
+        inputs = self.network_inputs(noisy.to(network.dtype), timesteps, batch)
+        prediction: torch.Tensor = network(**inputs, return_dict=False)[0]
+        return prediction.float()
+
+    def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
+        """The network's arguments, by name."""
+        inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
+        return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
+
+
+def load_pipeline(settings: DenoisingSettings, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
+    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used."""
+    dtypes = {"default": getattr(torch, settings.dtype), "vae": getattr(torch, settings.vae_dtype)}
+    return pipeline.from_pretrained(settings.pretrained, dtype=dtypes, revision=settings.revision, **components)
+
+
+def posterior_mean(vae: Any, frames: torch.Tensor) -> torch.Tensor:
+    """The VAE's mean for frames, float32."""
+    mean: torch.Tensor = vae.encode(frames.to(vae.dtype)).latent_dist.mean
+    return mean.float()
+
+
+def expand(tensor: torch.Tensor, batch: int) -> torch.Tensor:
+    """A tensor for a batch of one, repeated for a larger one without a copy."""
+    return tensor.expand(batch, *tensor.shape[1:])
+
+
+def _per_channel(values: Any, like: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(values, dtype=torch.float32, device=like.device).view(1, -1, 1, 1, 1)
+
 
 IMAGES_AT_ONCE = 8
 

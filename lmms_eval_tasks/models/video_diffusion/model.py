@@ -12,9 +12,9 @@ from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.asking.kept_answers import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
-from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.models.decoding import ReadAhead
-from lmms_eval_tasks.models.failures import RepeatedFailures
+from lmms_eval_tasks.models.base import RepeatedFailures, Request, RequestModel
+from lmms_eval_tasks.models.clip_reading import ReadAhead
+from lmms_eval_tasks.models.video_diffusion.denoising import Answer, AnswerStore, AskedClips
 from lmms_eval_tasks.models.video_diffusion.settings import (
     CHOICES,
     DenoisingSettings,
@@ -22,17 +22,16 @@ from lmms_eval_tasks.models.video_diffusion.settings import (
     read_batch,
     read_settings,
 )
-from lmms_eval_tasks.models.video_diffusion.store import Answer, AnswerStore, AskedClips
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_eval_tasks.models.decoding import ClipRoom, Reading
-    from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-    from lmms_eval_tasks.models.video_diffusion.encoding import DecodedClips
-    from lmms_eval_tasks.models.video_diffusion.engine import Engine
+    from lmms_eval_tasks.models.clip_reading import ClipRoom, Reading
+    from lmms_eval_tasks.models.video_diffusion.adapters import Adapter
+    from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+    from lmms_eval_tasks.models.video_diffusion.latents import DecodedClips
 
 PACKAGES = ("torch", "diffusers", "transformers")
 """Whose versions an answer names, beside ours."""
@@ -97,8 +96,8 @@ class VideoDiffusion(RequestModel):
         except ImportError:
             message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
             raise InputError(message) from None
-        from lmms_eval_tasks.models.video_diffusion.engine import Engine
-        from lmms_eval_tasks.models.video_diffusion.placement import Placement
+        from lmms_eval_tasks.models.video_diffusion.denoising import Engine
+        from lmms_eval_tasks.models.video_diffusion.latents import Placement
 
         if offload not in OFFLOAD:
             raise InputError(f"Expected offload to be {', '.join(OFFLOAD)}, but got {offload!r}.")

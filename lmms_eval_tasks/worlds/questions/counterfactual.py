@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmms_eval_tasks.api.answers import NO, YES
-from lmms_eval_tasks.worlds.engine.facts import EventKey, Facts
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.drafting import sample
-from lmms_eval_tasks.worlds.questions.seen_graph import answer_of_seen_graph
-from lmms_eval_tasks.worlds.questions.sketch import Balance
-from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
+from lmms_eval_tasks.worlds.questions.balance import Balance, sample
+from lmms_eval_tasks.worlds.questions.causes import answer_of_seen_graph
+from lmms_eval_tasks.worlds.questions.question import body_traits, event_traits
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
 
 LEVELS = ("direct", "chain", "absent")
 MOST = 4

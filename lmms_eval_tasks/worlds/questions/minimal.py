@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey, Facts, Twin
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
-from lmms_eval_tasks.worlds.questions.drafting import sample, worded
+from lmms_eval_tasks.worlds.questions.balance import sample, worded
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Twin
 
 MOST_PAIRS = 2
 """Pairs of a scene."""

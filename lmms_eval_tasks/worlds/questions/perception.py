@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import Event, EventKey, EventKind
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import SHOWN, VIEWED, Askable
-from lmms_eval_tasks.worlds.questions.drafting import pick, sample, worded
-from lmms_eval_tasks.worlds.questions.sketch import Sketch
-from lmms_eval_tasks.worlds.questions.traits import body_traits, event_traits
+from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
+from lmms_eval_tasks.worlds.questions.question import Sketch, body_traits, event_traits
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, EventKind
 
 GAP = 0.4
 """Seconds that must lie between two events whose order is asked."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.engine.facts import Facts, Violation
-from lmms_eval_tasks.worlds.questions.drafting import sample, worded
+from lmms_eval_tasks.worlds.questions.balance import sample, worded
+from lmms_eval_tasks.worlds.scenes.scene import Facts, Violation
 
 MOST_PAIRS = 2
 """Pairs of a scene, each about another principle."""

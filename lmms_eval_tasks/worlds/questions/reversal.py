@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.worlds.engine.facts import Facts
+from lmms_eval_tasks.worlds.scenes.scene import Facts
 
 STRONG, NONE = 0.2, 0.03
 """The share of energy from which the arrow of time is strong, and below which there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from lmms_eval_tasks.worlds.engine.facts import EventKey, EventKind
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, EventKind
 
 
 class VerbForms(NamedTuple):

@@ -17,7 +17,7 @@ from lmms_eval.protocol import ChatMessages
 from tiny_vlms import FAMILIES
 
 from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
-from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments
+from lmms_eval_tasks.models.shared_prefix.model import generation_arguments
 from lmms_eval_tasks.models.shared_prefix.positions import Positions
 
 HOSTS = {"qwen2_5_vl": Qwen2_5_VL, "qwen3_vl": Qwen3_VL}

@@ -9,11 +9,10 @@ import torch
 from small_clips import falling_ball, write_pair
 from tiny_runs import tiny_engine
 
-from lmms_eval_tasks.models.video_diffusion import engine as engine_module
-from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
-from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
-from lmms_eval_tasks.models.video_diffusion.noising import draw_noise
-from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
+from lmms_eval_tasks.models.video_diffusion import denoising as engine_module
+from lmms_eval_tasks.models.video_diffusion.adapters import draw_noise
+from lmms_eval_tasks.models.video_diffusion.denoising import AnswerStore, AskedClips, Engine
+from lmms_eval_tasks.models.video_diffusion.latents import ClipFile
 from lmms_eval_tasks.utils.answers.losses import ClipLosses, DenoisingResponse
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 

@@ -6,7 +6,7 @@ from small_clips import falling_ball, write_pair
 from toy_denoiser import toy_engine, train
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
+from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.yocausal.metrics import RSI
 from lmms_eval_tasks.yocausal.rsi import compare_losses

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.encoding import cover
-from lmms_eval_tasks.models.video_diffusion.engine import AskedClips
+from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips
+from lmms_eval_tasks.models.video_diffusion.latents import cover
 from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
 from lmms_eval_tasks.sample.world.physics import FPS as FILMED
 from lmms_eval_tasks.sample.world.render import render

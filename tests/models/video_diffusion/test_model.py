@@ -16,7 +16,7 @@ from tiny_models import BUILDERS
 from tiny_runs import tiny_checkpoint
 
 from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
-from lmms_eval_tasks.models.video_diffusion.engine import Engine
+from lmms_eval_tasks.models.video_diffusion.denoising import Engine
 from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 from lmms_eval_tasks.plugin import register
 from lmms_eval_tasks.utils.answers.losses import read_denoising

@@ -1,0 +1,302 @@
+"""Sets for training, made of scenes: in the form of another benchmark's release."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
+from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
+from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
+from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_have
+from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World
+
+DRAWN = "drawn"
+"""Folder of an unfinished set with the scenes that were drawn."""
+
+export_app = typer.Typer(no_args_is_help=True, help="Write scenes as a set for training.")
+
+
+@export_app.callback()
+def export() -> None:
+    """Write scenes as a set for training."""
+
+
+@export_app.command("countervqa")
+def export_countervqa(
+    out: Annotated[Path, typer.Option(help="Folder for the set; an interrupted export goes on.", show_default=False)],
+    scenes: Annotated[int, typer.Option(help="Scenes of each family.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Of the scenes.", min=0)] = 0,
+    family: Annotated[
+        list[str] | None, typer.Option(help="A family, more than once for several; by default all that no test has.")
+    ] = None,
+) -> None:
+    """Make scenes of families that the test does not have, and write them as a set of CounterVQA to train on.
+
+    Graphs and answers are what interventions in the scene have shown; no model wrote any of them.
+
+    Examples:
+        lmms-eval-tasks worlds export countervqa --out set --scenes 100
+        lmms-eval-tasks worlds export countervqa --out set --family stack --seed 3
+    """
+    import numpy as np
+
+    from lmms_eval_tasks.api import InputError
+    from lmms_eval_tasks.api.release import as_lines, write_file
+    from lmms_eval_tasks.worlds.facts_and_clips import all_facts
+    from lmms_eval_tasks.worlds.new_scenes import make_drafts
+    from lmms_eval_tasks.worlds.physics.filming import SceneClip, film
+
+    if (out / "questions.jsonl").exists():
+        raise InputError(f"There is a set in {out} already; give another --out, or remove it.")
+    names = chosen_families(family)
+    with show_progress() as progress:
+        drafts, _ = make_drafts(scenes, seed, progress, names=names, folder=out / DRAWN)
+        graphs = []
+        for number, facts in enumerate(all_facts(drafts, progress), 1):
+            graphs.append(scene_graph(facts))
+            progress("causal graphs", number, len(drafts))
+        asked = [(one, question_lines(one, np.random.default_rng([seed, place]))) for place, one in enumerate(graphs)]
+        asked = [(one, questions) for one, questions in asked if questions]
+        if not asked:
+            raise InputError(f"No question can be asked of {len(drafts)} scenes of {', '.join(names)}; draw more.")
+        film([SceneClip(one.facts.scene) for one, _ in asked], out / "clips", progress)
+    # The questions come last: a set without them is one that is not finished.
+    write_file(out / "graphs.jsonl", as_lines(graph_line(one) for one, _ in asked))
+    lines = [line for _, questions in asked for line in questions]
+    write_file(out / "questions.jsonl", as_lines(lines))
+    write_file(
+        out / "scenes.json", json.dumps({"families": list(names), "seed": seed, "scenes": len(asked)}, indent=2) + "\n"
+    )
+    shutil.rmtree(out / DRAWN, ignore_errors=True)
+    console = make_console()
+    table = text_table(None, "level", "yes", "no")
+    counts = Counter((line["level"], line["verdict"]) for line in lines)
+    for level in (1, 2, 3):
+        table.add_row(str(level), *(f"{counts[level, verdict]:,}" for verdict in ("yes", "no")))
+    console.print(table)
+    console.print(f"{len(lines):,} questions about {len(asked):,} scenes of {', '.join(names)}")
+    console.print(f"Next:  lmms-eval-tasks train countervqa sft --source {out} --out OUT --dry-run", soft_wrap=True)
+
+
+def chosen_families(named: Sequence[str] | None) -> tuple[str, ...]:
+    """The families to make scenes of: those that are named, or all that the test does not have."""
+    from lmms_eval_tasks.api import InputError
+    from lmms_eval_tasks.worlds.scenes.families import families
+
+    others = tuple(name for name, family in families().items() if family.for_training)
+    if unknown := sorted(set(named or ()) - families().keys()):
+        raise InputError(f"Expected families, any of {', '.join(others)}, but got {', '.join(unknown)}.")
+    if known := sorted(set(named or ()) - set(others)):
+        raise InputError(
+            f"The test has scenes of {', '.join(known)}, so that a model trained on them would know it; "
+            f"choose from {', '.join(others)}."
+        )
+    return tuple(dict.fromkeys(named)) if named else others
+
+
+KINDS = frozenset({"hits", "falls", "enters", "starts"})
+"""Events that may be a cause or an effect. That something comes to rest, or is seen no more, causes nothing."""
+
+
+def linked_events(facts: Facts) -> list[Event]:
+    """The events of a graph, in order of time: sure ones, once each, and no start that a hit or a fall already says."""
+    found: dict[tuple[str, ...], Event] = {}
+    actors = set(facts.scene.actors)
+    for event in facts.events:
+        if event.kind in KINDS and event.body in actors and facts.says(event.key) and event.key not in found:
+            found[event.key] = event
+    said = {body for event in found.values() if event.kind != "starts" for body in (event.body, event.other)}
+    return [event for event in found.values() if event.kind != "starts" or event.body not in said]
+
+
+def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
+    """For each event the world in which the body that does it is held where it is from the start."""
+    near = nearly_equal(scene)
+    worlds = {
+        name: settle_world(scene, near, Intervention(kind="freeze", bodies=[name]))
+        for name in dict.fromkeys(event.body for event in events)
+    }
+    return [worlds[event.body] for event in events]
+
+
+def causal_links(
+    events: Sequence[Event], worlds: Sequence[World]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The direct links between events, and the pairs that interventions show to be independent; both by position."""
+    count = len(events)
+    verdicts = {
+        (one, other): _depends(worlds[one], events[one], events[other])
+        for one in range(count)
+        for other in range(one + 1, count)
+    }
+    holds = {pair for pair, verdict in verdicts.items() if verdict}
+    direct = [
+        (one, other)
+        for one, other in sorted(holds)
+        if not any((one, middle) in holds and (middle, other) in holds for middle in range(one + 1, other))
+    ]
+    return direct, sorted(pair for pair, verdict in verdicts.items() if verdict is False)
+
+
+def _depends(world: World, cause: Event, effect: Event) -> bool | None:
+    if world.says(cause.key) is not False or {effect.body, effect.other} & set(world.intervention.bodies):
+        return None
+    happens = world.says(effect.key)
+    return None if happens is None else not happens
+
+
+INTERACTION = "H2O"
+"""Of the two interactions that the form has, people or things: nobody is in these clips."""
+
+
+class SceneGraph(NamedTuple):
+    """A scene's events and what interventions show between them, by position."""
+
+    facts: Facts
+    events: list[Event]
+    links: list[tuple[int, int]]
+    independent: list[tuple[int, int]]
+
+
+def scene_graph(facts: Facts) -> SceneGraph:
+    """Run what the graph of a scene needs; some seconds."""
+    events = linked_events(facts)
+    return SceneGraph(facts, events, *causal_links(events, prevented(facts.scene, events)))
+
+
+def graph_line(graph: SceneGraph) -> dict[str, Any]:
+    """A scene's line of `graphs.jsonl`."""
+    return {
+        "clip": f"{graph.facts.scene.id}.mp4",
+        "task": "",
+        "goal": "",
+        "actions": [
+            {"id": f"e{place}", "start": event.time, "text": happens(event.key), "subject": event.body}
+            for place, event in enumerate(graph.events, 1)
+        ],
+        "links": [_ids(pair) for pair in graph.links],
+        "unlinked": [_ids(pair) for pair in graph.independent],
+    }
+
+
+def _ids(pair: tuple[int, int]) -> dict[str, str]:
+    return {"cause": f"e{pair[0] + 1}", "effect": f"e{pair[1] + 1}"}
+
+
+def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
+    """A scene's lines of `questions.jsonl`."""
+    facts, events, links, independent = graph
+    found = [
+        *_balanced([*_first_level(links, independent)], random),
+        *_balanced([*_second_level(links, independent, len(events))], random),
+    ]
+    lines = [_asked(events, rule, level, verdict, pair, links) for rule, level, verdict, pair in found]
+    lines += _third_level(facts, events, random)
+    return [
+        {"id": f"{facts.scene.id}-{number:02d}", "clip": f"{facts.scene.id}.mp4", "interaction": INTERACTION, **line}
+        for number, line in enumerate(lines, 1)
+    ]
+
+
+Rule = tuple[str, int, str, tuple[int, int]]
+Pairs = Sequence[tuple[int, int]]
+
+
+def _first_level(links: Pairs, independent: Pairs) -> Iterator[Rule]:
+    for pair in links:
+        if pair[1] - pair[0] == 1:
+            yield "adjacent_linked", 1, "no", pair
+    for pair in independent:
+        if pair[1] - pair[0] == 1 and not _steps(links, *pair):
+            yield "adjacent_unlinked", 1, "yes", pair
+
+
+def _second_level(links: Pairs, independent: Pairs, count: int) -> Iterator[Rule]:
+    for one in range(count):
+        for other in range(one + 1, count):
+            if (one, other) not in links and _steps(links, one, other):
+                yield "path", 2, "no", (one, other)
+    for pair in independent:
+        if pair[1] - pair[0] > 1 and not _steps(links, *pair):
+            yield "disconnected", 2, "yes", pair
+
+
+def _steps(links: Pairs, one: int, other: int) -> list[int]:
+    """The events on a way from one to another, both included; empty where there is none."""
+    ways = [[one]]
+    while ways:
+        way = ways.pop()
+        if way[-1] == other:
+            return way
+        ways += [[*way, after] for before, after in links if before == way[-1]]
+    return []
+
+
+def _balanced(found: Sequence[Rule], random: np.random.Generator) -> list[Rule]:
+    by_verdict = {verdict: [rule for rule in found if rule[2] == verdict] for verdict in ("yes", "no")}
+    number = min(map(len, by_verdict.values())) or max(map(len, by_verdict.values()))
+    return [
+        rules[place]
+        for rules in by_verdict.values()
+        for place in sorted(random.permutation(len(rules))[:number].tolist())
+    ]
+
+
+def _asked(
+    events: Sequence[Event], rule: str, level: int, verdict: str, pair: tuple[int, int], links: Pairs
+) -> dict[str, Any]:
+    action, outcome = (events[place].key for place in pair)
+    if verdict == "no":
+        steps = _steps(links, *pair)
+        chain = ", so that ".join(happened(events[place].key) for place in steps)
+        explanation = f"No. {sentence(chain)}"
+    else:
+        explanation = f"Yes. {sentence(happened(outcome))} That does not depend on whether {happened(action)}."
+    return {
+        "level": level,
+        "question": _question(action, outcome),
+        "verdict": verdict,
+        "explanation": explanation,
+        "action": f"e{pair[0] + 1}",
+        "outcome": f"e{pair[1] + 1}",
+        "rule": rule,
+    }
+
+
+def _question(cause: EventKey, outcome: EventKey) -> str:
+    return sentence(f"{had_not(cause)}, {would_have(outcome, still=True)}", "?")
+
+
+def _third_level(facts: Facts, events: Sequence[Event], random: np.random.Generator) -> list[dict[str, Any]]:
+    """Of an event that never happened: two bodies of the scene that did not hit each other, one for each outcome."""
+    actors = sorted(facts.scene.actors)
+    absent = [
+        key
+        for place, one in enumerate(actors)
+        for other in actors[place + 1 :]
+        if facts.says(key := EventKey("hits", one, other)) is False
+    ]
+    drawn = random.permutation(len(absent))[: min(len(events), 2)].tolist()
+    lines = []
+    for number, place in enumerate(drawn):
+        key, outcome = absent[place], events[(number * 7) % len(events)]
+        lines.append(
+            {
+                "level": 3,
+                "question": _question(key, outcome.key),
+                "verdict": "yes",
+                "explanation": f"Yes. In the clip, {happens_not(key)}, so nothing changes: {happened(outcome.key)}.",
+                "absent_action": happens(key),
+                "outcome": f"e{events.index(outcome) + 1}",
+                "rule": "absent",
+            }
+        )
+    return lines

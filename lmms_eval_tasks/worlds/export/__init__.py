@@ -1,1 +1,0 @@
-"""Sets for training, made of scenes: in the form of another benchmark's release."""

@@ -1,0 +1,185 @@
+"""What is known of scenes, computed from their drafts again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, no_progress, read_rows
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds.card import CARD
+from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events
+from lmms_eval_tasks.worlds.physics.filming import LOOK, SceneClip
+from lmms_eval_tasks.worlds.physics.other_worlds import SettledTwin, intervene, make_twin, twin_scene
+from lmms_eval_tasks.worlds.physics.processes import Workers
+from lmms_eval_tasks.worlds.physics.rollout import roll_out
+from lmms_eval_tasks.worlds.scenes.scene import Facts, World
+
+
+def all_facts(
+    drafts: Iterable[SceneDraft], progress: Progress = no_progress, processes: int | None = None
+) -> list[Facts]:
+    """Run scenes, their other worlds and their twins, several at once."""
+    drafts = list(drafts)
+    found, differing = [], []
+    with Workers(processes) as workers:
+        for draft, (facts, differs) in zip(drafts, workers.map(_facts, drafts), strict=True):
+            found.append(facts)
+            differing += [draft.scene.id] if differs else []
+            progress("scenes", len(found), len(drafts))
+    if differing:
+        raise InputError(_other_events(differing))
+    return found
+
+
+def _other_events(scenes: Sequence[str]) -> str:
+    named = ", ".join(scenes[:5]) + (f" and {len(scenes) - 5} more" if len(scenes) > 5 else "")
+    return (
+        f"On this machine something else happens in {named} than where the scenes were drawn, so that answers would "
+        "not be the same.\nRemedy: install the version of MuJoCo that the extra `worlds` asks for; or draw scenes of "
+        "your own with --seed, whose scores are not compared with others'."
+    )
+
+
+def _facts(draft: SceneDraft) -> tuple[Facts, bool]:
+    """Return the facts of a draft, and whether they differ from what the draft says."""
+    scene = draft.scene
+    rollout = roll_out(scene)
+    runs = [intervene(scene, world.intervention) for world in draft.worlds]
+    worlds = [
+        World(intervention=world.intervention, events=run.events, unsure=world.unsure)
+        for world, run in zip(draft.worlds, runs, strict=True)
+    ]
+    unsure = _joined(draft.unsure or [], rollout.unclear)
+    settled_twin = twin = None
+    if draft.twin:
+        run = roll_out(twin_scene(scene, draft.twin.body))
+        settled_twin = SettledTwin(draft.twin.body, run.events, draft.twin.unsure)
+        not_asked = [*unsure, *_joined(draft.twin.unsure, run.unclear)]
+        twin = make_twin(scene, settled_twin.body, rollout.events, run.events, not_asked)
+    facts = Facts(
+        scene=scene,
+        events=rollout.events,
+        unsure=unsure,
+        worlds=[
+            world.model_copy(update={"unsure": _joined(world.unsure, run.unclear)})
+            for world, run in zip(worlds, runs, strict=True)
+        ],
+        again=[list(key) for key in rollout.again],
+        twin=twin,
+        violations=draft.violations,
+        lost_energy=rollout.lost_energy,
+    )
+    return facts, digest_events(rollout.events, draft.unsure or [], draft.order, worlds, settled_twin) != draft.digest
+
+
+def _joined(unsure: Iterable[Sequence[str]], unclear: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Join the events that differ between nearly equal scenes with those that are unclear in the scene itself."""
+    return [list(key) for key in sorted({tuple(one) for one in (*unsure, *unclear)})]
+
+
+AT_ONCE = 64
+"""Scenes whose facts are written together: as many as are computed again after an interruption."""
+FACTS = 2
+"""Grows when other things are known of the same scene, so that those of an earlier version are computed again."""
+CLIP_BYTES = 90_000
+"""About what a clip takes."""
+
+
+def require_engine() -> None:
+    """Stop where the physics engine is not installed."""
+    if find_spec("mujoco") is None:
+        raise InputError(
+            f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
+            'Remedy: pip install "lmms-eval-tasks[worlds]"; or prepare a set that was made elsewhere, with --source.'
+        )
+
+
+def known_facts(drafts: Sequence[SceneDraft], folder: Path, progress: Progress) -> list[Facts]:
+    """Return the facts of each scene with its sights; those a folder has from an earlier call are not computed
+    again."""
+    found = []
+    for start in range(0, len(drafts), AT_ONCE):
+        part = drafts[start : start + AT_ONCE]
+        path = folder / f"facts_{_digest(part)}.jsonl"
+        facts = _read_facts(path, len(part))
+        if facts is None:
+            facts = list(_seen(part, progress))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, as_lines(one.model_dump(mode="json") for one in facts))
+        found += facts
+        progress("scenes that are known", len(found), len(drafts))
+    return found
+
+
+def _seen(drafts: Sequence[SceneDraft], progress: Progress) -> Iterator[Facts]:
+    from lmms_eval_tasks.worlds.physics.filming import see
+    from lmms_eval_tasks.worlds.physics.pictures import events_of_view
+
+    facts = all_facts(drafts, progress)
+    for one, sights in zip(facts, see([one.scene for one in facts], progress), strict=True):
+        events = sorted([*one.events, *events_of_view(sights)], key=lambda event: event.time)
+        yield one.model_copy(update={"sights": sights, "events": events})
+
+
+def _read_facts(path: Path, number: int) -> list[Facts] | None:
+    """The facts of a file; None where it is not there, or of another version."""
+    if not path.is_file():
+        return None
+    issues = GroupedIssues()
+    facts = [one for _, one in read_rows(path, Facts, issues)]
+    return facts if not issues and len(facts) == number else None
+
+
+def _digest(drafts: Sequence[SceneDraft]) -> str:
+    content = as_lines([{"look": LOOK, "facts": FACTS}, *(draft.model_dump(mode="json") for draft in drafts)])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+class Shooting:
+    """The clips of a build, all rendered together when the first of them is to be made."""
+
+    def __init__(self, clips: Sequence[SceneClip], folder: Path, places: Sequence[Path], progress: Progress) -> None:
+        self._clips, self._folder, self._places, self._progress = clips, folder, places, progress
+        self._lock, self._done = Lock(), False
+
+    def path_of(self, clip: SceneClip) -> Path:
+        """The file of a clip."""
+        from lmms_eval_tasks.worlds.physics.filming import film
+
+        with self._lock:
+            if not self._done:
+                film([clip for clip in self._clips if not self._is_there(clip)], self._folder, self._progress)
+                self._done = True
+        return self._folder / clip.name
+
+    def _is_there(self, clip: SceneClip) -> bool:
+        return any(is_clip(clip, place / clip.name) for place in self._places)
+
+
+def is_clip(clip: SceneClip, path: Path) -> bool:
+    """Whether a file is a clip: it says of what it was made."""
+    from lmms_eval_tasks.worlds.physics.filming import comment_of
+
+    return path.is_file() and comment_of(path) == clip.digest
+
+
+@dataclass(frozen=True)
+class RenderedClip:
+    """A clip of a scene as a build takes it."""
+
+    clip: SceneClip
+    shooting: Shooting
+    size: int = CLIP_BYTES
+
+    def is_made(self, path: Path) -> bool:
+        """Whether a file is this clip."""
+        return is_clip(self.clip, path)
+
+    def make(self, path: Path) -> None:
+        """Write it; the first one has all others of the build rendered too."""
+        path.write_bytes(self.shooting.path_of(self.clip).read_bytes())

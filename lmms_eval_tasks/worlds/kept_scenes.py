@@ -1,0 +1,155 @@
+"""Drafts: scenes with what was drawn once for them, a line each, from which all else is computed again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from lmms_eval_tasks.api import GroupedIssues, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.worlds.physics.filming import SceneClip
+from lmms_eval_tasks.worlds.physics.mechanics import problems_of
+from lmms_eval_tasks.worlds.physics.other_worlds import Settled, SettledTwin, changed_field, settle, twin_scene
+from lmms_eval_tasks.worlds.physics.processes import Workers
+from lmms_eval_tasks.worlds.physics.violations import choose_violations, suitable_violations
+from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Intervention, Scene, Violation, World
+
+Keys = list[list[str]]
+_DERIVED = re.compile(r"(.+)_(?:twin|backwards|breaks_[a-z]+)")
+"""What other clips of a scene are called after it."""
+
+
+class DraftWorld(RowForm):
+    """An intervention of a scene, and what is unsure with it."""
+
+    intervention: Intervention
+    unsure: Keys = Field(default_factory=list)
+
+
+class DraftTwin(RowForm):
+    """The body of a scene that is otherwise in its twin, and what is unsure there."""
+
+    body: Body
+    unsure: Keys = Field(default_factory=list)
+
+
+class SceneDraft(RowForm):
+    """A scene, and what was found out by many runs and is not found out again."""
+
+    scene: Scene
+    unsure: Keys | None = None
+    order: Keys = Field(default_factory=list)
+    worlds: list[DraftWorld] = Field(default_factory=list)
+    twin: DraftTwin | None = None
+    violations: list[Violation] = Field(default_factory=list)
+    digest: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_scene(cls, value: object) -> object:
+        """A line that is only a scene is a draft of which nothing was drawn."""
+        return {"scene": value} if isinstance(value, Mapping) and "bodies" in value else value
+
+    @model_validator(mode="after")
+    def _of_one_scene(self) -> SceneDraft:
+        names = {body.name for body in self.scene.bodies}
+        used = {name for world in self.worlds for name in world.intervention.bodies}
+        used |= {violation.body for violation in self.violations} | ({self.twin.body.name} if self.twin else set())
+        if used - names:
+            raise ValueError("Expected worlds, twin and violations to be of the scene's bodies")
+        if self.twin and changed_field(self.scene.body(self.twin.body.name), self.twin.body) is None:
+            raise ValueError("Expected the twin to differ in one field of one body")
+        return self
+
+    @property
+    def clips(self) -> list[SceneClip]:
+        """Every clip that can be made of it."""
+        twins = [SceneClip(twin_scene(self.scene, self.twin.body))] if self.twin else []
+        broken = [SceneClip(self.scene, violation=violation) for violation in self.violations]
+        return [SceneClip(self.scene), SceneClip(self.scene, backwards=True), *broken, *twins]
+
+
+def draft_of(scene: Scene, settled: Settled, violations: list[Violation]) -> SceneDraft:
+    """The draft of a scene of which all was drawn."""
+    order = [list(key) for key in settled.order]
+    twin = settled.twin
+    return SceneDraft(
+        scene=scene,
+        unsure=settled.unsure,
+        order=order,
+        worlds=[DraftWorld(intervention=world.intervention, unsure=world.unsure) for world in settled.worlds],
+        twin=DraftTwin(body=twin.body, unsure=twin.unsure) if twin else None,
+        violations=violations,
+        digest=digest_events(settled.rollout.events, settled.unsure, order, settled.worlds, twin),
+    )
+
+
+def digest_events(
+    events: Iterable[Event], unsure: Keys, order: Keys, worlds: Iterable[World], twin: SettledTwin | None
+) -> str:
+    """SHA-256 of what surely happens, without times: of a scene in order, where all nearly equal scenes agree on it."""
+    events = list(events)
+    wanted = {tuple(key) for key in order}
+    found = [list(key) for key in dict.fromkeys(event.key for event in events) if key in wanted]
+    whole = {
+        "order": found,
+        "scene": sure_keys(events, unsure),
+        "worlds": [
+            [world.intervention.kind, world.intervention.bodies, sure_keys(world.events, world.unsure)]
+            for world in worlds
+        ],
+        "twin": sure_keys(twin.events, twin.unsure) if twin else None,
+    }
+    return sha256(json.dumps(whole, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
+def sure_keys(events: Iterable[Event], unsure: Keys) -> Keys:
+    """Return the keys of the events that surely happen, sorted."""
+    loose = {tuple(key) for key in unsure}
+    return [list(key) for key in sorted({event.key for event in events}) if key not in loose]
+
+
+def write_drafts(drafts: Iterable[SceneDraft], path: Path) -> None:
+    write_file(path, as_lines(_as_json(draft) for draft in drafts))
+
+
+def _as_json(draft: SceneDraft) -> dict[str, Any]:
+    return draft.model_dump(mode="json", exclude_defaults=True)
+
+
+def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:
+    """The drafts of a file."""
+    issues = GroupedIssues()
+    drafts: list[SceneDraft] = []
+    places: dict[str, str] = {}
+    for place, draft in read_rows(path, SceneDraft, issues):
+        drafts.append(draft)
+        first = places.setdefault(draft.scene.id, place)
+        if first != place:
+            issues.add("id", "Expected an id that no other scene has, but got", f"{draft.scene.id} ({first}, {place})")
+        for problem in problems_of(draft.scene):
+            issues.add("scene", "Expected one that can be run, but", f"{problem} ({place})")
+    for name, place in places.items():
+        derived = _DERIVED.fullmatch(name)
+        if derived and derived[1] in places:
+            clause = "Expected an id that gives no clip the name of another scene's, but got"
+            issues.add("id", clause, f"{name} ({places[derived[1]]}, {place})")
+    issues.raise_if_any(f"{path} cannot be used")
+    own = [draft.scene for draft in drafts if draft.unsure is None]
+    made: dict[str, SceneDraft] = {}
+    with Workers(processes if own else 1) as workers:
+        for scene, draft in zip(own, workers.map(_settled, own), strict=True):
+            made[scene.id] = draft
+            progress("scenes of one's own", len(made), len(own))
+    return [made.get(draft.scene.id, draft) for draft in drafts]
+
+
+def _settled(scene: Scene) -> SceneDraft:
+    settled = settle(scene)
+    return draft_of(scene, settled, choose_violations([suitable_violations(scene, settled.rollout)])[0])

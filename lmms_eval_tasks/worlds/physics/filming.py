@@ -1,0 +1,174 @@
+"""What a clip shows of a scene, and what its file is called."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmms_eval_tasks.api import InputError, Progress, no_progress
+from lmms_eval_tasks.api.release import Problems, write_file
+from lmms_eval_tasks.worlds.physics.processes import count_cores, open_renderers
+from lmms_eval_tasks.worlds.scenes.scene import Scene, Sight, Violation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+LOOK = 1
+"""Grows when the same scene is to look or to be coded otherwise, so that clips made before are made again."""
+
+
+@dataclass(frozen=True)
+class SceneClip:
+    """A clip of a scene."""
+
+    scene: Scene
+    backwards: bool = False
+    violation: Violation | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no question asks for and what has no name."""
+        if self.backwards and self.violation is not None:
+            raise ValueError("Expected a clip that goes backwards or breaks a principle, but got both.")
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        if self.violation is not None:
+            return f"{self.scene.id}_breaks_{self.violation.principle}.mp4"
+        return f"{self.scene.id}_backwards.mp4" if self.backwards else f"{self.scene.id}.mp4"
+
+    @property
+    def digest(self) -> str:
+        """Sixteen digits that change with anything that changes its frames; its file carries them."""
+        broken = None if self.violation is None else self.violation.model_dump(mode="json")
+        described = [LOOK, self.scene.model_dump(mode="json"), self.backwards, broken]
+        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# SSE2 is in every such processor; with what x264 finds by itself bytes differ between processors, and with AVX-512 it
+# reads memory that it has not set. These are the bytes that it writes without any of it, in half the time.
+_INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
+# Without a look ahead the first picture is coded by itself: clips that start alike start with the same bits.
+_ALONE = "rc-lookahead=0:mbtree=0:sync-lookahead=0"
+_OPTIONS = {"preset": "veryfast", "threads": "1", "x264-params": f"asm={_INSTRUCTIONS}:{_ALONE}"}
+QUALITY = 20
+"""Of the encoder, from 0 to 51: the larger, the smaller are clips."""
+
+
+def encode_frames(frames: Sequence[NDArray[np.uint8]], rate: int, comment: str, quality: int = QUALITY) -> bytes:
+    """An mp4 with one H.264 stream; the same frames give the same bytes."""
+    import av
+    from av.codec.context import Flags as CodecFlags
+    from av.container import Flags as ContainerFlags
+
+    written = io.BytesIO()
+    with av.open(written, "w", format="mp4") as container:
+        container.flags |= ContainerFlags.bitexact.value
+        container.metadata["comment"] = comment
+        stream = container.add_stream("libx264", rate=rate, options={"crf": str(quality), **_OPTIONS})
+        stream.height, stream.width = frames[0].shape[:2]
+        stream.pix_fmt = "yuv420p"
+        context = stream.codec_context
+        context.thread_count = 1
+        context.flags |= CodecFlags.bitexact.value
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode(None))
+    return written.getvalue()
+
+
+def comment_of(path: Path) -> str | None:
+    """The text that a file carries; None where it is no clip that can be opened."""
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            return str(container.metadata.get("comment", ""))
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+
+
+class _Task(NamedTuple):
+    clip: SceneClip
+    path: Path
+
+
+def film(
+    clips: Sequence[SceneClip], folder: Path, progress: Progress = no_progress, processes: int | None = None
+) -> list[Path]:
+    """Render the clips that a folder lacks."""
+    named: dict[str, SceneClip] = {}
+    for clip in clips:
+        if named.setdefault(clip.name, clip).digest != clip.digest:
+            raise ValueError(f"Expected a clip to have a name of its own, but two are called {clip.name}.")
+    tasks = [_Task(clip, folder / name) for name, clip in named.items()]
+    lacking = [task for task in tasks if not _is_made(task)]
+    kept, problems = len(tasks) - len(lacking), Problems()
+    progress("rendering clips", kept, len(tasks))
+    if lacking:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_renderers(_count(processes, len(lacking))) as opened:
+            for done, (number, answer) in enumerate(opened.each(make_clip, lacking), 1):
+                if answer.disk:
+                    raise OSError(answer.refused)
+                if answer.refused:
+                    problems.add(lacking[number].clip.name, answer.refused)
+                progress("rendering clips", kept + done, len(tasks))
+    problems.raise_if_any("Not all scenes can be rendered", "the other clips were written")
+    return [folder / clip.name for clip in clips]
+
+
+def see(scenes: Sequence[Scene], progress: Progress = no_progress, processes: int | None = None) -> list[list[Sight]]:
+    """Find where bodies are seen in the clip of each scene, as `Filmer.sights` does."""
+    problems, found = Problems(), [list[Sight]() for _ in scenes]
+    if scenes:
+        with open_renderers(_count(processes, len(scenes))) as opened:
+            for done, (number, answer) in enumerate(opened.each(find_sights, scenes), 1):
+                if answer.refused:
+                    problems.add(scenes[number].id, answer.refused)
+                found[number] = answer.result or []
+                progress("looking at scenes", done, len(scenes))
+    problems.raise_if_any("Not all scenes can be rendered")
+    return found
+
+
+def make_clip(task: _Task) -> None:
+    """Write one clip; a process with a renderer runs it."""
+    from lmms_eval_tasks.worlds.physics.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.rollout import FPS, roll_out
+    from lmms_eval_tasks.worlds.physics.violations import broken_poses
+
+    clip = task.clip
+    poses = broken_poses(clip.scene, clip.violation) if clip.violation else roll_out(clip.scene).poses
+    with Filmer(clip.scene) as filmer:
+        frames = filmer.frames(poses)
+    write_file(task.path, encode_frames(frames[::-1] if clip.backwards else frames, FPS, clip.digest))
+
+
+def find_sights(scene: Scene) -> list[Sight]:
+    """The sights of one scene; a process with a renderer runs it."""
+    from lmms_eval_tasks.worlds.physics.pictures import Filmer
+    from lmms_eval_tasks.worlds.physics.rollout import roll_out
+
+    with Filmer(scene) as filmer:
+        return filmer.sights(roll_out(scene).poses)
+
+
+def _is_made(task: _Task) -> bool:
+    return task.path.is_file() and comment_of(task.path) == task.clip.digest
+
+
+def _count(processes: int | None, things: int) -> int:
+    """Return the number of processes to use."""
+    processes = count_cores() if processes is None else processes
+    if processes < 1:
+        raise InputError(f"Expected at least one process, but got {processes}.")
+    return min(processes, things)

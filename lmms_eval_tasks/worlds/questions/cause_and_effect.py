@@ -1,0 +1,228 @@
+"""Cause and effect, each question asked twice in other words and with its options in another order."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.questions import wording
+from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
+from lmms_eval_tasks.worlds.questions.balance import pick, sample, worded
+from lmms_eval_tasks.worlds.questions.causes import causes_of, reaches
+from lmms_eval_tasks.worlds.questions.question import Sketch, TaskName, body_traits, event_traits
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, World
+
+TRIES = 12
+FEWEST_WRONG, MOST_WRONG = 2, 3
+CHANGED: tuple[str, ...] = ("remove", "freeze")
+"""Changes after which one can ask what would have happened."""
+
+CAUSE = (
+    "Why {why}? Without one of these, that would not have happened. Which one?",
+    "Which of these was needed for {to_do}?",
+    "Only one of these was necessary for {to_do}. Which one?",
+    "Without one of these, {would_not_have}. Which one?",
+)
+NO_CAUSE = (
+    "Which of these was not needed for {to_do}?",
+    "All but one of these were necessary for {to_do}. Which one was not?",
+    "Without one of these, {would_still_have}. Which one?",
+    "Without which of these {would_it_still_have}?",
+)
+WOULD = (
+    "{Change}, which of these would have happened?",
+    "What would have taken place {change}?",
+    "Think of how things would have gone {change}. Which of these would have happened?",
+)
+WOULD_NOT = (
+    "{Change}, which of these would not have happened?",
+    "What would not have taken place {change}?",
+    "Think of how things would have gone {change}. Which of these would not have happened?",
+)
+
+
+def paired_slots(scene: Askable, rng: np.random.Generator) -> list[list[Sketch]]:
+    """Sketches of a scene's pairs: of each list, one is to be asked, in two wordings."""
+    causes = [cause_sketch(scene, rng, "paired", 2, needed=bool(number % 2)) for number in range(3 * TRIES)]
+    changes = [_change(scene, rng) for _ in range(3 * TRIES)]
+    return [[one for one in slot if one is not None] for slot in (causes, changes, changes)]
+
+
+def cause_sketch(
+    scene: Askable, rng: np.random.Generator, task: TaskName, wordings: int, needed: bool = True
+) -> Sketch | None:
+    """The one body of several without which an event would not have happened; None where a draw gives none."""
+    events = [event.key for event in scene.happened(PHYSICAL)]
+    if not events:
+        return None
+    key = pick(rng, events)
+    causes = causes_of(scene.facts, key)
+    needed_ones = [body for body in causes.but_for if body in scene.actors]
+    without_part = [
+        body for body in causes.without_part if body in scene.actors and not reaches(scene.facts, body, key)
+    ]
+    rights, wrongs = (needed_ones, without_part) if needed else (without_part, needed_ones)
+    if not rights or len(wrongs) < FEWEST_WRONG:
+        return None
+    right = pick(rng, rights)
+    shape = scene.facts.scene.body(right).shape
+    alike = [body for body in wrongs if scene.facts.scene.body(body).shape == shape]
+    # Where balls are the causes, the shape would say which option is right; so often all have the same one.
+    wrong = sample(rng, alike if len(alike) >= FEWEST_WRONG and rng.random() < 0.5 else wrongs, MOST_WRONG)
+    options = {body: wording.sentence(wording.name(body)) for body in (right, *wrong)}
+    phrases = {
+        "why": wording.why(key),
+        "to_do": wording.to_do(key),
+        "would_not_have": wording.would(key, "not"),
+        "would_still_have": wording.would(key, "still"),
+        "would_it_still_have": wording.would_have(key, still=True),
+    }
+    return Sketch(
+        scene.facts,
+        task,
+        f"cause of {key.kind}" if needed else f"cause not of {key.kind}",
+        worded(rng, CAUSE if needed else NO_CAUSE, wordings, **phrases),
+        options[right],
+        tuple(options[body] for body in wrong),
+        {option: body_traits(scene.facts, body) for body, option in options.items()},
+        (key,),
+        {"intervention": "remove", "changed": right, "outcome": list(key)},
+    )
+
+
+def _change(scene: Askable, rng: np.random.Generator) -> Sketch | None:
+    """Draw a question on an event that would, or would not, have happened with one body changed; never one the clip
+    alone shows."""
+    worlds = [one for one in scene.worlds if one[0].intervention.kind in CHANGED and _is_of_one(one[0])]
+    if not worlds:
+        return None
+    world, says = pick(rng, worlds)
+    (body,) = world.intervention.bodies
+    yes, no = scene.outcomes(world, says)
+    positive = bool(rng.random() < 0.5)
+    rights, wrongs = (yes, no) if positive else (no, yes)
+    if not rights or len(wrongs) < FEWEST_WRONG:
+        return None
+    seen = {event.key for event in scene.happened(PHYSICAL)}
+    # What the change does not touch is most of what there is; ask of what it touches as often.
+    right, wrong = _pick(rng, rights, seen, positive), _sample(rng, wrongs, seen, positive)
+    if (right in seen) == positive and all((key in seen) != positive for key in wrong):
+        return None  # who knows what the clip shows would answer it, whatever is changed
+    text = {key: wording.sentence(wording.happens(key)) for key in (right, *wrong)}
+    kind = world.intervention.kind
+    changed = wording.change(kind, body, int(rng.integers(len(wording.CHANGES[kind]))))
+    named = {"change": changed, "Change": wording.sentence(changed, "")}
+    return Sketch(
+        scene.facts,
+        "paired",
+        f"would after {kind}" if positive else f"would not after {kind}",
+        worded(rng, WOULD if positive else WOULD_NOT, 2, **named),
+        text[right],
+        tuple(text[key] for key in wrong),
+        {text[key]: (*event_traits(scene.facts, key), *(("~seen",) if key in seen else ())) for key in (right, *wrong)},
+        (right, *wrong),
+        {"intervention": kind, "changed": body, "outcome": list(right)},
+    )
+
+
+def _is_of_one(world: World) -> bool:
+    return len(world.intervention.bodies) == 1
+
+
+def _pick(rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool) -> EventKey:
+    changed = [key for key in keys if (key in seen) != positive]
+    return pick(rng, changed if changed and rng.random() < 0.6 else keys)
+
+
+def _sample(
+    rng: np.random.Generator, keys: list[EventKey], seen: set[EventKey], positive: bool
+) -> tuple[EventKey, ...]:
+    drawn = sample(rng, keys, len(keys))
+    if rng.random() < 0.6:
+        drawn = tuple(sorted(drawn, key=lambda key: (key in seen) != positive))
+    return drawn[:MOST_WRONG]
+
+
+AROUND = 0.5
+"""Seconds before and after an event that are its evidence."""
+VISIBLE = 0.1
+"""Share of a body that must be seen for its box to count: less is a matter of what renders."""
+FEWEST_SECONDS = 2
+"""Whole seconds that an instance must be seen in: the evaluator matches none that shares fewer."""
+
+
+class Instance(NamedTuple):
+    """A body with its evidence."""
+
+    body: str
+    role: str
+    start: int
+    end: int
+    boxes: dict[int, list[float]]
+
+
+def evidence_slot(scene: Askable, rng: np.random.Generator) -> list[Sketch]:
+    """Sketches of a scene's question, each with its evidence; none where the bodies are not seen long enough."""
+    drawn = []
+    for _ in range(2 * TRIES):
+        sketch = cause_sketch(scene, rng, "evidence", 1)
+        if sketch is None:
+            continue
+        instances = instances_of(scene.facts, sketch.fields["changed"], sketch.about[0])
+        if instances:
+            fields = {**sketch.fields, "evidence": as_released(instances)}
+            drawn.append(Sketch(**{**vars(sketch), "fields": fields}))
+    return drawn
+
+
+def instances_of(facts: Facts, cause: str, effect: EventKey) -> list[Instance]:
+    """The cause around the time when it last acts, and the bodies of the effect around the time of the effect."""
+    time = next(event.time for event in facts.events if event.key == effect)
+    acts = [
+        event.time
+        for event in facts.events
+        if event.kind == "hits" and cause in (event.body, event.other) and event.time <= time
+    ]
+    bodies = [effect.body, *([effect.other] if effect.kind == "hits" else [])]
+    wanted = [(cause, "cause", max(acts, default=time)), *((body, "effect", time) for body in bodies)]
+    found = [_instance(facts, *one) for one in wanted]
+    return [one for one in found if one] if all(found) else []
+
+
+def as_released(instances: list[Instance]) -> str:
+    """JSON of instances in the form of CaST-Bench's release, which `api.evidence.read_truth` reads."""
+    entries: list[dict[str, Any]] = [
+        {
+            "evidence_start_time": _clock(one.start),
+            "evidence_end_time": _clock(one.end),
+            "evidence_instance_id": one.body,
+            "evidence_rationale": f"The {one.body} is the {one.role}.",
+            "bboxes_in_range": {str(second): box for second, box in one.boxes.items()},
+        }
+        for one in instances
+    ]
+    return json.dumps(entries)
+
+
+def _instance(facts: Facts, body: str, role: str, time: float) -> Instance | None:
+    last = math.ceil(facts.scene.seconds) - 1
+    start, end = max(0, math.floor(time - AROUND)), min(last, math.floor(time + AROUND))
+    while end - start + 1 < FEWEST_SECONDS:
+        start, end = (start, end + 1) if end < last else (start - 1, end)
+    boxes = {second: box for second in range(start, end + 1) if (box := _box(facts, body, second))}
+    return Instance(body, role, start, end, boxes) if start >= 0 and len(boxes) >= FEWEST_SECONDS else None
+
+
+def _box(facts: Facts, body: str, second: int) -> list[float] | None:
+    """Return the box of a body where it is first seen in a second."""
+    seen = [
+        one for one in facts.sights if one.body == body and one.visible >= VISIBLE and second <= one.time < second + 1
+    ]
+    return min(seen, key=lambda one: one.time).box if seen else None
+
+
+def _clock(second: int) -> str:
+    return f"{second // 60:02d}:{second % 60:02d}"

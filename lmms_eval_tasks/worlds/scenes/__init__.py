@@ -1,0 +1,1 @@
+"""Scenes: what is in them, and families that draw them."""

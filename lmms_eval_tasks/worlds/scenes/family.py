@@ -1,0 +1,142 @@
+"""The families of scenes: each module of this folder is one, and its `FAMILY` says how its scenes are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lmms_eval_tasks.worlds.scenes.scene import COLOURS, FLOORS, Body, Camera, Scene
+
+
+@dataclass(frozen=True)
+class SceneFamily:
+    """A family of scenes."""
+
+    name: str
+    about: str
+    draw: Callable[[str, int, np.random.Generator], Scene]
+    vary: Callable[[Scene, np.random.Generator], Sequence[Body]]
+    for_training: bool = False
+
+
+ACTORS = tuple(colour for colour in COLOURS if colour not in ("grey", "brown"))
+"""Colours of bodies that questions are about."""
+
+
+class Palette:
+    """Gives each body of a scene a colour that no other has, so that its name is its own."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        """Shuffle the colours."""
+        self._left = [ACTORS[index] for index in random.permutation(len(ACTORS))]
+
+    def body(self, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
+        """A body of the next colour, called by colour and shape."""
+        colour = self._left.pop()
+        return Body.model_validate(
+            {
+                "name": f"{colour} {shape}",
+                "shape": shape,
+                "colour": colour,
+                "size": [round(float(value), 4) for value in size],
+                "place": [round(float(value), 4) for value in place],
+                **{name: _rounded(value) for name, value in rest.items()},
+            }
+        )
+
+
+def scenery(name: str, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
+    """A part of the scenery, grey or brown, that stands still."""
+    return Body.model_validate(
+        {
+            "name": name,
+            "shape": shape,
+            "colour": name.split()[0],
+            "size": [round(float(value), 4) for value in size],
+            "place": [round(float(value), 4) for value in place],
+            "moves": "not at all",
+            "scenery": True,
+            **{key: _rounded(value) for key, value in rest.items()},
+        }
+    )
+
+
+def surroundings(random: np.random.Generator, moving_share: float = 0.3) -> dict[str, Any]:
+    """Fields of a scene that show it and do not change what happens: floor, light and camera."""
+    angle = random.uniform(-0.25, 0.25)
+    far, high = random.uniform(2.7, 3.1), random.uniform(1.4, 1.9)
+    place = [round(float(far * np.sin(angle)), 3), round(float(-far * np.cos(angle)), 3), round(float(high), 3)]
+    travel = (
+        round(float(random.choice([-1, 1]) * random.uniform(0.3, 0.5)), 3) if random.random() < moving_share else 0.0
+    )
+    light = [round(float(value), 3) for value in (random.uniform(-1.2, 1.2), random.uniform(-1.5, -0.5), 3.0)]
+    return {
+        "floor": FLOORS[int(random.integers(len(FLOORS)))],
+        "light": light,
+        "camera": Camera(place=place, target=[0.0, 0.0, 0.15], travel=travel),
+    }
+
+
+def bystanders(
+    random: np.random.Generator,
+    palette: Palette,
+    number: int,
+    sides: Sequence[float],
+    away_from: Sequence[float] = (),
+) -> list[Body]:
+    """Bodies that have no part: they lie still, each at one of the sides (y), apart from each other along x."""
+    free = [x for x in np.linspace(-1.0, 1.0, 9) if all(abs(x - place) > 0.45 for place in away_from)]
+    found: list[Body] = []
+    for _ in range(number):
+        apart = [x for x in free if all(abs(x - body.place[0]) > 0.35 for body in found)]
+        x = apart[int(random.integers(len(apart)))] + random.uniform(-0.05, 0.05)
+        size = random.uniform(0.08, 0.13)
+        shape = ("ball", "box", "cylinder")[int(random.integers(3))]
+        sizes = {"ball": [size], "box": [size] * 3, "cylinder": [size * 0.8, size]}[shape]
+        found.append(palette.body(shape, sizes, [x, sides[int(random.integers(len(sides)))], size]))
+    return found
+
+
+def side(random: np.random.Generator) -> float:
+    """-1 or 1: from the left or from the right."""
+    return float(random.choice([-1.0, 1.0]))
+
+
+def row_of(
+    random: np.random.Generator,
+    palette: Palette,
+    places: Sequence[float],
+    row: float,
+    radius: float,
+    tips: float = 0.3,
+) -> list[Body]:
+    """Balls at rest on the floor, at these places along x; in a share of rows the last is a box that tips when hit."""
+    bodies = []
+    for x in places:
+        if x == places[-1] and random.random() < tips:
+            half = radius * random.uniform(1.1, 1.25)
+            bodies.append(palette.body("box", [0.04, 0.10, half], [x, row, half], mass=0.12, friction=0.8))
+        else:
+            size = radius * random.uniform(0.92, 1.0)
+            bodies.append(palette.body("ball", [size], [x, row, size], mass=0.6, bounce=0.85, friction=SMOOTH))
+    return bodies
+
+
+SMOOTH = 0.15
+"""The friction of balls that pass on their motion: one that has spin rolls on after a collision."""
+
+
+def changed(body: Body, **fields: Any) -> Body:
+    """A body with other fields."""
+    return Body.model_validate({**body.model_dump(), **{name: _rounded(value) for name, value in fields.items()}})
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(float(value), 4)
+    if isinstance(value, (list, tuple)):
+        return [_rounded(entry) for entry in value]
+    return value
