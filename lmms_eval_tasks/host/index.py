@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import copy
 import functools
-import gc
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -34,7 +32,6 @@ from lmms_eval_tasks.host.asking.part_of_run import (
 from lmms_eval_tasks.host.asking.throughput import measure_throughput
 from lmms_eval_tasks.host.asking.unreadable_clips import leave_out_unreadable
 from lmms_eval_tasks.host.asking.views_ahead import make_ahead
-from lmms_eval_tasks.host.collecting import collect_again, collect_once_gone, collect_while_answering
 from lmms_eval_tasks.host.model.answer_forms import (
     CLIPLESS,
     describe_misfit,
@@ -175,7 +172,6 @@ def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Calla
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
-        collect_again()  # the results of the evaluation before may still be there
         setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
         if not isinstance(self, ManagesOurTasks):
             kind = type(self)
@@ -216,10 +212,6 @@ class ManagesOurTasks:
                 self._load_configs(name)
             if on_command_line():
                 end_where_lmms_eval_goes_on()
-                if not gc.get_freeze_count():
-                    # What is imported lives as long as the process: half a million objects that no collection frees.
-                    # Only before the first model, since no model may be kept.
-                    gc.freeze()
         if any(called_by(SIZES)):
             # It counts the items of tasks, and passes a group over.
             names = list(dict.fromkeys([*names, *(member for pairs in members.values() for member, _ in pairs)]))
@@ -390,26 +382,18 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             keep_failures_out(given.get("response_cache")),
             ask_on_every_rank(model, given.get("response_cache")),
             ask_part(part, {state.name: task for state, task in tasks.items()}),
-            collect_while_answering(model) if len(tasks) == count_tasks(given["task_dict"]) else nullcontext(),
         ):
             results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
             stop_if_any(describe_silence(evaluation))
         if not isinstance(results, dict):
-            collect_again()
             return results
         if part:
             part.label(results)
         known = Results(results)
         known.evaluation = evaluation
-        collect_once_gone(known)
         return known
 
     return evaluate_with_state
-
-
-def count_tasks(task_dict: Mapping[Any, Any]) -> int:
-    """Count the loaded tasks, ours and others."""
-    return sum(count_tasks(task) if isinstance(task, Mapping) else 1 for task in task_dict.values())
 
 
 def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:

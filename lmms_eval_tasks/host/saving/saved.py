@@ -33,7 +33,6 @@ from lmms_eval_tasks.runs.scores import (
     scores_text,
     scores_without_items,
 )
-from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import printable
@@ -109,7 +108,7 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
         with _warn_without("run card"):
             if path := saved_results(self, results):
                 write_card(path, results)
-        with _warn_without("file of scores"), no_collection():
+        with _warn_without("file of scores"):
             if (path := saved_results(self, results)) and (scores := write_scores(path, results, given.get("samples"))):
                 announce(scores, path, self.output_path)
         return saved

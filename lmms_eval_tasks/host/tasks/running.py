@@ -29,7 +29,6 @@ from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.benchmark.hooks import Ask, Grade, RunningTask, Warn, is_hook
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.benchmark.views import Shown, View, find_view
-from lmms_eval_tasks.utils.core.collection import no_collection
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import VIEW_BYTES
 from lmms_eval_tasks.utils.data.card import DataSet, Row
@@ -376,8 +375,7 @@ class TaskState(RunningTask):
         if not output_path or not self.submits or self.evaluation.shard:
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
-        with no_collection():
-            return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
+        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
