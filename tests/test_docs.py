@@ -129,7 +129,7 @@ def test_the_first_table_of_a_benchmarks_page_says_where_to_begin(page: Path) ->
     assert table.startswith("| file | what is in it |\n| --- | --- |\n| [benchmark.py](benchmark.py) |")
     named = set(re.findall(r"\]\(([^)]+)\)", table))
     tasks = {path.name for path in page.parent.glob("*.yaml") if path.stem.startswith(page.parent.name)}
-    assert len(named & tasks) >= 2 and {"card.py", "metrics.py", "prepare.py", "report.py", "published.json"} <= named
+    assert len(named & tasks) >= 2 and {"card.py", "report.py", "published.json"} <= named
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)
