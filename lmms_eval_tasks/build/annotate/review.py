@@ -10,7 +10,7 @@ from lmms_eval_tasks.build.annotate.forms import AnswerFile
 from lmms_eval_tasks.build.annotate.plan import Plan
 from lmms_eval_tasks.utils.people.inquiries import Decision, decide
 
-COLUMNS = (
+REVIEW_COLUMNS = (
     *("item", "version", "item_id", "reviewer", "choice", "flags"),
     *("type", "start", "end", "comment", "decision"),
 )
@@ -28,7 +28,7 @@ def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, s
             decision = Decision.repair
         values = (row.item, row.version, row.item_id, row.annotator, given.choice or "", flags)
         more = (given.kind or "", start, end, given.comment or "", decision.value)
-        reviews.append(dict(zip(COLUMNS, (*values, *more), strict=True)))
+        reviews.append(dict(zip(REVIEW_COLUMNS, (*values, *more), strict=True)))
     return reviews
 
 

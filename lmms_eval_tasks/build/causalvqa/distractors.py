@@ -28,7 +28,7 @@ from lmms_eval_tasks.build.engine.texts import bare_words
 SYNONYM_OF_ANSWER = "a distractor is a synonym of the answer"
 SYNONYMS = "two distractors are synonyms"
 UNCHANGED = "a paraphrase has the distractor's own words"
-CHANGED = "a paraphrase means something else"
+OTHER_PARAPHRASE = "a paraphrase means something else"
 
 OptionNumber = Annotated[int, Field(ge=1, le=DISTRACTORS + 1)]
 DistractorNumber = Annotated[int, Field(ge=1, le=DISTRACTORS)]
@@ -88,7 +88,7 @@ def paraphrase_faults(
     numbered = {str(place): {"option": one, "paraphrase": other} for place, (one, other) in enumerate(pairs, start=1)}
     reply = asking.ask(CHECKER, "causalvqa_paraphrased", ChangedMeanings, question=question, options=numbered)
     changed = [pairs[number - 1] for number in sorted(set(reply.changed))]
-    return [Fault(CHANGED, f"“{other}” means something else than “{one}”.") for one, other in changed]
+    return [Fault(OTHER_PARAPHRASE, f"“{other}” means something else than “{one}”.") for one, other in changed]
 
 
 class RefineDistractors(RowStep[SeededQuestion, QuestionWithDistractors]):

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.people.responses import COLUMNS, AskedQuestion, read_
 DISPUTED = "the most frequent answer of people is not the key"
 TOO_HARD = "too few people are right"
 NOT_ASKED = "no response to a version"
-PAPER = PaperCount("14% out: 793", "2.2")
+ANSWERED_IN_PAPER = PaperCount("14% out: 793", "2.2")
 _SPELLED = {"easy": "easy", "medium": "med", "hard": "hard"}
 
 
@@ -26,7 +26,7 @@ class NobodyAsked(SetStep[QuestionPair, QuestionPair]):
 
     name = "no people asked"
     takes = gives = QuestionPair
-    paper = PAPER
+    paper = ANSWERED_IN_PAPER
 
     def __init__(self, difficulty: str) -> None:
         self._difficulty = difficulty
@@ -41,7 +41,7 @@ class PeoplesAnswers(SetStep[QuestionPair, QuestionPair]):
 
     name = "answers of people"
     takes = gives = QuestionPair
-    paper = PAPER
+    paper = ANSWERED_IN_PAPER
     forecast = Forecast(rows=0.86)
 
     def __init__(self, responses: Path) -> None:

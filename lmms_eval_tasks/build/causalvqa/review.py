@@ -41,7 +41,7 @@ OTHER_TYPES = "reviewers name different types"
 OUTSIDE = "new times outside the video"
 TOO_FEW = "fewer than two reviews of a version"
 FLAGGED_AGAIN = "flagged again after the repair"
-PAPER = PaperCount("53% out", "2.2")
+REVIEWED_IN_PAPER = PaperCount("53% out", "2.2")
 
 RemoveRow = Callable[[str, Removed], None]
 
@@ -107,7 +107,7 @@ class NotReviewed(SetStep[QuestionPair, QuestionPair]):
 
     name = "not reviewed"
     takes = gives = QuestionPair
-    paper = PAPER
+    paper = REVIEWED_IN_PAPER
 
     def run(self, rows: Sequence[QuestionPair], remove: RemoveRow) -> Sequence[QuestionPair]:
         """All rows."""
@@ -120,7 +120,7 @@ class QualityReview(SetStep[QuestionPair, QuestionPair]):
 
     name = "quality review"
     takes = gives = QuestionPair
-    paper = PAPER
+    paper = REVIEWED_IN_PAPER
     forecast = Forecast(rows=0.47)
 
     def __init__(self, reviews: Reviews, clips: Path) -> None:

@@ -20,7 +20,7 @@ from lmms_eval_tasks.build.engine.steps import Forecast, RowStep
 
 WRITER = "writer"
 CHECKER = "checker"
-CHANGED = "the meaning changed"
+OTHER_MEANING = "the meaning changed"
 
 
 class PlainWording(Form):
@@ -49,7 +49,7 @@ def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) 
     if shown[0] == shown[1]:
         return []
     reply = asking.ask(CHECKER, "causalvqa_meaning", WordingComparison, first=shown[0], second=shown[1])
-    return [] if reply.same else [Fault(CHANGED, reply.difference or "The meaning is not the same.")]
+    return [] if reply.same else [Fault(OTHER_MEANING, reply.difference or "The meaning is not the same.")]
 
 
 class PlainEnglish(RowStep[SeededQuestion, SeededQuestion]):

@@ -28,7 +28,7 @@ from lmms_eval_tasks.build.annotate.plan import (
     table_text,
 )
 from lmms_eval_tasks.build.annotate.questions import asked_items, only_split, planned_questions
-from lmms_eval_tasks.build.annotate.review import COLUMNS as REVIEW_COLUMNS
+from lmms_eval_tasks.build.annotate.review import REVIEW_COLUMNS
 from lmms_eval_tasks.build.annotate.review import collect_reviews, decide_items
 from lmms_eval_tasks.cli.options import PEOPLE
 from lmms_eval_tasks.registry import find_benchmark

@@ -16,7 +16,7 @@ from lmms_eval_tasks.build.engine.running import StepRun
 from lmms_eval_tasks.build.graphs.measures import FILTERS, Thresholds
 from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
 
-PAPER = {
+PAPER_COUNTS = {
     "annotated clips": 1200,
     "clips that pass the filters": 712,
     "candidate questions": 21_360,
@@ -57,9 +57,9 @@ class Attrition:
         rows += [("clips that pass the filters", self.filtered), ("candidate questions", self.candidates)]
         rows += [(f"  {reason}", -count) for reason, count in self.rejected.items()]
         rows += [("questions kept", self.kept), ("clips with a question", self.clips)]
-        papers = PAPER if of_paper else {}
+        papers = PAPER_COUNTS if of_paper else {}
         cells = [(name, f"{count:,}", f"{papers[name]:,}" if name in papers else "") for name, count in rows]
-        of_papers = 100.0 * (1 - PAPER["questions kept"] / PAPER["candidate questions"])
+        of_papers = 100.0 * (1 - PAPER_COUNTS["questions kept"] / PAPER_COUNTS["candidate questions"])
         here = f"{100.0 * (1 - self.kept / self.candidates):.1f}%" if self.candidates else "N/A"
         removed = ("questions removed", here, f"{of_papers:.1f}%" if of_paper else "")
         return BuiltTable("Attrition", ("step", "here", "paper"), [*cells, removed])

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from lmms_eval_tasks.build.countervqa.annotations import Take
-from lmms_eval_tasks.build.countervqa.attrition import PAPER
+from lmms_eval_tasks.build.countervqa.attrition import PAPER_COUNTS
 from lmms_eval_tasks.build.countervqa.config import BuildOptions
 from lmms_eval_tasks.build.countervqa.models import BuildModels
 from lmms_eval_tasks.build.countervqa.roles import PAIRS_A_REQUEST
@@ -20,9 +20,9 @@ from lmms_eval_tasks.build.engine.forecast import CHARACTERS_A_TOKEN, StepForeca
 from lmms_eval_tasks.build.engine.steps import Forecast
 from lmms_eval_tasks.countervqa.released import RULE_LEVELS
 
-PASSING = PAPER["clips that pass the filters"] / PAPER["annotated clips"]
+PASSING = PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"]
 """Of the clips, by the paper."""
-KEPT = PAPER["questions kept"] / PAPER["candidate questions"]
+KEPT = PAPER_COUNTS["questions kept"] / PAPER_COUNTS["candidate questions"]
 """Of the questions, by the paper."""
 PAIR = 45
 """Characters of a pair in a request to the observer, and of its confidence in the reply."""

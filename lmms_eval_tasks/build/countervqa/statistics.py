@@ -17,7 +17,7 @@ from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 
-PAPER = {
+PAPER_SHARES = {
     "level 1": "38.6%",
     "level 2": "26.7%",
     "level 3": "34.6%",
@@ -74,7 +74,7 @@ class QuestionCounts:
         rows += [("questions that are H2H", self.interactions["H2H"], questions)]
         rows += [("clips that are H2H", self.clips["H2H"], clips)]
         rows += [(shown, self.decided_by[name], clips) for name, shown in DECIDED_BY.items()]
-        papers = PAPER if of_paper else {}
+        papers = PAPER_SHARES if of_paper else {}
         cells = [
             (name, f"{count:,}", f"{100 * count / total:.1f}%" if total else "N/A", papers.get(name, ""))
             for name, count, total in rows
