@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measuring import Options, print_ratio
 
-from lmms_eval_tasks.build.countervqa.command import build
+from lmms_eval_tasks.construct.countervqa.command import build
 
 QUESTIONS_A_LEVEL = 2
 MOST_SECONDS, MOST_GB = 120, 1.0

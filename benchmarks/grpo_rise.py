@@ -25,10 +25,10 @@ from scipy import stats
 from swift_trainings import SHOWN, add_environment, check_environment, run, tiny_model, write_set
 
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, write_answer
-from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
-from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
+from lmms_eval_tasks.train.countervqa.training_set import read_set, reward_items
+from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, write_answer
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
+from lmms_eval_tasks.train.stages.commands import read_curves, spark_line
 from lmms_eval_tasks.train.stages.stage import log_path
 from lmms_eval_tasks.utils.core.forms import as_lines
 

@@ -24,10 +24,9 @@ from measuring import SUPPORT, Options, end_without, print_ratio
 from reward_attacks import ENDING_WRONGLY, INVENTING, KNOWING_NOTHING, NOISES, honest, samples_of_tests
 from scipy import stats
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
-from lmms_eval_tasks.train.rewards.judge import RewardJudge
-from lmms_eval_tasks.train.rewards.visual import visual_reward
+from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, visual_reward
+from lmms_eval_tasks.train.rewards.judged import RewardJudge
 from lmms_eval_tasks.utils.core.text import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
 
 EXACT = {JUDGED_CAUSAL: causal_reward, JUDGED_VISUAL: visual_reward}

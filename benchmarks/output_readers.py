@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, seed, settings
 from measuring import ROOT, SUPPORT, Options, print_ratio
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.form import read_answer
+from lmms_eval_tasks.train.rewards.answer_form import read_answer
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
-from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
 
 sys.path[:0] = [str(SUPPORT), str(ROOT / "tools")]
 from model_output import long_texts, outputs, pieces, readers  # noqa: E402

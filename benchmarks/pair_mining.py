@@ -17,10 +17,10 @@ import numpy as np
 from measuring import Options, in_own_process, print_ratio
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.build.curation.candidates import Candidate
-from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs, take_turns
-from lmms_eval_tasks.build.curation.shortcuts import MODELS, Records, single_frame_filter
-from lmms_eval_tasks.build.curation.vectors import Floats, exact_units
+from lmms_eval_tasks.construct.curation.candidates import Candidate
+from lmms_eval_tasks.construct.curation.mining import distinct_clips, mine_pairs, take_turns
+from lmms_eval_tasks.construct.curation.shortcut_filters import MODELS, Records, single_frame_filter
+from lmms_eval_tasks.construct.curation.vectors import Floats, exact_units
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 DIMENSIONS, SKILLS, CLUSTERS = 512, 4, 200

@@ -22,14 +22,12 @@ from unittest import mock
 import yaml
 from measuring import Options, print_ratio
 
-from lmms_eval_tasks.build.engine import asking as asking_module
-from lmms_eval_tasks.build.engine.asking import Asking
-from lmms_eval_tasks.build.engine.command import pipeline_command
-from lmms_eval_tasks.build.engine.config import BuildConfig
-from lmms_eval_tasks.build.engine.pipeline import Pipeline
-from lmms_eval_tasks.build.engine.replies import Form
-from lmms_eval_tasks.build.engine.rows import PipelineRow
-from lmms_eval_tasks.build.engine.steps import Forecast, RowStep
+from lmms_eval_tasks.construct.engine import steps as asking_module
+from lmms_eval_tasks.construct.engine.command import pipeline_command
+from lmms_eval_tasks.construct.engine.config import BuildConfig
+from lmms_eval_tasks.construct.engine.roles import Form
+from lmms_eval_tasks.construct.engine.running import Pipeline
+from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PipelineRow, RowStep
 from lmms_eval_tasks.utils.core.prompt import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")

@@ -25,12 +25,16 @@ from statistics import fmean
 import networkx as nx
 from measuring import SUPPORT, Options, print_ratio
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward, claimed_links, has_more_to_say
-from lmms_eval_tasks.train.rewards.combine import graph_reward
-from lmms_eval_tasks.train.rewards.conclusion import expected_verdict
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, read_answer, write_answer
-from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.train.rewards.visual import visual_reward
+from lmms_eval_tasks.train.rewards.answer_form import (
+    FormedAnswer,
+    LinkClaim,
+    expected_verdict,
+    read_answer,
+    write_answer,
+)
+from lmms_eval_tasks.train.rewards.functions import graph_reward
+from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, claimed_links, has_more_to_say, visual_reward
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 
 REWARDS = {"causal": causal_reward, "visual": visual_reward, "graph": graph_reward}
 NOISE = (0.15, 0.35, 0.6)

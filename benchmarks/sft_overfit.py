@@ -20,8 +20,8 @@ from pathlib import Path
 from measuring import Options, print_ratio
 from swift_trainings import FRAMES, SHOWN, add_environment, check_environment, pairs_of, run, tiny_model, write_set
 
+from lmms_eval_tasks.train.stages.commands import read_curves
 from lmms_eval_tasks.train.stages.configuration import LEAST_TOKENS, SIDE
-from lmms_eval_tasks.train.stages.curves import read_curves
 from lmms_eval_tasks.train.stages.stage import log_path
 
 OPTIONS = (

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from docs import ROOT
 
-from lmms_eval_tasks.build.cli.build import BUILDERS
-from lmms_eval_tasks.build.engine.config import RoleSettings, read_config
-from lmms_eval_tasks.build.engine.pipeline import Pipeline
-from lmms_eval_tasks.build.engine.steps import roles_of
+from lmms_eval_tasks.construct.cli.build import BUILDERS
+from lmms_eval_tasks.construct.engine.config import RoleSettings, read_config
+from lmms_eval_tasks.construct.engine.running import Pipeline
+from lmms_eval_tasks.construct.engine.steps import roles_of
 
 PAGE = ROOT / "docs/building.md"
 YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -22,7 +22,7 @@ YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 def pipelines() -> dict[str, Pipeline[Any]]:
     """Benchmark to its pipeline, for those that have one on the engine."""
-    modules = {name: f"lmms_eval_tasks.build.{name}.pipeline" for name in BUILDERS.found}
+    modules = {name: f"lmms_eval_tasks.construct.{name}.pipeline" for name in BUILDERS.found}
     imported = {name: importlib.import_module(module) for name, module in modules.items()}
     return {name: module.PIPELINE for name, module in imported.items() if hasattr(module, "PIPELINE")}
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from annotated_takes import draw_takes, write_takes
 
-from lmms_eval_tasks.build.countervqa.annotations import Take, TimedAction, read_takes
-from lmms_eval_tasks.build.countervqa.given_links import TakeLinks, links_of_takes, read_links
-from lmms_eval_tasks.build.countervqa.interactions import interaction_of
+from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, links_of_takes, read_links
+from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of, read_takes
 from lmms_eval_tasks.utils.core.errors import InputError
 
 

@@ -12,10 +12,9 @@ from browser import Asked, browser
 from sample_runs import at, prepared_sample, write_sample_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.build.annotate.forms import plan_digest
-from lmms_eval_tasks.build.annotate.plan import PlannedItem, read_plan
-from lmms_eval_tasks.build.annotate.questions import rows_to_ask
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
+from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan, rows_to_ask
 from lmms_eval_tasks.countervqa.people import ask_links
 from lmms_eval_tasks.countervqa.released import ClipGraph
 

@@ -11,8 +11,8 @@ import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
 from intphys2_checkout import TEXTS, write_checkout
 
-from lmms_eval_tasks.build.annotate.forms import plan_digest
-from lmms_eval_tasks.build.annotate.plan import read_plan
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
+from lmms_eval_tasks.construct.annotate.plan import read_plan
 from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from stub_server import PLAYERS
 
-from lmms_eval_tasks.build.cli.build import BUILDERS
+from lmms_eval_tasks.construct.cli.build import BUILDERS
 
 
 def test_whatever_can_be_built_can_be_tried(sample: Path) -> None:

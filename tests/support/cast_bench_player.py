@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from stub_server import as_text, material_of
 
-from lmms_eval_tasks.build.cast_bench.clock import clock
-from lmms_eval_tasks.build.cast_bench.pictures import picture_at
+from lmms_eval_tasks.construct.cast_bench.clip_selection import picture_at
+from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
 from lmms_eval_tasks.utils.data.pictures import as_jpeg

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
 
 FOLDER = Path(__file__).parents[1] / "train" / "rewards"
 ORDERED = "ordered_answers.json"

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.build.engine.asking import Asking
-from lmms_eval_tasks.build.engine.config import BuildConfig
-from lmms_eval_tasks.build.engine.pipeline import Pipeline
-from lmms_eval_tasks.build.engine.replies import Form
-from lmms_eval_tasks.build.engine.rows import PipelineRow
-from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
+from lmms_eval_tasks.construct.engine.config import BuildConfig
+from lmms_eval_tasks.construct.engine.roles import Form
+from lmms_eval_tasks.construct.engine.running import Pipeline
+from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, PipelineRow, Removed, RowStep, SetStep
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 

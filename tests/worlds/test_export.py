@@ -9,7 +9,7 @@ import pytest
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.build.countervqa.rederive import check_set
+from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_tasks.worlds.card import FAMILIES
 from lmms_eval_tasks.worlds.scenes.scene import Body, Event, Intervention, Scene, World
 

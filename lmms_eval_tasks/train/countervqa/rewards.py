@@ -6,12 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.train.rewards.adapters.one_number import Scores, answer_score, batch_scores
-from lmms_eval_tasks.train.rewards.combine import ALPHA, BETA
-from lmms_eval_tasks.train.rewards.correctness import correctness_reward
+from lmms_eval_tasks.train.rewards.functions import (
+    ALPHA,
+    BETA,
+    RewardFunction,
+    Scores,
+    answer_score,
+    batch_scores,
+    correctness_reward,
+)
 from lmms_eval_tasks.train.rewards.functions import REWARDS as SHARED
-from lmms_eval_tasks.train.rewards.functions import RewardFunction
-from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 
 REWARD_NAME = "countervqa"

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.countervqa.questions import QuestionSet, ReasoningRow, reasoned
-from lmms_eval_tasks.train.rewards.form import format_reward
-from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
+from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, reasoned
+from lmms_eval_tasks.train.rewards.answer_form import format_reward
+from lmms_eval_tasks.train.stages.stage import MEDIA_TAGS
 from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import WholeText, as_lines

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward
-from lmms_eval_tasks.train.rewards.combine import graph_reward
-from lmms_eval_tasks.train.rewards.correctness import choice_reward
-from lmms_eval_tasks.train.rewards.form import format_reward
-from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.train.rewards.visual import visual_reward
+from lmms_eval_tasks.train.rewards.answer_form import format_reward, read_answer
+from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, ceiling, visual_reward
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
+from lmms_eval_tasks.utils.answers.choice import read_choice
+
+ALPHA = BETA = 0.5
+
+
+def weighted_mean(rewards: tuple[float | None, ...], weights: tuple[float, ...]) -> float | None:
+    """Mean of those rewards that apply, by their weights, so that rows remain comparable; None where none does."""
+    if len(rewards) != len(weights) or any(weight < 0 for weight in weights):
+        raise ValueError(f"Expected {len(rewards)} weights of 0 or more, but got {weights}.")
+    given = [(reward, weight) for reward, weight in zip(rewards, weights, strict=True) if reward is not None and weight]
+    total = sum(weight for _, weight in given)
+    return sum(reward * weight for reward, weight in given) / total if given else None
+
+
+def graph_reward(response: object, sample: RewardSample, alpha: float = ALPHA, beta: float = BETA) -> float | None:
+    """R = alpha * causal + beta * visual over alpha + beta: with the paper's 0.5 and 0.5 its formula as it stands."""
+    reward = weighted_mean((causal_reward(response, sample), visual_reward(response, sample)), (alpha, beta))
+    answer = read_answer(response)
+    return reward if reward is None or answer is None else min(reward, ceiling(answer, sample))
+
+
+_OPTIONS = range(2, 27)
+
+
+def correctness_reward(
+    response: object, sample: RewardSample, read: Callable[[str, RewardSample], str | None]
+) -> float | None:
+    """1 where the answer that is read from a response is the key, else 0; raises nothing that `read` does not."""
+    if sample.key is None:
+        return None
+    answered = read(response, sample) if isinstance(response, str) else None
+    return float(answered is not None and answered.casefold() == sample.key.casefold())
+
+
+def choice_reward(response: object, sample: RewardSample) -> float | None:
+    """Correctness of the option letter, which is read by the rules of the multiple-choice benchmarks
+    (`read_choice`)."""
+    if len(sample.options) not in _OPTIONS:
+        return None
+    return correctness_reward(response, sample, lambda text, asked: read_choice(text, asked.options))
+
 
 RewardFunction = Callable[[object, RewardSample], float | None]
 """From what a model said and the question to a reward in [0, 1], or None where it does not apply."""
@@ -25,3 +66,42 @@ REWARDS: Mapping[str, RewardFunction] = {
     "choice": choice_reward,
     "format": format_reward,
 }
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Rewards of an answer and their weights."""
+
+    rewards: Mapping[str, RewardFunction]
+    weights: Mapping[str, float] = field(default_factory=lambda: {"causal": ALPHA, "visual": BETA})
+
+
+def batch_scores(reward_inputs: Sequence[Mapping[str, Any]], scores: Scores) -> list[dict[str, float]]:
+    """The scores of a batch of EasyR1's, each with its `overall`."""
+    if isinstance(reward_inputs, Mapping):
+        raise TypeError("Expected a list of answers, but got one: set REWARD_TYPE to batch.")
+    return [_scores(one.get("response"), one.get("ground_truth"), scores, name="overall") for one in reward_inputs]
+
+
+def answer_score(solution_str: object, ground_truth: object, scores: Scores) -> dict[str, float]:
+    """The scores of one answer for verl, all of `scores.rewards`, NaN where one does not apply: it wants equal keys."""
+    given = _scores(solution_str, ground_truth, scores, name="score")
+    return {**dict.fromkeys(scores.rewards, float("nan")), **given}
+
+
+def _scores(response: object, ground_truth: object, scores: Scores, name: str) -> dict[str, float]:
+    """Each reward that applies to an answer, and under `name` their weighted mean, 0 where none of them does."""
+    sample = read_sample(_columns(ground_truth))
+    given = {label: reward(response, sample) for label, reward in scores.rewards.items()}
+    weighted = [label for label in given if label in scores.weights]
+    mean = weighted_mean(tuple(given[one] for one in weighted), tuple(scores.weights[one] for one in weighted))
+    return {name: mean or 0.0, **{label: value for label, value in given.items() if value is not None}}
+
+
+def _columns(ground_truth: object) -> Mapping[str, Any]:
+    if isinstance(ground_truth, str):
+        try:
+            ground_truth = json.loads(ground_truth)
+        except (ValueError, RecursionError):
+            return {"answer": ground_truth}
+    return ground_truth if isinstance(ground_truth, Mapping) else {"answer": ground_truth}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,42 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
-from lmms_eval_tasks.train.stages.leaks import TestedClip
-from lmms_eval_tasks.train.stages.released_choices import ChoiceSets, ReleasedChoices
-from lmms_eval_tasks.train.stages.rows import TrainingItem
-from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Method, Written, grpo_method, sft_method, write_stage
+from lmms_eval_tasks.train.stages.new_stage import (
+    SFT,
+    Inputs,
+    Method,
+    TestedClip,
+    Written,
+    grpo_method,
+    sft_method,
+    write_stage,
+)
+from lmms_eval_tasks.train.stages.stage import TrainingItem
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, counts, find_marks
 from lmms_eval_tasks.utils.data.prepare import make_table
+
+
+@dataclass(frozen=True)
+class ReleasedChoices:
+    """A split of a set: questions with lettered options and, where the set has them, keys."""
+
+    split: str
+    rows: Sequence[Mapping[str, Any]]
+    clips: Mapping[str, Path]
+    files: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class ChoiceSets:
+    """Multiple-choice sets in a benchmark's form."""
+
+    benchmark: Benchmark
+    read: Callable[[Path, Path | None], Sequence[ReleasedChoices]]
+
 
 PLUGIN = Path(rewards.__file__).with_name("swift_plugin.py")
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""

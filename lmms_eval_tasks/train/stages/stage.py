@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +22,101 @@ from lmms_eval_tasks.train.stages.configuration import (
     Frames,
     base_options,
 )
-from lmms_eval_tasks.train.stages.rows import TrainingItem, check_items, write_items
-from lmms_eval_tasks.train.stages.swift_runs import STATE, last_checkpoint, run_swift
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.files import file_sha256
+from lmms_eval_tasks.utils.core.files import file_sha256, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.text import describe
+
+VIDEO_TAG = "<video>"
+"""Where ms-swift puts the clip into a message."""
+MEDIA_TAGS = (VIDEO_TAG, "<image>", "<audio>")
+OWN_COLUMNS = ("messages", "videos")
+
+
+@dataclass(frozen=True)
+class TrainingItem:
+    """A question to train on."""
+
+    item_id: str
+    clip: Path
+    prompt: str
+    response: str | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The row for ms-swift."""
+        messages = [{"role": "user", "content": f"{VIDEO_TAG}{self.prompt}"}]
+        if self.response is not None:
+            messages.append({"role": "assistant", "content": self.response})
+        return {"messages": messages, "videos": [str(self.clip.absolute())], **self.columns}
+
+
+def check_items(items: Iterable[TrainingItem], issues: GroupedIssues) -> None:
+    """Note items that ms-swift could not train on: clips that are not there, texts with its marks for media."""
+    present: dict[Path, bool] = {}
+    for item in items:
+        if item.clip not in present:
+            present[item.clip] = item.clip.is_file()
+            if not present[item.clip]:
+                issues.add("clips", "Expected each to be there, but there is no", str(item.clip))
+        for tag in MEDIA_TAGS:
+            if tag in item.prompt or tag in (item.response or ""):
+                issues.add("texts", f"Expected none with {tag}, which ms-swift takes for a clip, but got", item.item_id)
+        if clash := [name for name in OWN_COLUMNS if name in item.columns]:
+            issues.add("columns", "Expected other names, but got", f"{describe(clash[0])} ({item.item_id})")
+
+
+def write_items(path: Path, items: Sequence[TrainingItem]) -> None:
+    """Write the rows as JSON lines, whole or not at all."""
+    write_file(path, as_lines(item.row() for item in items))
+
+
+STATE = "trainer_state.json"
+"""What a checkpoint's folder gets last: without it the checkpoint is not whole."""
+REMEDY = "Remedy: make train-env TRAIN_VENV=DIR, and give --env DIR."
+
+
+def swift_command(environment: Path) -> Path:
+    """The command `swift` of a virtual environment."""
+    path = environment.expanduser().absolute() / "bin" / "swift"
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise InputError(f"Expected --env to name an environment with ms-swift, but there is no {path}.\n{REMEDY}")
+    return path
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The whole checkpoint with the most steps in a folder of `checkpoint-N`; None where there is none."""
+    steps = {}
+    for path in folder.glob("checkpoint-*"):
+        number = path.name.removeprefix("checkpoint-")
+        if number.isdecimal() and _is_whole(path):
+            steps[int(number)] = path
+    return steps[max(steps)] if steps else None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    try:
+        state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(state, dict)
+
+
+def run_swift(environment: Path, words: Sequence[str], folder: Path) -> None:
+    """Run `swift` and wait for its end; what it prints is seen as it comes."""
+    command = [str(swift_command(environment)), *words]
+    # swift finds torchrun and its own parts by the environment's Python; ours must not lead it elsewhere.
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    path = os.pathsep.join([str(Path(command[0]).parent), inherited.get("PATH", "")])
+    ended = subprocess.run(command, cwd=folder, env={**inherited, "PATH": path}, check=False, stdin=subprocess.DEVNULL)
+    if ended.returncode:
+        raise InputError(
+            f"ms-swift failed with status {ended.returncode}; its own messages above say why. To see them again:\n"
+            f"  {shlex.join(command)}\n"
+            "A training goes on from its last checkpoint when the same command is given again."
+        )
+
 
 PATHS = ("model", "dataset", "output_dir", "external_plugins")
 """Options that are left out of what weights were trained on: places on a disk, and what it says elsewhere."""

@@ -18,9 +18,9 @@ from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.run_card import read_trained_on
-from lmms_eval_tasks.train.countervqa import reinforcement
+from lmms_eval_tasks.train.countervqa import commands as reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 
 REASONED: dict[str, Any] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.train.rewards.actions import ABSENT, ActionFinder
-from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.train.rewards.graph_rewards import ABSENT, ActionFinder
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 
 ACTIONS = (
     "C takes eggs from the fridge",

@@ -18,8 +18,8 @@ from judge_server import JudgeServer, Say
 
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
-from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards
 from lmms_eval_tasks.train.rewards.functions import REWARDS
+from lmms_eval_tasks.train.rewards.swift import batch_rewards
 
 FOLDER = Path(rewards.__file__).parent
 GRAPH = json.dumps(
@@ -154,7 +154,7 @@ def test_columns_may_be_arrays() -> None:
 
 
 def _sample() -> Any:
-    from lmms_eval_tasks.train.rewards.sample import read_sample
+    from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 
     return read_sample(ROW)
 

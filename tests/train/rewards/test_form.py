@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, format_reward, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, format_reward, read_answer, write_answer
 
 RIGHT = """<think>He opens it first.
 <claims>

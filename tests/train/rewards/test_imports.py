@@ -24,13 +24,13 @@ sys.meta_path.insert(0, Only())
 MODULES = (
     "lmms_eval_tasks",
     "lmms_eval_tasks.train.rewards.functions",
-    "lmms_eval_tasks.train.rewards.adapters.swift",
-    "lmms_eval_tasks.train.rewards.adapters.one_number",
+    "lmms_eval_tasks.train.rewards.swift",
+    "lmms_eval_tasks.train.rewards.functions",
     "lmms_eval_tasks.train.countervqa.rewards",
 )
 SCORES = '''
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 graph = {"actions": [{"id": "a", "text": "C opens the tap"}, {"id": "b", "text": "C fills the cup"}],
          "links": [{"cause": "a", "effect": "b"}]}
 sample = read_sample({"graph": graph, "action": "a", "outcome": "b", "answer": "no"})

@@ -10,8 +10,8 @@ import pytest
 from judge_server import Fail, JudgeServer, Say, in_turn, nobody
 from releases import write_clip
 
-from lmms_eval_tasks.train.rewards.judge import RewardJudge, read_grade
-from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.train.rewards.judged import RewardJudge, read_grade
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 SAMPLE = read_sample(

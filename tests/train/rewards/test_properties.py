@@ -15,9 +15,9 @@ from model_output import outputs, pieces
 from ordered_answers import HELD_OUT, ORDERED, read_columns, read_formed
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.causal import causal_reward
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, read_answer, write_answer
-from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 
 GROUPS = list(read_formed())
 ANSWERS = [answer for group in GROUPS for level in group.levels for answer in level]

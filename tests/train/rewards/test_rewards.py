@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS, verdict_reward
-from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say
-from lmms_eval_tasks.train.rewards.combine import graph_reward, weighted_mean
-from lmms_eval_tasks.train.rewards.conclusion import expected_verdict, stated_verdict
-from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.train.rewards.visual import visual_reward
+from lmms_eval_tasks.train.rewards.answer_form import expected_verdict, stated_verdict
+from lmms_eval_tasks.train.rewards.functions import graph_reward, weighted_mean
+from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward, has_more_to_say, visual_reward
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 
 TAP, CUP, TEA, SONG, SIP = "C opens the tap", "C fills the cup", "C brews the tea", "C hums a song", "C sips the tea"
 CHAIN = RewardSample(

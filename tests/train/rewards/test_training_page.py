@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 
 PAGE = (Path(__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
 ANSWER = re.search(r"^(<think>.*?</answer>)$", PAGE, re.M | re.S)

@@ -21,9 +21,9 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.cli import TRAINERS
 from lmms_eval_tasks.train.rewards.functions import REWARDS
-from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.train.stages import choices
-from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
+from lmms_eval_tasks.train.stages.choices import ChoiceSets
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.data.identity import Count
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.train.stages.curves import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
+from lmms_eval_tasks.train.stages.commands import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
 
 LINES = [
     {"loss": 2.0, "reward": 0.1, "rewards/CausalReward/mean": 0.2, "global_step/max_steps": "1/4"},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.train.stages.leaks import TestedClip, compare_clips, namesakes
+from lmms_eval_tasks.train.stages.new_stage import TestedClip, compare_clips, namesakes
 from lmms_eval_tasks.utils.core.errors import InputError
 
 

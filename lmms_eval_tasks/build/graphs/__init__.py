@@ -1,1 +1,0 @@
-"""Causal graphs of the actions of a clip: their measures, filters, and how well one graph agrees with another."""

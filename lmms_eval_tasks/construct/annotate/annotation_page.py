@@ -1,0 +1,282 @@
+"""Timed descriptions as a page shows them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict
+
+import lmms_eval_tasks
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
+from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
+from lmms_eval_tasks.construct.engine.config import read_config
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
+from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, script_digest, template_environment
+from lmms_eval_tasks.report.page_items import as_json
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
+from lmms_eval_tasks.utils.data.prepare import link_or_copy
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, InquiryForm, TimedDescription
+from lmms_eval_tasks.utils.reporting.palette import ink_styles
+
+
+def clock(second: int) -> str:
+    """A second as ``MM:SS``."""
+    return f"{second // 60:02}:{second % 60:02}"
+
+
+def shown_descriptions(described: Sequence[TimedDescription]) -> list[dict[str, Any]]:
+    """Return the descriptions of a clip in the form that a page holds."""
+    return [
+        {
+            "name": one.name,
+            "start": clock(one.start),
+            "end": clock(one.end),
+            "text": one.text,
+            "boxes": {second: [round(share, 4) for share in box] for second, box in one.boxes.items()},
+        }
+        for one in described
+    ]
+
+
+TASKS: Mapping[InquiryForm, str] = {
+    "choice": "Watch the clip, then answer the question about it. If you are not sure, give the answer that you think "
+    "most likely.",
+    "ratings": "Look at what is shown, then choose on every scale. There is no right or wrong: we want your opinion.",
+    "review": "Watch the clip and answer the question. Then you see the answer that is taken for right, and say what "
+    "is wrong with the question, if anything is.",
+    "descriptions": "The text beside the clip says what happens in it, and when. Correct what is wrong, then tick that "
+    "all of it is right.",
+    "revision": "Read the question, its options and its evidence beside the clip. Correct what is wrong, or discard "
+    "the question, then tick that you are done.",
+}
+KEPT = (
+    "You can go back and change an answer, and you can close the page and go on later in the same browser. Your "
+    "answers are on this computer alone until you hand in the file."
+)
+CLOSING = "Thank you. Download your answers, and send the file to whoever gave you this page."
+
+
+class PageTexts(BaseModel):
+    """The texts of a page that a study may word itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    instructions: str = ""
+    consent: str = ""
+    closing: str = ""
+
+    @property
+    def consent_digest(self) -> str:
+        """Digest that identifies the consent text in answer files: 16 hexadecimal digits, or empty if there is no
+        text."""
+        return hashlib.sha256(self.consent.encode()).hexdigest()[:16] if self.consent else ""
+
+    def instructions_for(self, inquiry: Inquiry) -> str:
+        """The instructions, in paragraphs."""
+        if self.instructions:
+            return self.instructions
+        task = TASKS[inquiry.form]
+        if inquiry.last_frame:
+            task = task.replace("Watch the clip, then", "Look at the picture, which is the last of a clip, then")
+        return f"{task}\n\n{KEPT}"
+
+
+def read_texts(path: Path) -> PageTexts:
+    """The texts of a YAML file."""
+    return read_config(path, PageTexts)[0]
+
+
+ASSETS = Path(__file__).parent / "assets"
+STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
+SCRIPTS = tuple(
+    ASSETS / name
+    for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js", "screens.js")
+)
+CLIPS = "clips"
+CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
+KEYED = ("review", "revision")
+"""Forms whose page holds the key."""
+DESCRIBED = ("descriptions", "revision")
+"""Forms in which timed descriptions are put right."""
+
+
+@dataclass
+class _Shelf:
+    """The clips of one page: name on the page to file."""
+
+    secret: str
+    files: dict[str, Path] = field(default_factory=dict)
+
+    def place(self, benchmark: str, clip: str) -> str:
+        """The name of a clip on the page."""
+        name = hashlib.sha256(f"{self.secret}:{clip}".encode()).hexdigest()[:20] + Path(clip).suffix
+        self.files[name] = clip_path(benchmark, clip)
+        return name
+
+    def embeds(self, clips: Clips) -> bool:
+        """Whether the page is to hold them."""
+        size = sum(path.stat().st_size for path in self.files.values())
+        return clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
+
+
+def write_pages(
+    plan: Plan,
+    folder: Path,
+    only: Sequence[str] = (),
+    clips: Clips = Clips.auto,
+    run: Path | None = None,
+    task: str = "",
+    texts: PageTexts | None = None,
+    practice: bool = False,
+) -> list[Path]:
+    """Write the pages of a plan's annotators; the same plan and data give the same bytes."""
+    own = plan.by_annotator
+    benchmark, split = plan.source
+    if unknown := [name for name in only if name not in own]:
+        raise InputError(f"Expected annotators of the plan, {summarize_names(own)}, but got {', '.join(unknown)}.")
+    inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
+    _check_plan(plan, inquiry, items)
+    sample = read_manifest(read_card(benchmark)).splits[split].data_set.is_sample
+    written = []
+    for annotator in only or own:
+        path = folder / f"{annotator}.html"
+        shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
+        shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
+        if practice and (trial := practice_item(own[annotator], items, shelf.secret)):
+            shown.insert(0, shown_item(benchmark, inquiry, trial, items[trial.item_id], shelf) | {"practice": True})
+        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample, texts or PageTexts())
+        if not shelf.embeds(clips):
+            (folder / CLIPS).mkdir(parents=True, exist_ok=True)
+            for name, file in shelf.files.items():
+                if not (folder / CLIPS / name).exists():
+                    link_or_copy(file.resolve(), folder / CLIPS / name)
+        write_file(path, escape_surrogates(text))
+        written.append(path)
+    return written
+
+
+def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) -> None:
+    """See that what is prepared asks what was planned."""
+    benchmark, split = plan.source
+    digests = {item_id: inquiry.digest(item) for item_id, item in items.items()}
+    if absent := sorted({row.item_id for row in plan.rows} - items.keys()):
+        raise InputError(
+            f"Expected every item of the plan in {benchmark}, {split}, but these are not there, or have no clip: "
+            f"{summarize_names(absent)}. Make the plan anew from what is prepared now."
+        )
+    if changed := sorted({row.item_id for row in plan.rows if row.asked != digests[row.item_id]}):
+        raise InputError(
+            f"Expected {benchmark}, {split}, to ask what it asked when the plan was made, but these differ: "
+            f"{summarize_names(changed)}. Make the plan anew from what is prepared now."
+        )
+    for row in plan.rows:
+        if not row.attention and row.version not in items[row.item_id].ways:
+            ways = summarize_names(list(items[row.item_id].ways))
+            raise InputError(f"Expected versions of {row.item_id}, {ways}, in the plan, but got {row.version}.")
+
+
+def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], secret: str) -> PlannedItem | None:
+    """An item with which an annotator can try the page; None where they are asked of every group."""
+    asked = {row.item for row in rows}
+    free = [name for name, item in items.items() if item.item not in asked]
+    if not free:
+        return None
+    chosen = items[min(free, key=lambda name: hashlib.sha256(f"{secret}:{name}".encode()).hexdigest())]
+    return replace(
+        rows[0], place=0, item=chosen.item, version=next(iter(chosen.ways)), item_id=chosen.item_id, attention=""
+    )
+
+
+def shown_item(
+    benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
+) -> dict[str, Any]:
+    """Return one item in the form that a page holds."""
+    shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
+    if planned.attention:
+        chosen = next(choice for choice in item.choices if choice.value == planned.attention)
+        label = chosen.letter or chosen.text
+        return {**shown, "question": CHECK.format(label=label), "clips": [], "replays": None}
+    shown |= {"question": item.question, "replays": item.replays, "before": item.before, "text": item.text}
+    clips = item.ways[planned.version]
+    if inquiry.last_frame:
+        return {**shown, "clips": [], "pictures": [_last_frame(clip_path(benchmark, clip)) for clip in clips]}
+    if inquiry.form in KEYED:
+        shown |= {"key": item.key, "kind": item.kind}
+    if inquiry.form in DESCRIBED:
+        shown["entries"] = shown_descriptions(item.descriptions)
+    labels = item.labels or [""] * len(clips)
+    return {
+        **shown, "clips": [[shelf.place(benchmark, clip), label] for clip, label in zip(clips, labels, strict=True)]
+    }  # fmt: skip
+
+
+def _last_frame(path: Path) -> str:
+    """The last frame of a clip as the address of a PNG picture."""
+    import cv2
+
+    try:
+        frames = PyavFrames(path)
+        picture = frames.read([frames.count - 1])[0]
+    except UnreadableClip as error:
+        raise InputError(f"{path.name} cannot be shown: {error}") from error
+    content = cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
+    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _build(
+    plan: Plan,
+    annotator: str,
+    inquiry: Inquiry,
+    items: list[dict[str, Any]],
+    shelf: _Shelf,
+    embed: bool,
+    sample: bool,
+    texts: PageTexts,
+) -> str:
+    script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
+    about = {
+        "plan": plan_digest(plan),
+        "annotator": annotator,
+        "mode": plan.mode,
+        "form": inquiry.form,
+        "folder": "" if embed else CLIPS,
+        "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
+        "kinds": inquiry.kinds,
+        "retimed": inquiry.retimed,
+        "consent": texts.consent_digest,
+        "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
+        "items": items,
+    }
+    encoded = [
+        (name, base64.b64encode(path.read_bytes()).decode("ascii"))
+        for name, path in (shelf.files.items() if embed else ())
+    ]
+    return (
+        template_environment(ASSETS)
+        .get_template("page.html")
+        .render(
+            version=lmms_eval_tasks.__version__,
+            annotator=annotator,
+            sample=sample,
+            instructions=texts.instructions_for(inquiry),
+            consent=texts.consent,
+            closing=texts.closing or CLOSING,
+            style=Markup("\n".join([ink_styles(), *(path.read_text(encoding="utf-8").strip() for path in STYLES)])),
+            script=Markup(script),
+            script_digest=script_digest(script),
+            about=Markup(as_json(about)),
+            encoded=encoded,
+        )
+    )

@@ -1,0 +1,187 @@
+"""The set in the form of CaST-Bench's release, its clips, and beside it what a release does not say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
+from lmms_eval_tasks.cast_bench.released import FILE
+from lmms_eval_tasks.cast_bench.roles_file import ROLES
+from lmms_eval_tasks.construct.cast_bench.clip_selection import MeasureClips, SelectClips
+from lmms_eval_tasks.construct.cast_bench.descriptions import (
+    DescribeActions,
+    DescribeLooks,
+    JoinInstances,
+    SplitInstances,
+    read_edits,
+)
+from lmms_eval_tasks.construct.cast_bench.filters import LastReview, MaskFilter, TextFilter, read_revisions
+from lmms_eval_tasks.construct.cast_bench.questions import CheckQuestions, DistinctQuestions, LayBoxes, WriteQuestions
+from lmms_eval_tasks.construct.cast_bench.rows import (
+    CastBenchConfig,
+    ClipRow,
+    DescribedClipRow,
+    EvidencePiece,
+    OptionsRow,
+    QuestionRow,
+    _released_piece,
+    released_row,
+    roles_of,
+)
+from lmms_eval_tasks.construct.cast_bench.tracks import read_tracks, track_files
+from lmms_eval_tasks.construct.cast_bench.wrong_answers import WriteDistractors, WriteNearMisses
+from lmms_eval_tasks.construct.engine.running import Pipeline
+from lmms_eval_tasks.construct.engine.steps import AnyStep
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
+from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.utils.data.clips import clip_lengths
+from lmms_eval_tasks.utils.data.frames import NEAR
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
+from lmms_eval_tasks.utils.data.prepare import link_or_copy
+
+VIDEOS = "videos"
+DESCRIPTIONS = "descriptions"
+"""Folder of what instances do, as questions that nobody asks, so that `annotate` can have them edited."""
+
+
+def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchConfig) -> list[str]:
+    """Write the questions in their order, their clips, and a line about each question that a release has no field
+    for."""
+    (folder / VIDEOS).mkdir()
+    for clip in dict.fromkeys(row.asked.clip.clip for row in rows):
+        link_or_copy((config.clips / clip).resolve(), folder / VIDEOS / clip)
+    write_file(folder / FILE, as_lines(released_row(row) for row in rows))
+    clips = {row.asked.clip.id: row.asked.about for row in rows}
+    write_file(folder / DESCRIPTIONS / FILE, as_lines(map(described_row, clips.values())))
+    write_file(folder / ROLES, as_lines(roles_of(row).model_dump() for row in rows))
+    carry_sample_mark(config.clips, folder)
+    unmatched = sum(_has_short_instance(row.asked) for row in rows)
+    if not unmatched:
+        return []
+    return [
+        f"{unmatched:,} questions have an instance whose evidence spans less than {DEFAULTS.eps_overlap} seconds: as "
+        "the official code is run, no answer can be matched with it."
+    ]
+
+
+def _has_short_instance(asked: QuestionRow) -> bool:
+    spans: defaultdict[str, list[int]] = defaultdict(list)
+    for one in asked.evidence:
+        spans[one.instance] += [one.start, one.end]
+    return any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
+
+
+def described_row(about: DescribedClipRow) -> dict[str, Any]:
+    """Return the actions of a clip's instances in the form of a question's evidence."""
+    entries = [
+        _released_piece(
+            one,
+            EvidencePiece(
+                instance=one.instance.id,
+                start=entry.start,
+                end=entry.end,
+                rationale=entry.text,
+                boxes=one.instance.boxes,
+            ),
+        )
+        for one in about.described
+        for entry in one.entries
+    ]
+    return {
+        "video": about.source.clip,
+        "question": "Do those in the clip do what is written?",
+        "question_type": "Other",
+        "scene_category": "",
+        "options": {"A": "Yes.", "B": "No."},
+        "answer": "A",
+        "evidence": json.dumps(entries, ensure_ascii=False),
+    }
+
+
+SUFFIX = ".mp4"
+
+
+def find_clips(config: CastBenchConfig) -> list[Path]:
+    """The clips, by their names."""
+    problems = Problems()
+    for name, folder in (("clips", config.clips), ("tracks", config.tracks)):
+        if not folder.is_dir():
+            problems.add(name, f"Expected a folder, but there is none at {folder}.")
+    clips = sorted(path for path in config.clips.glob(f"*{SUFFIX}") if path.is_file()) if not problems else []
+    if not problems and not clips:
+        problems.add("clips", f"Expected files *{SUFFIX}, but got none in {config.clips}.")
+    problems.raise_if_any("Nothing can be built", "nothing was asked")
+    return clips
+
+
+def source_files(config: CastBenchConfig) -> list[Path]:
+    """All files that a set is built from."""
+    clips = find_clips(config)
+    tracks = [path for clip in clips for path in track_files(config.tracks, clip.stem, config.masklets)]
+    by_people = [path for path in (config.descriptions, config.revisions) if path is not None]
+    return [*clips, *tracks, *by_people]
+
+
+def read_sources(config: CastBenchConfig) -> list[ClipRow]:
+    """The clips with their tracks, and with what people say of them."""
+    problems = Problems()
+    clips = find_clips(config)
+    sizes = frame_sizes(clips, no_progress, "")
+    lengths = clip_lengths(clips, no_progress, "")
+    rows = []
+    for clip in clips:
+        frame, seconds = sizes[clip], lengths[clip] or 0.0
+        last = max(0, math.ceil(seconds - NEAR) - 1)
+        files = track_files(config.tracks, clip.stem, config.masklets)
+        if not files:
+            names = f"{clip.stem}.json, or SA-V's {clip.stem}_manual.json"
+            problems.add(clip.name, f"Expected {names}, in {config.tracks}, but there is none.")
+        instances = read_tracks(files, frame, last, problems)
+        width, height = frame or (0, 0)
+        rows.append(ClipRow(id=clip.stem, clip=clip.name, width=width, height=height, last=last, instances=instances))
+    if config.descriptions is not None:
+        edited = read_edits(config.descriptions, {row.id: row for row in rows}, problems)
+        rows = [row.model_copy(update={"edited": edited.get(row.id, {})}) for row in rows]
+    problems.raise_if_any("Nothing can be built", "nothing was asked")
+    return rows
+
+
+def steps(config: CastBenchConfig) -> Sequence[AnyStep]:
+    """The steps in their order."""
+    return (
+        MeasureClips(config),
+        SelectClips(config),
+        SplitInstances(),
+        DescribeLooks(config),
+        DescribeActions(config),
+        JoinInstances(),
+        WriteQuestions(config),
+        CheckQuestions(),
+        DistinctQuestions(),
+        LayBoxes(),
+        WriteDistractors(config),
+        WriteNearMisses(config),
+        TextFilter(),
+        MaskFilter(config),
+        *([] if config.revisions is None else [LastReview(read_revisions(config.revisions))]),
+    )
+
+
+PIPELINE = Pipeline(
+    benchmark=CARD.name,
+    config=CastBenchConfig,
+    read=read_sources,
+    source_files=source_files,
+    steps=steps,
+    write=write_release,
+    first="clips with tracks",
+)

@@ -1,0 +1,318 @@
+"""What a set of CaST-Bench's kind is built from, and with which limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from pydantic import Field
+
+from lmms_eval_tasks.cast_bench.roles_file import ANSWER, QuestionRoles
+from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
+from lmms_eval_tasks.construct.engine.roles import Form
+from lmms_eval_tasks.construct.engine.steps import PipelineRow
+from lmms_eval_tasks.construct.engine.texts import clock, holds_text
+from lmms_eval_tasks.utils.core.forms import RowForm
+
+SELECTOR, DESCRIBER, WRITER = "selector", "describer", "writer"
+TEXT_WRITER, VIDEO_WRITER, NEAR_MISS_WRITER, CHECKER = "text_distractor", "video_distractor", "near_miss", "checker"
+BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
+
+
+class CastBenchConfig(BuildConfig):
+    """The configuration of `build`."""
+
+    clips: ConfigPath
+    tracks: ConfigPath
+    masklets: Literal["manual", "auto", "both"] = "both"
+    descriptions: ConfigPath | None = None
+    revisions: ConfigPath | None = None
+    questions: int = Field(default=6, ge=1, le=16)
+    tries: int = Field(default=3, ge=1, le=10)
+    frames: int = Field(default=16, ge=1, le=256)
+    side: int = Field(default=768, ge=64, le=4096)
+    largest_jump: float = Field(default=0.06, gt=0.0, le=1.0)
+    largest_shake: float = Field(default=0.01, gt=0.0, le=1.0)
+    largest_blur: float = Field(default=0.6, gt=0.0, le=1.0)
+
+
+PixelBox = tuple[int, int, int, int]
+"""``x1, y1, x2, y2`` in pixels of the clip's frame, outer edges."""
+
+TEXT_BASED, VIDEO_BASED = "text-based", "video-based"
+MADE_FIRST = (ANSWER, TEXT_BASED, VIDEO_BASED)
+"""Roles of the options of which near-misses are made."""
+
+
+def as_label(name: str) -> str:
+    """A name in the form in which a release names instances: `red ball` becomes `red_ball`."""
+    return "_".join(name.split())
+
+
+class TrackedInstance(RowForm):
+    """Somebody or something in a clip, and where it is."""
+
+    id: str
+    source: str
+    name: str
+    boxes: dict[int, PixelBox]
+
+
+class TimedEntry(RowForm):
+    """Action of an instance from one second to another, both included."""
+
+    start: int
+    end: int
+    text: str
+
+
+class ClipRow(PipelineRow):
+    """A clip."""
+
+    clip: str
+    width: int
+    height: int
+    last: int
+    instances: tuple[TrackedInstance, ...]
+    edited: dict[str, tuple[TimedEntry, ...]] = Field(default_factory=dict)
+
+
+class InstanceRow(PipelineRow):
+    """An instance of a clip as it is described."""
+
+    source: ClipRow
+    instance: TrackedInstance
+    category: str = ""
+    person: bool = False
+    description: str = ""
+    entries: tuple[TimedEntry, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Label of the instance in the release: its name if no other of the clip has it, else a noun and its id."""
+        own = as_label(self.instance.name)
+        alike = [one for one in self.source.instances if as_label(one.name) == own]
+        return own if own and len(alike) == 1 else f"{own or as_label(self.category)}_{self.instance.id}"
+
+
+class DescribedClipRow(PipelineRow):
+    """A clip with its instances as they are described."""
+
+    source: ClipRow
+    described: tuple[InstanceRow, ...]
+
+    def find(self, instance: str) -> InstanceRow | None:
+        """The instance of an id; None where there is none."""
+        return next((one for one in self.described if one.instance.id == instance), None)
+
+
+class WrittenEvidence(Form):
+    """A piece of evidence as a model writes it; times as ``MM:SS``."""
+
+    instance: str
+    start: str
+    end: str
+    rationale: str
+
+
+class WrittenQuestion(Form):
+    """A question as a model writes it; without a subject, or without times, where it names none."""
+
+    question: str
+    subject: str | None
+    start: str | None
+    end: str | None
+    type: str
+    scene: str
+    answer: str
+    evidence: list[WrittenEvidence]
+    video_distractor: str
+
+
+class DraftRow(PipelineRow):
+    """A question as it was written, not checked yet."""
+
+    about: DescribedClipRow
+    written: WrittenQuestion
+
+
+class EvidencePiece(RowForm):
+    """A span of seconds, both included, in which to look at an instance."""
+
+    instance: str
+    start: int
+    end: int
+    rationale: str
+    boxes: dict[int, PixelBox] = Field(default_factory=dict)
+
+
+class QuestionRow(PipelineRow):
+    """A question that is of the form it should have."""
+
+    about: DescribedClipRow
+    question: str
+    type: str
+    scene: str
+    subject: str | None
+    span: tuple[int, int] | None
+    answer: str
+    evidence: tuple[EvidencePiece, ...]
+    text_distractor: str = ""
+    video_distractor: str
+
+    @property
+    def clip(self) -> ClipRow:
+        """The clip that it is about."""
+        return self.about.source
+
+
+class RoledOption(RowForm):
+    """An option and its role: the answer, or the kind of wrong option that the card names."""
+
+    role: str
+    text: str
+
+
+class OptionsRow(PipelineRow):
+    """A question with its six options in the order in which they are shown."""
+
+    asked: QuestionRow
+    options: tuple[RoledOption, ...]
+
+    @property
+    def key(self) -> int:
+        """Place of the right option, from 0 on."""
+        return [option.role for option in self.options].index(ANSWER)
+
+
+LONGEST = 600
+"""Characters of a text that a model writes."""
+LONGEST_CHANGE = 3
+"""Words in a row that may be another in a near-miss."""
+_WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
+
+
+def on_one_line(text: str) -> str:
+    """A text with single spaces in place of all other white space."""
+    return " ".join(text.split())
+
+
+def is_legible(text: str) -> bool:
+    """Whether a text on one line is printable and of `LONGEST` characters at most."""
+    return len(text) <= LONGEST and text.isprintable()
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without its punctuation."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def word_count(text: str) -> int:
+    """Count the words of a text."""
+    return len(words_of(text))
+
+
+def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
+    """Whether a text calls an instance by its id; an id of letters alone may be a word, and is none here."""
+    marked = [re.escape(one) for one in ids if re.search(r"[\d_]", one)]
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(marked)})(?!\w)", re.IGNORECASE)
+    return bool(marked) and any(pattern.search(text) for text in texts)
+
+
+def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
+    """The names that a text holds and a question does not."""
+    return [name for name in names if holds_text(text, name) and not holds_text(question, name)]
+
+
+def near_miss_fault(near_miss: str, original: str) -> str:
+    """Return the rule by which a text is no near-miss of another, empty if it is one."""
+    shortest, longest = length_range(original)
+    if not shortest <= len(near_miss) <= longest:
+        return "near-miss: length not within 10%"
+    before, after = words_of(original), words_of(near_miss)
+    compared = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changes = [change for change in compared if change[0] != "equal"]
+    if not changes:
+        return "near-miss: nothing changed"
+    _, first, last, first_after, last_after = changes[0]
+    if len(changes) > 1 or max(last - first, last_after - first_after) > LONGEST_CHANGE:
+        return "near-miss: more than one attribute changed"
+    return ""
+
+
+def length_range(original: str) -> tuple[int, int]:
+    """The fewest and the most characters of a near-miss."""
+    return -(-9 * len(original) // 10), 11 * len(original) // 10
+
+
+NOT_SEEN = (-1, -1, -1, -1)
+"""The box of a second in which an instance is not seen, as the release has it."""
+
+
+def released_row(row: OptionsRow) -> dict[str, Any]:
+    """A question as `castbench_hf.jsonl` has it."""
+    asked = row.asked
+    return {
+        "video": asked.clip.clip,
+        "question": asked.question,
+        "question_type": asked.type,
+        "scene_category": asked.scene,
+        "options": {letter: option.text for letter, option in zip(ascii_uppercase, row.options, strict=False)},
+        "answer": ascii_uppercase[row.key],
+        "evidence": json.dumps(released_evidence(asked), ensure_ascii=False),
+    }
+
+
+def roles_of(row: OptionsRow) -> QuestionRoles:
+    """Return the facts about a question that a release omits: its name in the build, its subject, and each option's
+    role."""
+    asked = row.asked
+    return QuestionRoles(
+        id=row.id,
+        video=asked.clip.clip,
+        question=asked.question,
+        subject=None if asked.subject is None else _instance(asked, asked.subject).label,
+        question_start_time=None if asked.span is None else clock(asked.span[0]),
+        question_end_time=None if asked.span is None else clock(asked.span[1]),
+        option_roles={letter: option.role for letter, option in zip(ascii_uppercase, row.options, strict=False)},
+    )
+
+
+def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
+    """The evidence of a question as a release has it, a box for every second of each piece."""
+    return [_released_piece(_instance(asked, one.instance), one) for one in asked.evidence]
+
+
+def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
+    """The subject in the form of a piece of evidence, for the seconds that the question is about; none without one."""
+    if asked.subject is None:
+        return []
+    subject = _instance(asked, asked.subject)
+    start, end = asked.span or (0, asked.clip.last)
+    boxes = subject.instance.boxes
+    piece = EvidencePiece(instance=asked.subject, start=start, end=end, rationale="", boxes=boxes)
+    return [_released_piece(subject, piece)]
+
+
+def _instance(asked: QuestionRow, name: str) -> InstanceRow:
+    """An instance that the schema found to be there."""
+    instance = asked.about.find(name)
+    assert instance is not None
+    return instance
+
+
+def _released_piece(instance: InstanceRow, piece: EvidencePiece) -> dict[str, Any]:
+    return {
+        "evidence_start_time": clock(piece.start),
+        "evidence_end_time": clock(piece.end),
+        "evidence_instance_id": instance.label,
+        "evidence_rationale": piece.rationale,
+        "SAV_instance_id": instance.instance.source,
+        "bboxes_in_range": {
+            str(second): str(list(piece.boxes.get(second, NOT_SEEN))) for second in range(piece.start, piece.end + 1)
+        },
+    }

@@ -1,0 +1,287 @@
+"""The rows of a build, from an annotator's question to a pair of versions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from lmms_eval_tasks.causalvqa.card import TYPES
+from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
+from lmms_eval_tasks.construct.engine.steps import PipelineRow
+from lmms_eval_tasks.construct.engine.texts import Fault, bare_words, holds_text, is_marked
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_rows
+from lmms_eval_tasks.utils.core.text import quote
+from lmms_eval_tasks.utils.core.work import no_progress
+from lmms_eval_tasks.utils.data.clips import clip_lengths
+from lmms_eval_tasks.utils.data.release import is_safe
+
+DISTRACTORS = 4
+LETTERS = ascii_uppercase[: DISTRACTORS + 1]
+VERSIONS = (0, 1)
+
+
+class AnnotatedQuestion(PipelineRow):
+    """A question by an annotator."""
+
+    clip: str
+    start: float
+    end: float
+    type: str
+    question: str
+    answer: str
+
+
+class DescribedQuestion(AnnotatedQuestion):
+    """A question whose clip is described."""
+
+    description: str
+    afterwards: str
+
+
+class AnsweredQuestion(DescribedQuestion):
+    """A question that a model has answered, too."""
+
+    first_answer: str
+
+
+class SeededQuestion(AnsweredQuestion):
+    """A question with wrong answers made of what is visible."""
+
+    seeds: tuple[str, ...]
+
+
+class QuestionWithDistractors(SeededQuestion):
+    """A question with the distractors of its first version (MCQ)."""
+
+    distractors: tuple[str, ...]
+
+
+class QuestionPair(QuestionWithDistractors):
+    """A question in two versions, MCQ and MCQ′; the right option has one text in both."""
+
+    paraphrases: tuple[str, ...]
+    orders: tuple[tuple[int, ...], tuple[int, ...]]
+    flags: str = ""
+    comments: tuple[str, ...] = ()
+    repaired: bool = False
+    difficulty: str = ""
+
+    def options(self, version: int) -> list[str]:
+        """The texts of a version's options, in their order."""
+        texts = (self.answer, *(self.paraphrases if version else self.distractors))
+        return [texts[place] for place in self.orders[version]]
+
+    def key(self, version: int) -> str:
+        """The letter of a version's right option."""
+        return LETTERS[self.orders[version].index(0)]
+
+    @property
+    def qid(self) -> str:
+        """Its name in the release, which changes with the clip, the type, a text or the order of options."""
+        shown = [self.clip, self.start, self.end, self.type, self.question, *map(self.options, VERSIONS)]
+        return f"{self.id}-{hashlib.sha256(json.dumps(shown).encode('ascii')).hexdigest()[:8]}"
+
+
+LONGEST_OPTION = 300
+LONGEST_QUESTION = 600
+_LABEL = re.compile(r"(?:\(?[A-Ea-e1-9]\)|[A-Ea-e1-9][.:])\s")
+
+EQUAL_TO_ANSWER = "a distractor is the answer itself"
+EQUAL = "two distractors are equal"
+MARKED = "an option is marked as right or wrong"
+LEAKED = "the question gives the answer away"
+ONLY_YES_OR_NO = "the answer is only yes or no"
+BINARY = (("yes",), ("no",))
+
+
+def gives_away(question: str, answer: str, wrong: Sequence[str]) -> bool:
+    """Whether a question holds the answer's words, and those of no wrong answer: a choice that it names is none."""
+    return holds_text(question, answer) and not any(holds_text(question, other) for other in wrong)
+
+
+def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
+    """Return the faults of a question that gives its answer away, and of an answer that is only yes or no."""
+    faults = [Fault(LEAKED, f"“{question}” holds “{answer}”.")] if gives_away(question, answer, wrong) else []
+    if bare_words(answer) in BINARY:
+        faults.append(Fault(ONLY_YES_OR_NO, f"“{answer}” does not say what happens."))
+    return [*faults, *_marked([question, answer])]
+
+
+def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
+    """Return the faults of distractors by themselves: equal ones, and one that is marked."""
+    same = [text for text in distractors if bare_words(text) == bare_words(answer)]
+    equal = [(one, other) for one, other in combinations(distractors, 2) if bare_words(one) == bare_words(other)]
+    return [
+        *(Fault(EQUAL_TO_ANSWER, f"“{text}” is the answer.") for text in same),
+        *(Fault(EQUAL, f"“{one}” and “{other}” are equal.") for one, other in equal),
+        *_marked(distractors),
+    ]
+
+
+def _marked(texts: Sequence[str]) -> list[Fault]:
+    return [Fault(MARKED, f"“{text}” says whether it is right.") for text in texts if is_marked(text)]
+
+
+def _option(text: str) -> str:
+    labelled = _LABEL.match(unicodedata.normalize("NFKC", text).strip())
+    return _text(text, LONGEST_OPTION, bool(bare_words(text)) and "|" not in text and not labelled)
+
+
+def _question(text: str) -> str:
+    return _text(text, LONGEST_QUESTION, text.strip().endswith("?"))
+
+
+def _text(text: str, longest: int, usable: bool) -> str:
+    text = text.strip()
+    if not (usable and 0 < len(text) <= longest and text.isprintable()):
+        raise PydanticCustomError("text", "not a text as it was asked for")
+    return text
+
+
+OptionText = Annotated[str, AfterValidator(_option)]
+"""An option on one line, without a number before it and without ``|``, which parts options in the release."""
+QuestionText = Annotated[str, AfterValidator(_question)]
+"""A question on one line."""
+
+
+class PairBuildConfig(BuildConfig):
+    """The configuration of a build."""
+
+    annotations: ConfigPath
+    clips: ConfigPath
+    frames: Annotated[int, Field(ge=1, le=256)] = 8
+    tries: Annotated[int, Field(ge=1, le=10)] = 3
+    reviews: list[ConfigPath] = Field(default_factory=list)
+    responses: ConfigPath | None = None
+    difficulty: Literal["easy", "med", "hard"] | None = None
+
+    @model_validator(mode="after")
+    def _one_source_of_difficulty(self) -> PairBuildConfig:
+        if (self.responses is None) == (self.difficulty is None):
+            raise ValueError(
+                "Expected either responses, from which each question's difficulty follows, or difficulty, which all "
+                f"are to have, but got {'neither' if self.responses is None else 'both'}"
+            )
+        return self
+
+
+COLUMNS = ("clip", "start", "end", "type", "question", "answer")
+SLACK = 0.05
+"""Seconds by which an end may lie behind the video's, whose length is not stated to the frame."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,59}")
+
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class AnnotatorRow(RowForm):
+    """A line of an annotators' file: an `AnnotatedQuestion`, its name if it has one."""
+
+    clip: WholeText
+    start: Seconds
+    end: Seconds
+    type: WholeText
+    question: WholeText
+    answer: WholeText
+    qid: WholeText = ""
+
+
+def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
+    """Annotators' questions, in the file's order."""
+    source, problems = config.annotations, Problems()
+    rows = list(_read(source, problems))
+    paths = {row.clip: config.clips / row.clip for _, row in rows if is_safe(row.clip)}
+    lengths = clip_lengths([path for path in paths.values() if path.is_file()], no_progress, "reading lengths of clips")
+    seen: dict[str, str] = {}
+    questions = []
+    for where, row in rows:
+        kind = row.type.strip().lower()
+        if kind not in TYPES:
+            problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row.type)}.")
+        for name, longest in (("question", LONGEST_QUESTION), ("answer", LONGEST_OPTION)):
+            text = getattr(row, name)
+            if not bare_words(text) or len(text) > longest:
+                problems.add(
+                    where, f"Expected {name} to be a text of 1 to {longest} characters, but got {quote(text)}."
+                )
+        _check_clip(row, config.clips, paths, lengths, where, problems)
+        name = row.qid.strip() or _name(row)
+        if not _NAME.fullmatch(name):
+            problems.add(where, f"Expected qid to be letters, digits, dots and hyphens, but got {quote(name)}.")
+        if name in seen:
+            problems.add(where, f"Expected each question once, but {seen[name]} has it too.")
+        seen.setdefault(name, where)
+        question, answer = (" ".join(text.split()) for text in (row.question, row.answer))
+        place = row.model_dump(include={"clip", "start", "end"})
+        questions.append(AnnotatedQuestion(id=name, type=kind, question=question, answer=answer, **place))
+    problems.raise_if_any(f"{source.name} cannot be built from", "nothing was asked")
+    if not questions:
+        raise InputError(f"Expected questions in {source.name}, but got none.")
+    return questions
+
+
+def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]]:
+    if source.suffix.lower() != ".csv":
+        issues = GroupedIssues()
+        try:
+            for place, row in read_rows(source, AnnotatorRow, issues, exact=False):
+                yield f"{source.name}, {place}", row
+        except OSError as error:
+            raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
+        problems.extend(issues.as_problems(f"{source.name}, "))
+        return
+    for where, cells in read_csv(source, COLUMNS):
+        times = {name: read_seconds(cells[name]) for name in ("start", "end")}
+        for name in (name for name, time in times.items() if math.isnan(time)):
+            problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
+        named = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells}
+        # Not by its form, which has no NaN, so that the rest of such a row is looked at, too.
+        yield where, AnnotatorRow.model_construct(None, **{**named, **times})
+
+
+def read_seconds(cell: str) -> float:
+    """The number that a cell holds; NaN where it holds none."""
+    try:
+        time = float(cell)
+    except ValueError:
+        return math.nan
+    return time if math.isfinite(time) else math.nan
+
+
+def _check_clip(
+    row: AnnotatorRow,
+    folder: Path,
+    paths: dict[str, Path],
+    lengths: dict[Path, float | None],
+    where: str,
+    problems: Problems,
+) -> None:
+    if row.clip not in paths:
+        problems.add(where, f"Expected clip to name a file in {folder}, but got {quote(row.clip)}.")
+        return
+    path = paths[row.clip]
+    if path not in lengths:
+        problems.add(where, f"Expected a video {path}, but there is none.")
+        return
+    length = lengths[path]
+    if length is None:
+        problems.add(where, f"Expected {path} to be a video, but it cannot be opened or does not say how long it is.")
+    elif not (math.isnan(row.start + row.end) or 0 <= row.start < row.end <= length + SLACK):
+        times = f"{row.start:g} to {row.end:g}"
+        problems.add(where, f"Expected start and end within the {length:.2f} seconds of {row.clip}, but got {times}.")
+
+
+def _name(row: AnnotatorRow) -> str:
+    content = [row.clip, row.start, row.end, row.type, row.question, row.answer]
+    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()[:8]

@@ -1,0 +1,249 @@
+"""`lmms-eval-tasks annotate …`: asking people about a prepared benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.options import PEOPLE
+from lmms_eval_tasks.construct.annotate.answer_files import (
+    COLUMNS,
+    RATED_COLUMNS,
+    REVIEW_COLUMNS,
+    collect_answers,
+    collect_edits,
+    collect_ratings,
+    collect_reviews,
+    decide_items,
+    read_answer_files,
+)
+from lmms_eval_tasks.construct.annotate.plan import (
+    MINUTES,
+    annotators_needed,
+    as_csv,
+    asked_items,
+    draw_sample,
+    make_plan,
+    only_split,
+    planned_questions,
+    read_plan,
+    table_text,
+)
+from lmms_eval_tasks.registry import find_benchmark
+from lmms_eval_tasks.report.page_files import Clips
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lmms_eval_tasks.construct.annotate.answer_files import AnswerFile
+    from lmms_eval_tasks.construct.annotate.plan import Plan
+    from lmms_eval_tasks.utils.core.table import FittingTable
+
+
+RunOption = Annotated[
+    Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)
+]
+TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it has several.")]
+annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.", rich_help_panel=PEOPLE)
+
+
+@annotate_app.callback()
+def annotate() -> None:
+    """Ask people about a prepared benchmark."""
+
+
+@annotate_app.command()
+def plan(
+    benchmark: Annotated[str, typer.Argument(help="A prepared benchmark.")],
+    out: Annotated[Path, typer.Option(help="Where to write the plan: CSV.", show_default=False)],
+    split: Annotated[str, typer.Option(help="Its split; needed where several are prepared.")] = "",
+    mode: Annotated[
+        str, typer.Option(help="What is asked: answer, last-frame, review, or what it has of its own.")
+    ] = ANSWER,
+    responses: Annotated[
+        int | None, typer.Option(min=1, help="Responses to each version of a question.", show_default="the mode's")
+    ] = None,
+    annotators: Annotated[
+        int | None, typer.Option(min=1, help="How many people; by default as many as --minutes asks for.")
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Minutes of clips an annotator sees, on average, at most.")
+    ] = MINUTES,
+    attention: Annotated[
+        int | None,
+        typer.Option(min=0, help="Items that check attention, an annotator.", show_default="the mode's"),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Ask of so many questions, drawn by chance.", show_default="all")
+    ] = None,
+    run: RunOption = None,
+    task: TaskOption = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+) -> None:
+    """Plan who is asked what: equal seconds of clips to everybody, and nobody sees two versions of a question.
+
+    Examples:
+        lmms-eval-tasks annotate plan causalvqa --split debug --out plan.csv
+        lmms-eval-tasks annotate plan countervqa --mode links --sample 400 --out links.csv
+    """
+    chosen = only_split(benchmark, split)
+    inquiry, items = asked_items(benchmark, chosen, mode, run, task)
+    if attention and inquiry.form != "choice":
+        raise InputError(f"Expected --attention 0 in the mode {mode}, in which nothing is chosen alone.")
+    with show_progress() as progress:
+        questions = planned_questions(benchmark, inquiry, items, progress)
+    if attention and not any(question.choices for question in questions):
+        raise InputError(f"Expected --attention 0 of {benchmark}, whose items offer nothing to choose.")
+    if sample is not None:
+        questions = draw_sample(questions, sample, seed)
+    each = responses or inquiry.responses
+    whole_pairs = find_benchmark(benchmark).pairs_of_clips and mode in (ANSWER, LAST_FRAME)
+    number = annotators or annotators_needed(questions, each, minutes, whole_pairs)
+    checks = inquiry.attention if attention is None else attention
+    made = make_plan(benchmark, chosen, questions, number, each, checks, seed, mode, whole_pairs)
+    write_file(out, as_csv(made))
+    console = make_console()
+    console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")
+    console.print(_summary(made, number))
+    console.print(f"Written: {out}", soft_wrap=True)
+    about = f" --run {run}{f' --task {task}' if task else ''}" if run else ""
+    console.print(f"Next:  lmms-eval-tasks annotate page {out} --out pages{about}", soft_wrap=True)
+
+
+@annotate_app.command()
+def page(
+    plan: Annotated[Path, typer.Argument(help="A plan.")],
+    out: Annotated[Path, typer.Option(help="Folder for the pages.", show_default=False)],
+    annotator: Annotated[list[str] | None, typer.Option(help="Only these annotators; repeatable.")] = None,
+    clips: Annotated[
+        Clips, typer.Option(help="Clips of a page: in it, in a folder beside it, or in it up to 30 MB of them.")
+    ] = Clips.auto,
+    run: RunOption = None,
+    task: TaskOption = "",
+    texts: Annotated[
+        Path | None,
+        typer.Option(help="YAML with words of your own: instructions, consent, closing.", show_default=False),
+    ] = None,
+    practice: Annotated[
+        bool, typer.Option(help="Begin with an item for practice, of a question that the annotator is not asked.")
+    ] = True,
+) -> None:
+    """Write a page for each annotator, which opens from disk and saves a file of answers.
+
+    Examples:
+        lmms-eval-tasks annotate page plan.csv --out pages
+        lmms-eval-tasks annotate page plan.csv --out pages --annotator a001 --annotator a002 --clips link
+    """
+    from lmms_eval_tasks.construct.annotate.annotation_page import read_texts, write_pages
+
+    words = read_texts(texts) if texts else None
+    written = write_pages(read_plan(plan), out, annotator or (), clips, run, task, words, practice)
+    console = make_console()
+    console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
+    console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)
+
+
+@annotate_app.command()
+def collect(
+    plan: Annotated[Path, typer.Argument(help="The plan.")],
+    answers: Annotated[list[Path], typer.Argument(help="Files of answers, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="Where to write the answers.", show_default=False)],
+    attention_errors: Annotated[
+        int, typer.Option(min=0, help="How many attention checks an annotator may fail; one more leaves them out.")
+    ] = 0,
+) -> None:
+    """Join files of answers with their plan: as choices or ratings for `humans`, as reviews, or as edited texts.
+
+    Examples:
+        lmms-eval-tasks annotate collect plan.csv answers --out people.csv
+        lmms-eval-tasks annotate collect plan.csv answers --out people.csv --attention-errors 1
+    """
+    read = read_plan(plan)
+    inquiry = find_benchmark(read.source[0]).inquiry(read.mode)
+    files = read_answer_files(read, answers, inquiry)
+    console = make_console()
+    for consent, agreed in Counter(file.consent for file in files if file.consent).items():
+        console.print(f"agreed to the consent text {consent}: {agreed:,} of {len(files):,}")
+    if inquiry.form == "review":
+        _write_reviews(console, read, files, out)
+    elif inquiry.form == "ratings":
+        rated = collect_ratings(read, files)
+        write_file(out, table_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
+        console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
+        _print_next(console, read, out)
+    elif inquiry.form == "choice":
+        _write_answers(console, read, files, attention_errors, out)
+    else:
+        edits = collect_edits(read, files)
+        write_file(out, as_lines(edits))
+        discarded = sum(bool(edit.get("discarded")) for edit in edits)
+        console.print(
+            f"{len(edits):,} items edited or found right{f', {discarded:,} discarded' if discarded else ''}: {out}",
+            soft_wrap=True,
+        )
+
+
+def _write_answers(console: Console, plan: Plan, files: Sequence[AnswerFile], attention_errors: int, out: Path) -> None:
+    collected = collect_answers(plan, files, attention_errors)
+    planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
+    console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
+    if collected.silent:
+        console.print(f"without a file: {len(collected.silent):,} ({summarize_names(collected.silent)})")
+    if collected.inattentive:
+        named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
+        console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
+    write_file(out, table_text(COLUMNS, collected.responses))
+    console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
+    _print_next(console, plan, out)
+
+
+def _print_next(console: Console, plan: Plan, out: Path) -> None:
+    """Print the command that grades the answers; where the release withholds the keys, ask for a file from somebody who
+    has them."""
+    benchmark, split = plan.source
+    items = f"{benchmark}:{split}"
+    if plan.mode not in (ANSWER, LAST_FRAME):
+        console.print(f"Next:  lmms-eval-tasks humans {out} --items {items} --mode {plan.mode}", soft_wrap=True)
+        return
+    facts = find_benchmark(benchmark).card.splits.get(split)
+    if facts is not None and facts.answers_withheld:
+        console.print(
+            f"The keys of {items} are withheld: put those that you have into keys.csv (item,version,answer), or a "
+            "column correct (0 or 1) into the responses."
+        )
+        items = "keys.csv"
+    console.print(f"Next:  lmms-eval-tasks humans {out} --items {items}", soft_wrap=True)
+
+
+def _write_reviews(console: Console, plan: Plan, files: Sequence[AnswerFile], out: Path) -> None:
+    reviews = collect_reviews(plan, files)
+    decided = Counter(decide_items(reviews).values())
+    planned = len({row.item_id for row in plan.rows if not row.attention})
+    counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
+    console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
+    write_file(out, table_text(REVIEW_COLUMNS, reviews))
+    console.print(f"Written: {out}", soft_wrap=True)
+
+
+def _summary(made: Plan, annotators: int) -> FittingTable:
+    own = made.by_annotator
+    idle = [0] * (annotators - len(own))
+    items = [sum(not row.attention for row in rows) for rows in own.values()] + idle
+    seconds = [sum(row.milliseconds for row in rows) / 1000 for rows in own.values()] + idle
+    table = text_table(None, "of an annotator", "min", "mean", "max")
+    table.add_row("items", *(f"{value:,.1f}" for value in (min(items), fmean(items), max(items))))
+    if made.mode != LAST_FRAME:
+        table.add_row("seconds of clips", *(f"{value:,.1f}" for value in (min(seconds), fmean(seconds), max(seconds))))
+    table.add_row("annotators", "", f"{annotators:,}", "")
+    return table

@@ -1,0 +1,161 @@
+"""`lmms-eval-tasks filter …`: pairs that are solved without the motion or without the clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, BUILD, FormatOption, open_runs
+from lmms_eval_tasks.construct.curation.shortcut_filters import (
+    FRAME_SHARE,
+    MODEL_SHARE,
+    MODELS,
+    UNSCORED,
+    FilteredGroup,
+    blind_filter,
+    check_share,
+    single_frame_filter,
+    view_records,
+)
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.output import Output, open_output, text_table
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.runs.folder import Run
+    from lmms_eval_tasks.utils.core.table import FittingTable
+    from lmms_eval_tasks.utils.reporting.references import Control
+
+
+filter_app = typer.Typer(
+    no_args_is_help=True, help="List pairs that models solve by a shortcut.", rich_help_panel=BUILD
+)
+
+OUT = "Where to write what became of each pair, and why, as JSON lines."
+
+
+@filter_app.command("single-frame")
+def single_frame(
+    runs: Annotated[list[Path], typer.Argument(help="Runs of single-frame views, several models and frames.")],
+    out: Annotated[Path, typer.Option(help=OUT, show_default=False)],
+    models: Annotated[int, typer.Option(min=1, help="How many models there have to be.")] = MODELS,
+    model_share: Annotated[
+        float, typer.Option(help="A frame is solvable where this share of models is right.")
+    ] = MODEL_SHARE,
+    frame_share: Annotated[
+        float, typer.Option(help="A pair goes where this share of the frames of both clips is solvable.")
+    ] = FRAME_SHARE,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
+) -> None:
+    """List the pairs that single frames solve, as MVP removed them: by runs of views such as single_frame_random1.
+
+    Examples:
+        lmms-eval-tasks filter single-frame out/qwen out/llava --models 2 --out frames.jsonl
+        lmms-eval-tasks filter single-frame out/a out/b --models 2 --frame-share 0.5 --out frames.jsonl
+    """
+    from lmms_eval_tasks.utils.reporting.references import Control
+
+    check_share("--model-share", model_share)
+    check_share("--frame-share", frame_share)
+    with open_output("filter single-frame", form) as output:
+        opened = open_runs(output, runs, allow_incomplete)
+        answers = view_records(opened, SINGLE_FRAME, models)
+        groups = single_frame_filter(answers, model_share, frame_share)
+        rule = (
+            f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
+            f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
+        )
+        _show(output, opened, list(answers), groups, rule)
+        _show_published(output, opened, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
+        _write(output, out, groups)
+
+
+@filter_app.command("blind")
+def blind(
+    runs: Annotated[list[Path], typer.Argument(help="Runs of blind views, one or more models.")],
+    out: Annotated[Path, typer.Option(help=OUT, show_default=False)],
+    models: Annotated[int, typer.Option(min=1, help="How many models have to be right on both items of a pair.")] = 1,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    form: FormatOption = None,
+) -> None:
+    """List the pairs of which a model gets both items right without the clip, as CausalVQA removed them.
+
+    Examples:
+        lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --out blind.jsonl
+        lmms-eval-tasks filter blind out/qwen-blind out/llava-blind --models 2 --out blind.jsonl
+    """
+    from lmms_eval_tasks.utils.reporting.references import Control
+
+    with open_output("filter blind", form) as output:
+        opened = open_runs(output, runs, allow_incomplete)
+        answers = view_records(opened, BLIND, models)
+        groups = blind_filter(answers, models)
+        rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
+        _show(output, opened, list(answers), groups, rule)
+        _show_published(output, opened, groups, (Control.BLIND,))
+        _write(output, out, groups)
+
+
+def _show(
+    output: Output, runs: Sequence[Run], models: Sequence[str], groups: Sequence[FilteredGroup], rule: str
+) -> None:
+    output.note(f"models: {', '.join(models)}", whole=True)
+    for why in _apart(runs):
+        output.warn(f"NOT THE WHOLE RELEASE: {why}")
+    table = _table(groups)
+    versions = {task: version for run in runs for task, version in run.versions.items() if task in run.records}
+    named = ", ".join(f"{task} version {version}" for task, version in versions.items())
+    table.caption, table.signature = rule, f"{named}; models {', '.join(models)}; {METHOD}"
+    output.table(table)
+
+
+def _apart(runs: Sequence[Run]) -> list[str]:
+    return sorted({run.apart(run.records) for run in runs} - {""})
+
+
+def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
+    from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
+
+    headings = ("task", "pairs", "removed", "percent", "kept", "unscored")
+    table = text_table("pairs that a shortcut solves", *headings, numbers=True)
+    tasks = list(dict.fromkeys(group.task for group in groups))
+    for name in [*tasks, *(["all"] if len(tasks) > 1 else [])]:
+        part = [group for group in groups if name in ("all", group.task)]
+        unscored = sum(group.why == UNSCORED for group in part)
+        decided = [(100.0 * group.removed, 1.0) for group in part if group.why != UNSCORED]
+        removed = sum(group.removed for group in part)
+        percent = Number(None, unit="%")
+        if decided:
+            low, high = map(float, macro_interval([decided]))
+            percent = Number(100 * removed / len(decided), low, high, len(decided), "%")
+        table.add_row(name, len(part), removed, percent, len(part) - removed, unscored)
+    return table
+
+
+def _show_published(
+    output: Output, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
+) -> None:
+    """Print the published results of the filter for the filtered tasks; nothing unless the whole release was
+    filtered."""
+    from lmms_eval_tasks.utils.reporting.references import published_controls
+
+    find = registry().find_task
+    for task in () if _apart(runs) else dict.fromkeys(group.task for group in groups):
+        known = find(task)
+        for published in published_controls(known.benchmark.folder, task) if known else ():
+            if published.control in controls:
+                output.note(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
+
+
+def _write(output: Output, out: Path, groups: Sequence[FilteredGroup]) -> None:
+    write_file(out, as_lines(group.to_json() for group in groups))
+    removed = sum(group.removed for group in groups)
+    output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)

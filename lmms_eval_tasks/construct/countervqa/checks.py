@@ -1,0 +1,243 @@
+"""Commands on causal graphs: `graph-quality` and `check-questions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+import networkx as nx
+import typer
+
+from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
+from lmms_eval_tasks.construct.countervqa.questions import same_words
+from lmms_eval_tasks.countervqa.released import (
+    GRAPHS,
+    QUESTIONS,
+    ClipGraph,
+    CounterfactualQuestion,
+    Level,
+    Rule,
+    Verdict,
+    asked_goal,
+)
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import read_rows
+from lmms_eval_tasks.utils.core.output import make_console, text_table
+from lmms_eval_tasks.utils.core.text import describe, summarize_names
+from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
+
+
+def graph_quality(
+    predicted: Annotated[Path, typer.Argument(help="Predicted links by take, or a graphs.jsonl.")],
+    gold: Annotated[Path, typer.Argument(help="The reference, in either form; only a graphs.jsonl gives accuracy.")],
+    takes: Annotated[int, typer.Option(help="Takes to list, the worst F1 first.", min=0)] = 20,
+) -> None:
+    """Compare predicted causal links with a reference: precision, recall, F1 and accuracy."""
+    from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
+
+    quality = compare_graphs(predicted, gold)
+    console = make_console()
+    table = text_table(None, "take", *MEASURES, "links found", "predicted", "reference")
+
+    def add(name: str, values: list[float | None], links: LinkCounts | None) -> None:
+        shown = ["N/A" if value is None else f"{value:.4f}" for value in values]
+        # A mean of takes has no links of its own.
+        numbers = (links.hits, links.hits + links.extra, links.hits + links.missed) if links else ("", "", "")
+        table.add_row(name, *shown, *map(str, numbers))
+
+    def measures(links: LinkCounts) -> list[float | None]:
+        return [getattr(links, name) for name in MEASURES]
+
+    add("all links", measures(quality.total), quality.total)
+    add(
+        "mean of the takes",
+        [mean_of_known(column) for column in zip(*map(measures, quality.takes.values()), strict=True)],
+        None,
+    )
+    worst = sorted(quality.takes.items(), key=lambda item: (item[1].f1 is None, item[1].f1 or 0.0, item[0]))
+    for name, links in worst[:takes]:
+        add(name, measures(links), links)
+    console.print(table)
+    if len(worst) > takes:
+        console.print(f"{len(worst) - takes} more takes; --takes shows more.")
+    for what, names in (
+        ("Takes without a prediction", quality.missing),
+        ("Takes not in the reference", quality.unknown),
+    ):
+        if names:
+            console.print(f"warning: {what}: {len(names)} ({summarize_names(names)}).", style="yellow")
+
+
+def check_questions(
+    folder: Annotated[Path, typer.Argument(help="A set: a folder with questions.jsonl and graphs.jsonl.")],
+) -> None:
+    """Derive the verdict of every question of a set from its causal graph once more."""
+
+    counts = check_set(folder)
+    table = text_table(None, "rule", "questions")
+    for rule, number in sorted(counts.items()):
+        table.add_row(rule, str(number))
+    console = make_console()
+    console.print(table)
+    console.print(f"{sum(counts.values()):,} questions; none disagrees with its graph.")
+
+
+MEASURES = ("precision", "recall", "f1", "accuracy")
+
+
+@dataclass(frozen=True)
+class GraphQuality:
+    """Agreement with a reference."""
+
+    takes: Mapping[str, LinkCounts]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def total(self) -> LinkCounts:
+        """Counts over all takes."""
+        return sum(self.takes.values(), LinkCounts())
+
+
+def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
+    """Compare two files of links, each of a form that `read_links` takes."""
+    predicted, reference = read_links(predicted_file), read_links(reference_file)
+    if not predicted.keys() & reference.keys():
+        raise InputError(
+            f"Expected takes of {reference_file.name} in {predicted_file.name}, but they have none in common."
+        )
+    problems = Problems()
+    counts = {}
+    for take, truth in reference.items():
+        one = predicted.get(take, TakeLinks(()))
+        actions = truth.actions if truth.actions is not None else one.actions
+        if actions is not None and (
+            missing := {end for pair in (*one.links, *truth.links) for end in pair} - {*actions}
+        ):
+            names = ", ".join(map(describe, sorted(missing)))
+            problems.add(
+                describe(take), f"Expected links between its {len(actions)} actions, but got some with {names}."
+            )
+            continue
+        counts[take] = count_links(one.links, truth.links, actions)
+    problems.raise_if_any("The graphs cannot be compared")
+    unknown = tuple(take for take in predicted if take not in reference)
+    return GraphQuality(counts, tuple(take for take in reference if take not in predicted), unknown)
+
+
+BY_RULE: Mapping[Rule, tuple[Level, Verdict]] = {
+    "adjacent_unlinked": (1, "yes"),
+    "adjacent_linked": (1, "no"),
+    "path": (2, "no"),
+    "disconnected": (2, "yes"),
+    "absent": (3, "yes"),
+    "absent_goal": (3, "yes"),
+}
+
+
+class GraphOfClip:
+    """A clip's graph as networkx has it, and beside it with every link that there may be: nobody judged those pairs."""
+
+    def __init__(self, graph: ClipGraph) -> None:
+        self._row = graph
+        self.place = {action.id: number for number, action in enumerate(graph.actions)}
+        self.texts = {action.id: action.text for action in graph.actions}
+        self.links = nx.DiGraph()
+        self.links.add_nodes_from(self.place)
+        self.links.add_edges_from((link.cause, link.effect) for link in graph.links)
+        self.possible = self.links
+        if graph.unlinked is not None:
+            none = {(link.cause, link.effect) for link in graph.unlinked}
+            self.possible = self.links.copy()
+            self.possible.add_edges_from(pair for pair in combinations(self.place, 2) if pair not in none)
+
+    def disagreement(self, question: CounterfactualQuestion) -> str | None:
+        """Return the reason a question does not follow from the graph by its rule; None if it does, or was not made by
+        rule."""
+        if question.rule is None:
+            return None
+        if (question.level, question.verdict) != BY_RULE[question.rule]:
+            level, verdict = BY_RULE[question.rule]
+            return f"by the rule {question.rule} it is of level {level} with the verdict {verdict}"
+        if question.rule == "absent_goal":
+            return self._absent(question) if asked_goal(question, self._row) else "it asks of no main goal"
+        if question.outcome not in self.place:
+            return f"the outcome {describe(question.outcome)} is no action of the clip"
+        if question.rule == "absent":
+            return self._absent(question)
+        if question.action not in self.place:
+            return f"the action {describe(question.action)} is no action of the clip"
+        return self._relation(question.rule, question.action, question.outcome)
+
+    def _absent(self, question: CounterfactualQuestion) -> str | None:
+        if not question.absent_action:
+            return "it names no absent action"
+        if same_words(question.absent_action) in map(same_words, self.texts.values()):
+            return f"the clip shows {describe(question.absent_action)}"
+        return None
+
+    def _relation(self, rule: Rule, action: str, outcome: str) -> str | None:
+        if not self._holds(rule, action, outcome, self.links):
+            return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
+        # A path is one, and its answer the same, with a link beside it.
+        if rule != "path" and not self._holds(rule, action, outcome, self.possible):
+            return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
+        return None
+
+    def _holds(self, rule: Rule, action: str, outcome: str, links: nx.DiGraph) -> bool:
+        distance = self.place[outcome] - self.place[action]
+        link = links.has_edge(action, outcome)
+        path = nx.has_path(links, action, outcome)
+        either = path or nx.has_path(links, outcome, action)
+        return {
+            "adjacent_unlinked": distance == 1 and not path and not links.has_edge(outcome, action),
+            "adjacent_linked": distance == 1 and link,
+            "path": distance > 0 and path and not link,
+            "disconnected": distance > 1 and not either,
+        }[rule]
+
+
+def check_set(folder: Path) -> dict[str, int]:
+    """Check every question of a set against its graph, and partners against each other."""
+    issues = GroupedIssues()
+    try:
+        graphs = {graph.clip: GraphOfClip(graph) for _, graph in read_rows(folder / GRAPHS, ClipGraph, issues)}
+        questions = dict(read_rows(folder / QUESTIONS, CounterfactualQuestion, issues))
+    except OSError as error:
+        raise InputError(f"{folder.name} cannot be checked: {error}.") from error
+    issues.raise_if_any(f"{folder.name} cannot be checked")
+    problems = disagreements(questions.items(), graphs)
+    problems.raise_if_any(f"{folder.name} does not follow from its graphs")
+    counts: dict[str, int] = {}
+    for question in questions.values():
+        counts[question.rule or "no rule"] = counts.get(question.rule or "no rule", 0) + 1
+    return counts
+
+
+def disagreements(
+    questions: Iterable[tuple[str, CounterfactualQuestion]], graphs: Mapping[str, GraphOfClip]
+) -> Problems:
+    """Each question, given with its place, that does not follow from its clip's graph or has a wrong partner."""
+    problems = Problems()
+    placed = list(questions)
+    by_id: dict[str, CounterfactualQuestion] = {}
+    for where, question in placed:
+        if question.id in by_id:
+            problems.add(where, f"Expected each question once, but got {describe(question.id)} again.")
+        by_id[question.id] = question
+    for where, question in placed:
+        name = f"{where}, question {describe(question.id)}"
+        if question.clip not in graphs:
+            problems.add(name, f"Expected a graph of {describe(question.clip)}, but got none.")
+        elif fault := graphs[question.clip].disagreement(question):
+            problems.add(name, f"Expected a question that follows from its graph, but {fault}.")
+        if question.partner is not None:
+            other = by_id.get(question.partner)
+            opposite = other is not None and other.partner == question.id and other.verdict != question.verdict
+            if other is None or not opposite or other.clip != question.clip:
+                got = describe(question.partner)
+                problems.add(name, f"Expected a partner about the clip with the opposite verdict, but got {got}.")
+    return problems

@@ -1,0 +1,391 @@
+"""A clip's actions in order of time, and the causal links between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import networkx as nx
+
+from lmms_eval_tasks.construct.countervqa.takes import Take, numbered
+from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
+from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.forms import read_json, read_rows
+from lmms_eval_tasks.utils.core.text import describe
+
+
+@dataclass(frozen=True)
+class CausalGraph:
+    """An action chain with causal links; made by `causal_graph`, which checks it."""
+
+    actions: tuple[str, ...]
+    links: nx.DiGraph
+
+    @property
+    def adjacent(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of actions that follow each other."""
+        return tuple(zip(self.actions, self.actions[1:], strict=False))
+
+
+def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
+    """Make a graph of an action chain and its links."""
+    links = list(links)
+    problems = Problems()
+    check_links(actions, links, where, problems)
+    problems.raise_if_any("The causal graph cannot be used")
+    graph = nx.DiGraph()
+    graph.add_nodes_from(actions)
+    graph.add_edges_from(links)
+    return CausalGraph(tuple(actions), graph)
+
+
+def check_links(actions: Sequence[str], links: Sequence[tuple[str, str]], where: str, problems: Problems) -> None:
+    """Note each fault for which `causal_graph` would refuse a graph."""
+    for action, number in Counter(actions).items():
+        if number > 1:
+            problems.add(where, f"Expected each action once, but got {describe(action)} {number} times.")
+    known = set(actions)
+    for (cause, effect), number in Counter(links).items():
+        if missing := [end for end in dict.fromkeys((cause, effect)) if end not in known]:
+            names = " and ".join(map(describe, missing))
+            problems.add(where, f"Expected links between its {len(known)} actions, but got one with {names}.")
+        elif cause == effect:
+            problems.add(where, f"Expected links between two actions, but got {describe(cause)} as its own cause.")
+        if number > 1:
+            pair = f"{describe(cause)} to {describe(effect)}"
+            problems.add(where, f"Expected each link once, but got that from {pair} {number} times.")
+
+
+STEPS = 300_000
+"""Links that the search of a cyclic graph looks at; a fraction of a second."""
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Length of the longest simple path, in links."""
+
+    edges: int
+    bound: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether no simple path is longer than the one that was found."""
+        return self.edges == self.bound
+
+    def __str__(self) -> str:
+        return str(self.edges) if self.exact else f"at least {self.edges}, at most {self.bound}"
+
+
+def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
+    """Links of the longest simple path of a graph; 0 for a graph without links."""
+    if nx.is_directed_acyclic_graph(links):
+        longest = int(nx.dag_longest_path_length(links, weight=None)) if links.number_of_edges() else 0
+        return Depth(longest, longest)
+    number = {node: place for place, node in enumerate(links)}
+    follows = [[number[after] for after in links.successors(node)] for node in links]
+    parts = nx.condensation(links)
+    part_of = {number[node]: part for node, part in parts.graph["mapping"].items()}
+    found, bound = [0] * len(number), [0] * len(number)
+    steps_left, starts_left = steps, len(number)
+    for part in reversed(list(nx.topological_sort(parts))):
+        members = [number[node] for node in parts.nodes[part]["members"]]
+        inside, outside = {}, {}
+        for node in members:
+            inside[node] = [after for after in follows[node] if part_of[after] == part]
+            outside[node] = [after for after in follows[node] if part_of[after] != part]
+        tails = {node: max((1 + found[after] for after in outside[node]), default=0) for node in members}
+        tail_bounds = {node: max((1 + bound[after] for after in outside[node]), default=0) for node in members}
+        for successors in inside.values():
+            # What has few ways on is visited while it can still be left.
+            successors.sort(key=lambda after: len(inside[after]))
+        search = _PartSearch(inside, tails)
+        exact_tails = tails == tail_bounds
+        most = len(members) - 1
+        for start in members:
+            elsewhere = max((tail for node, tail in tail_bounds.items() if node != start), default=-most)
+            bound[start] = max(tail_bounds[start], most + elsewhere)
+            # Enough for some paths through the whole part, as long as there are steps for it.
+            share = max(steps_left // starts_left, min(steps_left, 20 * most))
+            found[start], used, complete = search.longest_from(start, bound[start], share)
+            if complete and exact_tails:
+                bound[start] = found[start]
+            steps_left -= used
+            starts_left -= 1
+    return Depth(max(found), max(bound))
+
+
+class _PartSearch:
+    """Searches one strongly connected part."""
+
+    def __init__(self, inside: dict[int, list[int]], tails: dict[int, int]) -> None:
+        self._inside = inside
+        self._tails = tails
+        self._top = max(tails.values())
+        self._bit = {node: 1 << place for place, node in enumerate(inside)}
+        self._onwards = {
+            self._bit[node]: sum(self._bit[after] for after in successors) for node, successors in inside.items()
+        }
+        self._all = (1 << len(inside)) - 1
+
+    def longest_from(self, start: int, enough: int, steps: int) -> tuple[int, int, bool]:
+        """The longest simple path from a node within the part, and on from there."""
+        bit, tails = self._bit, self._tails
+        longest, used, turned_back = tails[start], 0, False
+        path, free = [start], self._all & ~bit[start]
+        ahead: list[Iterator[int]] = [iter(self._inside[start])]
+        while ahead and longest < enough:
+            if used >= steps:
+                return longest, used, False
+            after = next((node for node in ahead[-1] if free & bit[node]), None)
+            if after is None:
+                turned_back = True
+                ahead.pop()
+                free |= bit[path.pop()]
+                continue
+            used += 1
+            free &= ~bit[after]
+            longest = max(longest, len(path) + tails[after])
+            if turned_back:
+                # What can still be visited from here bounds how much longer the path can get.
+                reached, looked_at = self._reached(after, free)
+                used += looked_at
+                if len(path) + reached + self._top <= longest:
+                    free |= bit[after]
+                    continue
+            path.append(after)
+            ahead.append(iter(self._inside[after]))
+        return longest, used, True
+
+    def _reached(self, node: int, free: int) -> tuple[int, int]:
+        """Count the free nodes that can be reached from a node by free ones, and the nodes looked at for it."""
+        edge = reached = self._onwards[self._bit[node]] & free
+        looked_at = 0
+        while edge:
+            lowest = edge & -edge
+            new = self._onwards[lowest] & free & ~reached
+            reached |= new
+            edge = (edge ^ lowest) | new
+            looked_at += 1
+        return reached.bit_count(), looked_at
+
+
+Pair = tuple[str, str]
+Links = tuple[Pair, ...]
+"""Cause and effect of each link of a take."""
+ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
+
+
+@dataclass(frozen=True)
+class TakeLinks:
+    """Known links and non-links between a take's actions."""
+
+    links: Links
+    unlinked: frozenset[Pair] | None = None
+    actions: tuple[str, ...] | None = None
+
+    def known(self) -> list[Pair]:
+        """All pairs that are named, linked or not."""
+        return [*self.links, *sorted(self.unlinked or ())]
+
+    def without(self, actions: frozenset[str]) -> TakeLinks:
+        """The pairs that have none of some actions."""
+        links = tuple(pair for pair in self.links if not actions.intersection(pair))
+        if self.unlinked is None:
+            return TakeLinks(links, None, self.actions)
+        unlinked = frozenset(pair for pair in self.unlinked if not actions.intersection(pair))
+        return TakeLinks(links, unlinked, self.actions)
+
+
+def read_links(file: Path) -> dict[str, TakeLinks]:
+    """The links of each take, by the take's name: of a line of `graphs.jsonl` its clip without the ending."""
+    title = f"{file.name} cannot be used"
+    try:
+        if file.suffix == ".jsonl":
+            return _read_graphs(file, title)
+        with open_regular(file) as stream:
+            value = read_json(stream.read().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{title}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{title}: Expected UTF-8, but byte {error.start} is not.") from error
+    except ValueError as error:
+        raise InputError(f"{title}: Expected JSON, but got {error}.") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{title}: Expected an object from take to its links, but got {describe(value)}.")
+    problems = Problems()
+    linked = {}
+    for take, links in value.items():
+        if isinstance(links, list):
+            pairs = [
+                _ends(link, take, f"{describe(take)}, link {place}", problems) for place, link in enumerate(links, 1)
+            ]
+            linked[take] = TakeLinks(tuple(pair for pair in pairs if pair))
+        else:
+            problems.add(describe(take), f"Expected a list of links, but got {describe(links)}.")
+    problems.raise_if_any(title)
+    return linked
+
+
+def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
+    issues, problems = GroupedIssues(), Problems()
+    linked: dict[str, TakeLinks] = {}
+    for where, graph in read_rows(file, ClipGraph, issues):
+        name = str(PurePosixPath(graph.clip).with_suffix("")) if graph.clip else ""
+        if name in linked:
+            issues.add("clip", "Expected each once, but got again", f"{describe(graph.clip)} ({where})")
+        actions = tuple(action.id for action in graph.actions)
+        links = tuple((link.cause, link.effect) for link in graph.links)
+        unlinked = graph.unlinked
+        judged = None if unlinked is None else frozenset((link.cause, link.effect) for link in unlinked)
+        linked[name] = TakeLinks(links, judged, actions)
+        check_links(actions, linked[name].known(), where, problems)
+    all_problems = issues.as_problems()
+    all_problems.extend(problems)
+    all_problems.raise_if_any(title)
+    return linked
+
+
+def _ends(link: Any, take: str, where: str, problems: Problems) -> tuple[str, str] | None:
+    if isinstance(link, dict):
+        for first, second in ENDS:
+            if first in link and second in link:
+                ends = _action_id(link[first], take), _action_id(link[second], take)
+                if ends[0] is not None and ends[1] is not None:
+                    return ends[0], ends[1]
+    problems.add(where, f"Expected a link with {' or '.join('/'.join(ends) for ends in ENDS)}, but got {_shown(link)}.")
+    return None
+
+
+def _shown(link: Any) -> str:
+    return describe(", ".join(map(str, link))) if isinstance(link, dict) else describe(link)
+
+
+def _action_id(value: Any, take: str) -> str | None:
+    """An action's id as the annotations have it; None for what is none."""
+    if isinstance(value, dict):
+        value = value.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return numbered(value)
+    return value.removeprefix(f"{take}_") if isinstance(value, str) and value else None
+
+
+def links_of_takes(
+    takes: Sequence[Take], linked: Mapping[str, TakeLinks], file: Path
+) -> tuple[dict[str, TakeLinks], tuple[str, ...]]:
+    """The links of each take that the file has, in the order of the takes, and warnings."""
+    problems = Problems()
+    by_name = {name: take for take in takes for name in (str(PurePosixPath(take.clip).with_suffix("")), take.uid)}
+    links: dict[str, TakeLinks] = {}
+    for name, one in linked.items():
+        if name not in by_name:
+            problems.add(file.name, f"Expected links of annotated takes, but got those of {describe(name)}.")
+        elif by_name[name].uid in links:
+            problems.add(file.name, f"Expected the links of each take once, but got those of {describe(name)} again.")
+        else:
+            links[by_name[name].uid] = one
+    checked: dict[str, TakeLinks] = {}
+    for take in takes:
+        if take.uid not in links:
+            continue
+        usable = links[take.uid].without(take.left_out)
+        if fewer := len(links[take.uid].links) - len(usable.links):
+            problems.warn("Takes with links of descriptions that are left out", f"{take.uid}: {fewer}")
+        actions = [action.id for action in take.actions]
+        check_links(actions, usable.known(), f"{file.name}, take {describe(take.uid)}", problems)
+        checked[take.uid] = usable
+    problems.raise_if_any("The links cannot be used", "nothing was built")
+    return checked, problems.warnings()
+
+
+FILTERS = ("ANCD", "depth", "CNDA")
+"""In the order in which they are applied."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The least values with which a graph is kept; the paper's by default."""
+
+    ancd: float = 0.2
+    depth: int = 3
+    cnda: float = 0.12
+
+
+@dataclass(frozen=True)
+class GraphMeasures:
+    """The measures of one graph."""
+
+    ancd: float | None
+    depth: Depth
+    cnda: float | None
+
+    def failed(self, thresholds: Thresholds) -> tuple[str, ...]:
+        """Return the names of those `FILTERS` that remove the graph."""
+        below = (
+            self.ancd is None or self.ancd < thresholds.ancd,
+            # A path of that length was found, however long the longest is.
+            self.depth.edges < thresholds.depth,
+            self.cnda is None or self.cnda < thresholds.cnda,
+        )
+        return tuple(name for name, fails in zip(FILTERS, below, strict=True) if fails)
+
+
+@dataclass(frozen=True)
+class FilteredGraphs:
+    """Graphs that filters keep and remove."""
+
+    kept: tuple[str, ...]
+    removed: Mapping[str, tuple[str, ...]]
+    failing: Mapping[str, tuple[str, ...]]
+
+
+def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
+    """Adjacent pairs without a link, in either direction, over all adjacent pairs; None without a pair."""
+    pairs = graph.adjacent
+    if not pairs:
+        return None
+    has_link = graph.links.has_edge
+    return sum(not (has_link(first, second) or has_link(second, first)) for first, second in pairs) / len(pairs)
+
+
+def mean_outlier_scores(
+    texts: Mapping[str, Sequence[str]], tasks: Mapping[str, str], encoded: EncodedTexts
+) -> dict[str, float | None]:
+    """CNDA of each graph: the outlier scores of its actions among those of the same task (equation 6), averaged."""
+    members: dict[str, list[str]] = {}
+    for graph in texts:
+        members.setdefault(tasks[graph], []).append(graph)
+    means: dict[str, float | None] = dict.fromkeys(texts)
+    for graphs in members.values():
+        scores = encoded.outlier_scores([text for graph in graphs for text in texts[graph]])
+        start = 0
+        for graph in graphs:
+            number = len(texts[graph])
+            if number:
+                means[graph] = float(scores[start : start + number].mean())
+            start += number
+    return means
+
+
+def filter_graphs(measures: Mapping[str, GraphMeasures], thresholds: Thresholds) -> FilteredGraphs:
+    """Apply the filters one after the other."""
+    removed: dict[str, list[str]] = {name: [] for name in FILTERS}
+    failing: dict[str, list[str]] = {name: [] for name in FILTERS}
+    kept = []
+    for graph, values in measures.items():
+        failed = values.failed(thresholds)
+        for name in failed:
+            failing[name].append(graph)
+        if failed:
+            removed[failed[0]].append(graph)
+        else:
+            kept.append(graph)
+    return FilteredGraphs(
+        tuple(kept),
+        {name: tuple(graphs) for name, graphs in removed.items()},
+        {name: tuple(graphs) for name, graphs in failing.items()},
+    )

@@ -1,0 +1,121 @@
+"""What a benchmark's `build` made, as the command shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.construct.engine.steps import PaperCount
+from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
+
+REPLACE = "Let a smaller set take the place of the one that is there."
+"""The help of the option of `build`."""
+
+
+@dataclass(frozen=True)
+class BuiltTable:
+    """A table to print."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class BuiltSet:
+    """A set of questions that was built, in a form that `prepare` takes."""
+
+    folder: Path | None
+    summary: str
+    tables: Sequence[BuiltTable] = ()
+    warnings: Sequence[str] = ()
+    attrition: SetAttrition | None = None
+
+
+@dataclass(frozen=True)
+class StepCounts:
+    """Counts of one step."""
+
+    name: str
+    came: int
+    left: int
+    removed: Counter[str]
+    asked_again: Counter[str] = field(default_factory=Counter)
+    server_faults: Counter[str] = field(default_factory=Counter)
+    paper: PaperCount = field(default_factory=PaperCount)
+
+    def facts(self) -> dict[str, Any]:
+        """The counts as JSON values: those that are the same in every build."""
+        return {
+            "step": self.name,
+            "in": self.came,
+            "out": self.left,
+            "removed": _sorted(self.removed),
+            "asked again": _sorted(self.asked_again),
+            "paper": self.paper.kept or None,
+        }
+
+    def as_step(self) -> AttritionStep:
+        """The counts as they are kept with the set."""
+        return AttritionStep(step=self.name, came=self.came, left=self.left, removed=_sorted(self.removed))
+
+
+def attrition_table(first: str, rows: int, paper: PaperCount, steps: Sequence[StepCounts]) -> BuiltTable:
+    """A line for what a build began with, one for each step, and below it one for each reason."""
+    lines = [(first, f"{rows:,}", "", paper.kept)]
+    for step in steps:
+        share = f"{100 * step.left / step.came:.0f}%" if step.came else "N/A"
+        lines.append((step.name, f"{step.left:,}", share, step.paper.kept))
+        lines += [(f"  {reason}", f"-{number:,}", "", "") for reason, number in _sorted(step.removed).items()]
+        again = step.asked_again + step.server_faults
+        lines += [(f"  asked again: {fault}", f"({number:,})", "", "") for fault, number in _sorted(again).items()]
+    return BuiltTable("Attrition", ("step", "rows", "kept", "paper"), lines)
+
+
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    """Counts, the largest first, equals by name."""
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def count_faults(unreadable: Iterable[Sequence[str]]) -> Counter[str]:
+    """Count the repeated requests by the fault of the reply before."""
+    return Counter(fault for faults in unreadable for fault in faults)
+
+
+NAMED = 3
+"""Reasons that stand beside a bar."""
+
+
+def draw_attrition(first: str, rows: int, steps: Sequence[StepCounts], path: Path) -> None:
+    """Draw a bar for what a build began with and one for each step, with the main reasons of what went."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 0.4 + 0.6 * (len(steps) + 1)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes, beside_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    names = [first, *(step.name for step in steps)]
+    places = range(len(names))
+    came = [rows, *(step.came for step in steps)]
+    left = [rows, *(step.left for step in steps)]
+    axes.barh(places, came, color="#d9d9d9", height=0.7)
+    axes.barh(places, left, color="#3b75af", height=0.7)
+    most = max(*came, *left, 1)
+    for place, number in enumerate(left):
+        axes.text(max(came[place], number) + 0.01 * most, place, f"{number:,}", va="center", fontsize=9)
+    for place, step in enumerate(steps, start=1):
+        lines = [f"{count:,}  {reason}" for reason, count in step.removed.most_common(NAMED)]
+        lines += ["…"] if len(step.removed) > NAMED else []
+        beside_axes.text(0, place, "\n".join(lines), va="center", fontsize=7, color="#555555")
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.15 * most)
+    axes.set_xticks([])
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    beside_axes.axis("off")
+    with replacing(path) as beside:
+        figure.savefig(beside, format="png", dpi=120)

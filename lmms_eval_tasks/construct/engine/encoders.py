@@ -1,0 +1,162 @@
+"""Sentence encoders: what turns the texts of actions into vectors that can be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.core.text import first_line
+from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyCache, Sampling, Send
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_client
+from lmms_eval_tasks.utils.servers.errors import ServerError
+
+TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
+"""A word; in Chinese and Japanese, which do not part them, a character."""
+
+
+@dataclass(frozen=True)
+class SentenceEncoder:
+    """A sentence encoder."""
+
+    name: str
+    encode: Callable[[Sequence[str]], Any]
+
+
+TFIDF = "tfidf"
+
+
+def tfidf_encoder() -> SentenceEncoder:
+    """Words weighted by TF-IDF over the texts of the call: the default."""
+    return SentenceEncoder(TFIDF, _tfidf)
+
+
+def sentence_transformer(name: str, device: str | None = None) -> SentenceEncoder:
+    """A model of the sentence-transformers library, by its name on the hub or the folder that it is in."""
+    loaded: list[Any] = []
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        if not loaded:
+            from sentence_transformers import SentenceTransformer
+
+            try:
+                loaded.append(SentenceTransformer(name, device=device))
+            except Exception as error:  # whatever its many layers raise
+                raise InputError(f"The sentence encoder {name} cannot be loaded: {first_line(error)}") from error
+        return np.asarray(loaded[0].encode(list(texts), convert_to_numpy=True, show_progress_bar=False))
+
+    return SentenceEncoder(name, encode)
+
+
+def _tfidf(texts: Sequence[str]) -> Any:
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(token_pattern=TOKEN)
+    try:
+        return vectorizer.fit_transform(texts)
+    except ValueError:
+        # None of the texts has a word.
+        return csr_matrix((len(texts), 1))
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Texts with their vectors, each text encoded once."""
+
+    rows: dict[str, int]
+    vectors: Any
+
+    def similarities(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        """Cosine similarity of each of the first texts with each of the second, of shape (first, second)."""
+        product = self.vectors[self._places(first)] @ self.vectors[self._places(second)].T
+        return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
+
+    def outlier_scores(self, texts: Sequence[str]) -> np.ndarray:
+        """1 - the product of each text's vector with the mean of all of them, which is not normalised; from 0 to 2."""
+        if not texts:
+            return np.zeros(0)
+        vectors = self.vectors[self._places(texts)]
+        centroid = np.asarray(vectors.mean(axis=0)).ravel()
+        return 1.0 - np.asarray(vectors @ centroid).ravel()
+
+    def _places(self, texts: Sequence[str]) -> np.ndarray:
+        return np.fromiter((self.rows[text] for text in texts), dtype=np.int64, count=len(texts))
+
+
+def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts:
+    """Encode texts, equal ones once."""
+    rows = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    if not rows:
+        return EncodedTexts(rows, np.zeros((0, 1)))
+    vectors = encoder.encode(list(rows))
+    if vectors.shape[0] != len(rows):
+        raise ValueError(f"Expected {len(rows)} vectors of {encoder.name}, but got {vectors.shape[0]}.")
+    if hasattr(vectors, "multiply"):
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        return EncodedTexts(rows, vectors.multiply(1.0 / np.where(lengths > 0, lengths, 1.0)[:, None]).tocsr())
+    lengths = np.linalg.norm(vectors, axis=1)
+    return EncodedTexts(rows, vectors / np.where(lengths > 0, lengths, 1.0)[:, None])
+
+
+PATH = "/embeddings"
+TEXT = Prompt("embedding", "{text}")
+
+Component = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Embedding(BaseModel):
+    """A text's vector."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    embedding: list[Component] = Field(min_length=1)
+
+
+def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
+    """A sentence encoder that asks a server."""
+    judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings.limits)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        verdicts = judge.judge_all([Case(text, TEXT) for text in texts])
+        failed = [verdict.reason for verdict in verdicts if verdict.reply is None]
+        if failed:
+            raise InputError(
+                f"Expected {settings.model} to give a vector for each of {len(texts)} texts, but got none for "
+                f"{len(failed)}: {failed[0]}."
+            )
+        vectors = [verdict.reply.embedding for verdict in verdicts if verdict.reply]
+        if len(lengths := sorted({len(vector) for vector in vectors})) > 1:
+            raise InputError(
+                f"Expected vectors of one length from {settings.model}, but got {lengths[0]} and {lengths[1]}."
+            )
+        return np.array(vectors)
+
+    return SentenceEncoder(f"{settings.model} at {settings.server}", encode)
+
+
+def _sampling(settings: JudgeSettings) -> Sampling:
+    """Return the settings that decide a vector: model and server, whatever else was chosen."""
+    return Sampling(settings.model, server=settings.server)
+
+
+def _sender(settings: JudgeSettings) -> Send:
+    client = open_client(settings, PATH)
+
+    def send(case: Case) -> Reply:
+        value = client.post({"model": settings.model, "input": case.text, "encoding_format": "float"})
+        try:
+            vector, model = value["data"][0]["embedding"], value.get("model")
+            text = json.dumps({"embedding": vector})
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise ServerError("reply without a vector", again=True) from None
+        return Reply(text, client.hide(str(model or settings.model)))
+
+    return send

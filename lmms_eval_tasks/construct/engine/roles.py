@@ -1,0 +1,203 @@
+"""A bound on the requests that a build sends."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, read_reply
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send
+from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
+from lmms_eval_tasks.utils.servers.errors import ServerError
+
+
+class BudgetReached(InputError):
+    """As many requests were sent as the user allows."""
+
+
+class RequestBudget:
+    """Counts the requests that are sent, and refuses those that are too many; threads share it."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._left = most
+        self._lock = threading.Lock()
+        self.sent = 0
+        """Requests that were sent."""
+
+    def spend(self) -> None:
+        """Count a request that is about to be sent."""
+        with self._lock:
+            if self._left is not None:
+                self._left = max(self._left - 1, -1)
+                if self._left < 0:
+                    raise ServerError("the budget is reached", again=False)
+            self.sent += 1
+
+    def check(self) -> None:
+        """Stop where a request could not be sent for want of budget."""
+        if self._left is not None and self._left < 0:
+            raise BudgetReached(
+                f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
+                "Every reply is kept: the same command goes on from here, with as many requests more."
+            )
+
+
+NO_REPLY = "no usable reply"
+
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am)? (?:can(?:no|')t|sorry|unable|not able|won't|will not|must decline|apologi[sz]e)"
+    r"|(?:sorry|apologies),|as an ai\b|against (?:my|our|the) (?:policy|policies|guidelines))",
+    re.IGNORECASE,
+)
+
+
+class Form(BaseModel):
+    """Base of the forms of replies: exactly their keys, no value changed into another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+F = TypeVar("F", bound=Form)
+
+
+def read_form(text: str, form: type[F]) -> F:
+    """A reply of a form, read as strictly as a judge's."""
+    try:
+        return read_reply(text, form)
+    except UnreadableReply as error:
+        raise UnreadableReply(f"{_kind(text, str(error))}: {error}") from None
+
+
+def _kind(text: str, message: str) -> str:
+    if "{" not in text:
+        return "refusal" if is_refusal(text) else "no JSON"
+    # What `read_json` finds wrong has no colon; what the form does names its field first.
+    return "another form" if ":" in message else "malformed JSON"
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text says that its writer will not or cannot do what was asked."""
+    return _REFUSAL.search(text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")[:1000]) is not None
+
+
+def fault_kind(reason: str) -> str:
+    """The kind of a fault, from the reason of a verdict: `timed out`, `malformed JSON`, `server error (500)`."""
+    kind = reason.removeprefix(UNREADABLE).partition(":")[0]
+    return "no connection" if kind.startswith("no reply (") else kind
+
+
+T = TypeVar("T")
+
+
+class Models:
+    """Models of a build, ready to be asked; threads share it."""
+
+    def __init__(
+        self,
+        config: BuildConfig,
+        folder: Path,
+        max_requests: int | None = None,
+        apart: Mapping[str, str] | None = None,
+        open_sender: Callable[[JudgeSettings], Send] = open_sender,
+    ) -> None:
+        self._config = config
+        self._records = {"": ReplyRecord(folder)}
+        self._apart = apart or {}
+        for name in set(self._apart.values()):
+            self._records[name] = ReplyRecord(folder / name)
+        self._open_sender = open_sender
+        self._budget = RequestBudget(max_requests)
+        self._lock = threading.Lock()
+        # By their settings, so that two roles of one model that ask the same at once ask it once, unless apart.
+        self._senders: dict[tuple[RoleSettings, str], Send] = {}
+        self._judges: dict[tuple[RoleSettings, str, Any], Judge[Any]] = {}
+        self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
+        """Held by work that takes processor time or memory."""
+        self.server_faults: Counter[str] = Counter()
+        """What servers failed at since `take_server_faults`, also where the next request succeeded."""
+
+    def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
+        """Return the judge that asks a role for replies that `read` can read."""
+        with self._lock:
+            settings, place = self._config.role(role), self._place(role)
+            if (settings, place, read) not in self._judges:
+                sender = self._sender(role)
+                # What is bounded is the requests, not what is made of their replies.
+                limits = replace(settings.limits, concurrent=self.threads((role,)))
+                judge = Judge(sender, settings.sampling, read, self._records[place], limits)
+                self._judges[settings, place, read] = judge
+            return self._judges[settings, place, read]
+
+    def model(self, role: str) -> str:
+        """The name of the model of a role."""
+        return self._config.role(role).model
+
+    def check(self, roles: Sequence[str]) -> None:
+        """Refuse roles that cannot be asked: want of a key, or a provider of another protocol."""
+        faults: defaultdict[str, list[str]] = defaultdict(list)
+        for role in roles:
+            try:
+                self._sender(role)
+            except InputError as error:
+                faults[str(error)].append(role)
+        problems = Problems()
+        for fault, names in faults.items():
+            problems.add(f"roles, {', '.join(names)}", fault)
+        problems.raise_if_any("Nothing can be built", "nothing was asked")
+
+    def unreadable(self, role: str, key: str) -> list[str]:
+        """The texts of the replies to a role's request in this build that could not be read, in their order."""
+        return self._records[self._place(role)].unreadable(key)
+
+    def threads(self, roles: tuple[str, ...]) -> int:
+        """In how many threads roles are asked: twice as many as requests may be under way, so that none is missing
+        while replies are kept and read.
+        """
+        return 2 * max(self._config.role(role).concurrent for role in roles)
+
+    @property
+    def sent(self) -> int:
+        """Requests that were sent."""
+        return self._budget.sent
+
+    def check_budget(self) -> None:
+        """Stop where a request could not be sent for want of budget."""
+        self._budget.check()
+
+    def take_server_faults(self) -> Counter[str]:
+        """The faults of servers since the last call, by kind."""
+        with self._lock:
+            faults, self.server_faults = self.server_faults, Counter()
+        return faults
+
+    def _place(self, role: str) -> str:
+        return self._apart.get(role, "")
+
+    def _sender(self, role: str) -> Send:
+        settings, place = self._config.role(role), self._place(role)
+        if (settings, place) not in self._senders:
+            slots = threading.BoundedSemaphore(settings.concurrent)
+            send = partial(self._send, self._open_sender(settings), slots)
+            self._senders[settings, place] = self._records[place].recording(send, settings.sampling)
+        return self._senders[settings, place]
+
+    def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> Reply:
+        self._budget.spend()
+        try:
+            with slots:
+                return send(case)
+        except ServerError as error:
+            with self._lock:
+                self.server_faults[fault_kind(error.reason)] += 1
+            raise

@@ -1,0 +1,292 @@
+"""A benchmark's pipeline, as an object."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Generic
+
+import lmms_eval_tasks
+from lmms_eval_tasks.construct.engine.attrition import (
+    BuiltSet,
+    StepCounts,
+    attrition_table,
+    count_faults,
+    draw_attrition,
+)
+from lmms_eval_tasks.construct.engine.config import C
+from lmms_eval_tasks.construct.engine.roles import Models
+from lmms_eval_tasks.construct.engine.steps import (
+    AnyStep,
+    AskedReply,
+    Asking,
+    PaperCount,
+    PipelineRow,
+    Removed,
+    RowStep,
+    check_ids,
+    roles_of,
+)
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import FAILED, file_sha256, refuse_smaller, replacing, replacing_set, write_file
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.manifest import SetAttrition
+
+
+@dataclass(frozen=True)
+class Pipeline(Generic[C]):
+    """Steps and files from which a benchmark's set is made."""
+
+    benchmark: str
+    config: type[C]
+    read: Callable[[C], Sequence[PipelineRow]]
+    source_files: Callable[[C], Sequence[Path]]
+    steps: Callable[[C], Sequence[AnyStep]]
+    write: Callable[[Sequence[Any], Path, C], Sequence[str]]
+    first: str
+    paper: PaperCount = field(default_factory=PaperCount)
+
+
+@dataclass(frozen=True)
+class RowOutcome:
+    """Outcome of a row in a step."""
+
+    rows: Sequence[PipelineRow] = ()
+    removed: Removed | None = None
+    asked: Sequence[AskedReply] = ()
+    without_reply: bool = False
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """Counts of one step."""
+
+    step: AnyStep
+    left: Sequence[Any]
+    counts: StepCounts
+    without_reply: int
+
+
+Log = Callable[[AnyStep, PipelineRow, RowOutcome], None]
+"""Keeps what became of a row in a step; called in the order of the steps and of their rows."""
+
+
+class HiddenLines:
+    """JSON lines that nobody sees until they are written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: IO[bytes] | None = None
+
+    def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Add lines."""
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115, open until the lines are written
+        self._file.write(as_lines(lines).encode("utf-8"))
+
+    def write(self, path: Path) -> None:
+        """Write all lines to a file; none can be added any more."""
+        with replacing(path) as beside, beside.open("wb") as file:
+            if self._file is not None:
+                self._file.seek(0)
+                shutil.copyfileobj(self._file, file)
+                self._file.close()
+
+
+def run_steps(
+    steps: Sequence[AnyStep],
+    rows: Sequence[PipelineRow],
+    models: Models,
+    log: Log,
+    progress: Progress = no_progress,
+) -> list[StepRun]:
+    """Run steps, each on the rows that the one before it left."""
+    runs: list[StepRun] = []
+    for step in steps:
+        run = _run_rows if isinstance(step, RowStep) else _run_set
+        runs.append(run(step, rows, models, log, progress))
+        rows = runs[-1].left
+        check_ids(rows, f"the rows of the step {step.name!r}")
+    return runs
+
+
+def _run_set(step: Any, rows: Sequence[PipelineRow], models: Models, log: Log, progress: Progress) -> StepRun:
+    removed: dict[str, Removed] = {}
+    left = step.run(rows, removed.__setitem__)
+    progress(step.name, len(rows), len(rows))
+    if step.takes is step.gives and {row.id for row in left} != {row.id for row in rows} - removed.keys():
+        raise RuntimeError(f"The step {step.name!r} lost rows without a reason.")
+    tally = _Tally(step, log)
+    for row in rows:
+        tally.add(row, RowOutcome(removed=removed.get(row.id)))
+    return tally.as_run(left, models)
+
+
+def _run_rows(step: Any, rows: Sequence[PipelineRow], models: Models, log: Log, progress: Progress) -> StepRun:
+    tally = _Tally(step, log)
+    left: list[PipelineRow] = []
+    threads = models.threads(step.roles) if step.roles else os.cpu_count()
+    with ThreadPoolExecutor(threads, thread_name_prefix="build") as pool:
+        waiting: deque[tuple[PipelineRow, Future[RowOutcome]]] = deque(
+            (row, pool.submit(_run_row, step, row, models)) for row in rows
+        )
+        try:
+            for done, future in enumerate(as_completed([future for _, future in waiting]), start=1):
+                future.result()
+                # What was asked is let go of as soon as those before it are done.
+                while waiting and waiting[0][1].done():
+                    row, first = waiting.popleft()
+                    outcome = first.result()
+                    tally.add(row, outcome)
+                    left += outcome.rows
+                progress(step.name, done, len(rows))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return tally.as_run(left, models)
+
+
+def _run_row(step: RowStep[Any, Any], row: PipelineRow, models: Models) -> RowOutcome:
+    asking = Asking(models)
+    try:
+        rows = step.run(row, asking)
+    except Removed as removed:
+        # Its traceback would hold what the step had in hand.
+        return RowOutcome((), removed.with_traceback(None), asking.asked, asking.without_reply)
+    if not rows or not all(isinstance(made, step.gives) for made in rows):
+        raise RuntimeError(f"The step {step.name!r} made no {step.gives.__name__} of the row {row.id!r}.")
+    return RowOutcome(rows, None, asking.asked, asking.without_reply)
+
+
+class _Tally:
+    """Counts what became of the rows of a step, and has each logged."""
+
+    def __init__(self, step: AnyStep, log: Log) -> None:
+        self._step, self._log = step, log
+        self._came = self._without_reply = 0
+        self._removed: Counter[str] = Counter()
+        self._asked_again: Counter[str] = Counter()
+
+    def add(self, row: PipelineRow, outcome: RowOutcome) -> None:
+        self._log(self._step, row, outcome)
+        self._came += 1
+        self._without_reply += outcome.without_reply
+        if outcome.removed:
+            self._removed[outcome.removed.reason] += 1
+        self._asked_again += count_faults(asked.unreadable for asked in outcome.asked if asked.reason is None)
+
+    def as_run(self, left: Sequence[PipelineRow], models: Models) -> StepRun:
+        """Return the run of the step, given the rows that it left."""
+        counts = StepCounts(
+            self._step.name,
+            self._came,
+            len(left),
+            self._removed,
+            self._asked_again,
+            models.take_server_faults(),
+            self._step.paper,
+        )
+        return StepRun(self._step, left, counts, self._without_reply)
+
+
+REPLIES = "replies"
+STEPS = "steps"
+RELEASE = "release"
+ATTRITION = "attrition.json"
+PICTURE = "attrition.png"
+FACTS = "build.json"
+SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
+"""The parts of a set."""
+
+
+def run_pipeline(
+    pipeline: Pipeline[C],
+    config: C,
+    values: dict[str, Any],
+    steps: Sequence[AnyStep],
+    rows: Sequence[PipelineRow],
+    out: Path,
+    max_requests: int | None = None,
+    replace: bool = False,
+    progress: Progress = no_progress,
+) -> BuiltSet:
+    """Build a set."""
+    models = Models(config, config.replies or out / REPLIES, max_requests)
+    models.check(roles_of(steps))
+    # Before anything is asked: by its end a build of hours may find other files in their place.
+    sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
+    audits = {step: HiddenLines(out) for step in steps}
+
+    def log(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> None:
+        audits[step].add([_line(row, outcome)])
+
+    runs = run_steps(steps, rows, models, log, progress)
+    counts = [run.counts for run in runs]
+    without_reply = sum(run.without_reply for run in runs)
+    left = runs[-1].left if runs else rows
+    facts = {"version": lmms_eval_tasks.__version__, "benchmark": pipeline.benchmark, "config": values}
+    with replacing_set(out, SET) as folder:
+        for number, (step, audit) in enumerate(audits.items(), start=1):
+            audit.write(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl")
+        attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
+        _write_json(folder / ATTRITION, attrition)
+        draw_attrition(pipeline.first, len(rows), counts, folder / PICTURE)
+        if not left:
+            raise InputError(_nothing_left(counts, out))
+        if (out / RELEASE).exists() and not replace:
+            hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
+            refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
+        _write_json(folder / FACTS, {**facts, "sources": sources})
+        (folder / RELEASE).mkdir()
+        warnings = list(pipeline.write(left, folder / RELEASE, config))
+    if without_reply:
+        warnings.append(
+            f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
+        )
+    table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
+    summary = f"{len(left):,} of {len(rows):,} {pipeline.first}; {models.sent:,} requests were sent"
+    made = SetAttrition(start=pipeline.first, rows=len(rows), steps=tuple(count.as_step() for count in counts))
+    return BuiltSet(out / RELEASE, summary, [table], warnings, made)
+
+
+def _rows_there(out: Path) -> int | None:
+    """Return the number of rows of the existing set, or None if it does not say."""
+    try:
+        attrition = json.loads((out / ATTRITION).read_text(encoding="utf-8"))
+        last = attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration):
+        return None
+    return last if isinstance(last, int) else None
+
+
+def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
+    last = next((count for count in counts if not count.left), None)
+    if last is None or not last.came:
+        return "There was no row to begin with, and no set was written."
+    reasons = ", ".join(f"{reason} ({number:,})" for reason, number in last.removed.most_common())
+    audits = out / FAILED / STEPS
+    return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {audits} has each row."
+
+
+def _line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
+    """Return the outcome of a row with its reason, and all that was asked about it."""
+    return {
+        "row": row.id,
+        "removed": outcome.removed.reason if outcome.removed else None,
+        "detail": outcome.removed.detail if outcome.removed else None,
+        "became": [made.id for made in outcome.rows],
+        "asked": [asked.facts() for asked in outcome.asked],
+    }
+
+
+def _write_json(path: Path, value: Any) -> None:
+    write_file(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")

@@ -1,0 +1,206 @@
+"""What goes from step to step."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from pydantic import BaseModel
+
+from lmms_eval_tasks.construct.engine.roles import NO_REPLY, Form, Models, fault_kind, read_form
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import RowForm
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.judge.client import NOT_ASKED, UNREADABLE, UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import Case, reply_key
+
+
+class PipelineRow(RowForm):
+    """Base of the rows of a pipeline."""
+
+    id: str
+
+
+def check_ids(rows: Sequence[PipelineRow], where: str) -> None:
+    """Refuse rows of which two have one name."""
+    seen: set[str] = set()
+    repeated = [row.id for row in rows if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
+    if repeated:
+        raise InputError(f"Expected each id once in {where}, but got again: {summarize_names(repeated)}.")
+
+
+In = TypeVar("In", bound=PipelineRow)
+Out = TypeVar("Out", bound=PipelineRow)
+
+
+class Removed(Exception):
+    """A row does not go on."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class PaperCount:
+    """Number of rows that a step leaves according to a paper."""
+
+    kept: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expected requests and rows of a step, before anything is asked."""
+
+    requests: float = 0.0
+    characters: int = 0
+    images: int = 0
+    reply_tokens: int = 200
+    rows: float = 1.0
+
+
+class Step(ABC, Generic[In, Out]):
+    """A step: rows of one form in, rows of one form out, and a reason for each that does not go on."""
+
+    name: ClassVar[str]
+    takes: ClassVar[type[PipelineRow]]
+    gives: ClassVar[type[PipelineRow]]
+    paper: ClassVar[PaperCount] = PaperCount()
+    # Of some steps these depend on the configuration.
+    roles: tuple[str, ...] = ()
+    forecast: Forecast = Forecast()
+
+
+class RowStep(Step[In, Out]):
+    """A step that looks at one row at a time; many are looked at at once, in threads."""
+
+    @abstractmethod
+    def run(self, row: In, asking: Asking) -> Sequence[Out]:
+        """Return the rows made of a row: a pure function of it, the configuration and the replies."""
+
+
+class SetStep(Step[In, Out]):
+    """A step that looks at all rows, and asks nobody."""
+
+    @abstractmethod
+    def run(self, rows: Sequence[In], remove: Callable[[str, Removed], None]) -> Sequence[Out]:
+        """Return the rows made of the given rows."""
+
+
+AnyStep = RowStep[Any, Any] | SetStep[Any, Any]
+
+
+def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:
+    """The roles that steps ask, each once, in the order in which they are asked first."""
+    return tuple(dict.fromkeys(role for step in steps for role in step.roles))
+
+
+F = TypeVar("F", bound=Form)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AskedReply:
+    """One thing that a row made a step ask."""
+
+    role: str
+    prompt: str
+    model: str
+    key: str
+    unreadable: tuple[str, ...]
+    reply: Any
+    reason: str | None
+    problem: str | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """It as JSON values; a problem is among them where there is one."""
+        values = asdict(self)
+        return values if self.problem else {name: value for name, value in values.items() if name != "problem"}
+
+
+class Asking:
+    """Asks about one row."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+        self.asked: list[AskedReply] = []
+        self.without_reply = False
+        """Whether a server gave no reply to something, so that a later build may."""
+
+    def ask(self, role: str, prompt_id: str, form: type[F], images: Sequence[bytes] = (), **material: Any) -> F:
+        """Ask for a JSON object."""
+        return self.ask_text(role, prompt_id, _form_reader(form), images, **material)
+
+    def ask_text(
+        self, role: str, prompt_id: str, read: Callable[[str], T], images: Sequence[bytes] = (), **material: Any
+    ) -> T:
+        """Ask for a text that a function reads."""
+        case = make_case(prompt_id, images, **material)
+        judge = self._models.judge(role, read)
+        verdict = judge.judge(case)
+        self._models.check_budget()
+        if verdict.reason and verdict.reason.startswith(NOT_ASKED):
+            raise InputError(
+                f"The model of the role {role} gave no reply to {judge.limits.give_up_after} requests in a row; no set "
+                "was written.\nEvery reply is kept: the same command goes on from here."
+            )
+        key = reply_key(judge.sampling, case)
+        unreadable = tuple(_fault(text, read) for text in self._models.unreadable(role, key))
+        reply = verdict.reply.model_dump(mode="json") if isinstance(verdict.reply, BaseModel) else verdict.reply
+        self.asked.append(
+            AskedReply(role, case.prompt.signature, verdict.model, key, unreadable, reply, verdict.reason)
+        )
+        if verdict.reply is None:
+            assert verdict.reason is not None
+            self.without_reply |= not verdict.reason.startswith(UNREADABLE)
+            raise Removed(f"{NO_REPLY}: {fault_kind(verdict.reason)}", f"{role}: {verdict.reason}")
+        return verdict.reply
+
+    def leave_out(self, role: str, prompt_id: str, reason: str) -> None:
+        """Say why a role is not asked, so that it stands among what was asked, without a reply."""
+        model = self._models.model(role)
+        self.asked.append(AskedReply(role, read_prompt(prompt_id).signature, model, "", (), None, reason))
+
+    def note(self, problem: str) -> None:
+        """Say why the last reply is not used, or not all of it."""
+        self.asked[-1] = replace(self.asked[-1], problem=problem)
+
+    @contextmanager
+    def heavy(self) -> Iterator[None]:
+        """For work that takes processor time or memory, such as decoding a clip: as much at once as there are cores."""
+        with self._models.cores:
+            yield
+
+
+def make_case(prompt_id: str, images: Sequence[bytes] = (), **material: Any) -> Case:
+    """Return the case shown to a model: a prompt with the material as JSON, so that no text can end its own
+    quotation."""
+    prompt = read_prompt(prompt_id)
+    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False)), prompt, tuple(images))
+
+
+def _form_reader(form: type[F]) -> Callable[[str], F]:
+    """The one function that reads replies of a form."""
+    return cast(Callable[[str], F], _reader(form))
+
+
+@cache
+def _reader(form: type[Form]) -> Callable[[str], Form]:
+    return partial(read_form, form=form)
+
+
+def _fault(text: str, read: Callable[[str], Any]) -> str:
+    """The kind of what is wrong with a reply."""
+    try:
+        read(text)
+    except UnreadableReply as error:
+        return fault_kind(str(error))
+    return "read later"

@@ -1,0 +1,95 @@
+"""Times of a clip as models write them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from lmms_eval_tasks.construct.engine.steps import Removed
+from lmms_eval_tasks.utils.answers.evidence_reading import is_clock, official_seconds
+
+
+def clock(second: int) -> str:
+    """A second as ``MM:SS``."""
+    return f"{second // 60:02d}:{second % 60:02d}"
+
+
+def read_clock(text: str) -> int | None:
+    """The second of a time ``MM:SS``; None for any other text."""
+    return official_seconds(text) if is_clock(text) else None
+
+
+def read_span(start: str, end: str, last: int) -> tuple[int, int] | None:
+    """The seconds of two times ``MM:SS`` in their order and within a clip; None for any others."""
+    first, until = read_clock(start), read_clock(end)
+    if first is None or until is None or not first <= until <= last:
+        return None
+    return first, until
+
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|wrong|distractor"
+_MARKS = (
+    r"^\s*\(?[A-G][).:]\s",
+    r"[(\[{<][^()\[\]{}<>]*\b(?:in)?correct\b",
+    rf"[(\[{{<]\s*(?:{_ROLE})\s*[)\]}}>]",
+    r"\b(?:in)?correct (?:answer|option|choice)\b",
+    r"\b(?:right|wrong) (?:answer|option|choice)\b",
+    r"\banswer\s*:",
+    r"\bdistractor\b",
+    r"\bnear[- ]miss\b",
+    r"[-–—:]\s*(?:in)?correct\W*$",
+    r"[✓✔✗✘☑☒]|\*$",
+)
+_MARK = re.compile("|".join(_MARKS), re.IGNORECASE)
+
+
+def bare_words(text: str) -> tuple[str, ...]:
+    """The words of a text without articles, case, punctuation and forms of letters; two such texts are equal."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return tuple(word for word in _WORD.findall(folded) if word not in _ARTICLES)
+
+
+def holds_text(text: str, part: str) -> bool:
+    """Whether a text has the words of another one after the other; no text has those of an empty one."""
+    whole, inside = bare_words(text), bare_words(part)
+    places = range(len(whole) - len(inside) + 1) if inside else ()
+    return any(whole[place : place + len(inside)] == inside for place in places)
+
+
+def is_marked(text: str) -> bool:
+    """Whether an option says of itself which it is: a letter before it, `correct answer`, `distractor`, a tick."""
+    return _MARK.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Fault of a text."""
+
+    reason: str
+    detail: str
+
+
+T = TypeVar("T", bound=BaseModel)
+
+Refused = Sequence[dict[str, Any]]
+"""Texts that were written and not used, each with what was wrong with it."""
+
+
+def write_until_good(tries: int, write: Callable[[Refused], T], check: Callable[[T], Sequence[Fault]]) -> T:
+    """The first text that has no fault."""
+    refused: list[dict[str, Any]] = []
+    faults: Sequence[Fault] = ()
+    for _ in range(tries):
+        text = write(tuple(refused))
+        faults = check(text)
+        if not faults:
+            return text
+        refused.append({**text.model_dump(mode="json"), "why": [fault.detail for fault in faults]})
+    raise Removed(faults[0].reason, " ".join(fault.detail for fault in faults))

@@ -1,0 +1,98 @@
+"""Minimal pairs in the official release's format: tables that `datasets` finds by the card, and the clips."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.construct.curation.vectors import read_vectors
+from lmms_eval_tasks.construct.engine.running import Pipeline
+from lmms_eval_tasks.construct.engine.steps import AnyStep
+from lmms_eval_tasks.construct.mvp.minimal_pairs import BalanceSkills, FilterSingleFrames, MinePairs
+from lmms_eval_tasks.construct.mvp.questions import (
+    CheckCandidates,
+    ChooseContrasts,
+    FindNeighbours,
+    MeetContrasts,
+    WritePairQuestions,
+)
+from lmms_eval_tasks.construct.mvp.rows import AnnotatedClip, MinimalPair, MvpBuildConfig, read_annotations
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.prepare import VIDEOS
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.identity import carry_sample_mark
+from lmms_eval_tasks.utils.data.prepare import link
+
+
+def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:
+    """Write pairs as `prepare` reads them; those of simulated clips are marked as such."""
+    import pyarrow
+    import pyarrow.parquet
+
+    tables: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for number, pair in enumerate(pairs, start=1):
+        for place, clip in enumerate(pair.clips, start=1):
+            tables[pair.category].append(
+                {
+                    "video_id": f"{clip.source}_{number:06d}_{place}",
+                    "video_path": clip.clip,
+                    "question": pair.question,
+                    "answer": clip.answer,
+                    "candidates": str(list(pair.candidates)),
+                    "source": clip.source,
+                }
+            )
+            linked = folder / VIDEOS / clip.clip
+            linked.parent.mkdir(parents=True, exist_ok=True)
+            link((config.videos / clip.clip).absolute(), linked)
+    card = ["---", "configs:"]
+    for category in (name for name in SUBSETS if name in tables):
+        path = folder / category / f"{config.split}-00000-of-00001.parquet"
+        path.parent.mkdir()
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(tables[category]), path)
+        files = f"{category}/{config.split}-*.parquet"
+        card += [f"- config_name: {category}", "  data_files:", f"  - split: {config.split}", f"    path: {files}"]
+    form = f"Minimal pairs in the form of `{CARD.hub_id}`, made with lmms-eval-tasks; not the benchmark."
+    card += ["---", "", form, ""]
+    write_file(folder / "README.md", "\n".join(card))
+    carry_sample_mark(config.videos, folder)
+    missing = [name for name in SUBSETS if name not in tables]
+    return [f"There are no pairs of {' and '.join(missing)}: their tasks have no items."] if missing else []
+
+
+def read_sources(config: MvpBuildConfig) -> tuple[AnnotatedClip, ...]:
+    """The annotated clips, each of which has a vector."""
+    clips = read_annotations(config.annotations, config.videos)
+    read_vectors(config.embeddings, config.ids, list(dict.fromkeys(clip.clip for clip in clips)))
+    return clips
+
+
+def source_files(config: MvpBuildConfig) -> tuple[Path, ...]:
+    """The files that a build is made from."""
+    return (*config.annotations, config.embeddings, *([config.ids] if config.ids else []))
+
+
+def steps(config: MvpBuildConfig) -> Sequence[AnyStep]:
+    """The steps in their order."""
+    return (
+        FindNeighbours(config),
+        ChooseContrasts(config),
+        MeetContrasts(),
+        WritePairQuestions(config),
+        CheckCandidates(),
+        MinePairs(config),
+        FilterSingleFrames(config),
+        BalanceSkills(config),
+    )
+
+
+PIPELINE = Pipeline(
+    benchmark=CARD.name,
+    config=MvpBuildConfig,
+    read=read_sources,
+    source_files=source_files,
+    steps=steps,
+    write=write_release,
+    first="annotated clips",
+)

@@ -1,0 +1,204 @@
+"""What the steps of a build pass on: an annotated clip, a question about it, and a minimal pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE
+from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
+from lmms_eval_tasks.construct.engine.steps import PipelineRow
+from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value
+from lmms_eval_tasks.utils.core.text import describe
+from lmms_eval_tasks.utils.data.release import is_safe
+
+
+class AnnotatedClip(PipelineRow):
+    """A clip with what its source says of it."""
+
+    clip: str
+    source: str
+    category: str
+    skill: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+class NeighbouredClip(AnnotatedClip):
+    """A clip with what it might be told from."""
+
+    others: tuple[str, ...]
+
+
+class ContrastedClip(AnnotatedClip):
+    """A clip with the others that its annotation excludes."""
+
+    contrasts: tuple[str, ...]
+
+
+class OpposedClip(AnnotatedClip):
+    """A clip and one other annotation, which another clip has and which excludes its own."""
+
+    other: str
+
+
+class AskedClip(PipelineRow):
+    """A clip with a question and its two candidates."""
+
+    clip: str
+    source: str
+    category: str
+    skill: str
+    question: str
+    candidates: tuple[str, str]
+    answer: str
+
+
+class PairedClip(PipelineRow):
+    """One clip of a pair: its path, its source and the candidate that is right about it."""
+
+    clip: str
+    source: str
+    answer: str
+
+
+class MinimalPair(PipelineRow):
+    """One question about two clips that look alike."""
+
+    category: str
+    skill: str
+    question: str
+    candidates: tuple[str, str]
+    clips: tuple[PairedClip, PairedClip]
+    cosine: float
+
+
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+class FrameFilter(BaseModel):
+    """Settings for finding pairs that single frames solve; the shares are the paper's, which asked five models."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    roles: Annotated[tuple[str, ...], Field(min_length=1)] = ("single_frame",)
+    frames: Annotated[int, Field(ge=1, le=64)] = 1
+    model_share: Share = MODEL_SHARE
+    frame_share: Share = FRAME_SHARE
+
+
+class MvpBuildConfig(BuildConfig):
+    """Sources and settings of a build."""
+
+    annotations: Annotated[tuple[ConfigPath, ...], Field(min_length=1)]
+    videos: ConfigPath
+    embeddings: ConfigPath
+    ids: ConfigPath | None = None
+    split: Literal["mini", "full"] = "mini"
+    rule: str = "differ"
+    others: Annotated[int, Field(ge=1, le=100)] = 12
+    contrasts: Annotated[int, Field(ge=1, le=20)] = 3
+    tries: Annotated[int, Field(ge=1, le=10)] = 2
+    single_frame: FrameFilter = FrameFilter()
+    per_skill: Annotated[int, Field(ge=1)] | None = None
+    total: Annotated[int, Field(ge=1)] | None = None
+
+
+NEEDED = ("id", "clip", "source", "category")
+
+
+class AnnotationLine(RowForm):
+    """A line of a file of annotations: an answered question, a label or a caption."""
+
+    id: WholeText
+    clip: WholeText
+    source: WholeText
+    category: WholeText
+    skill: WholeText | None = None
+    question: WholeText | None = None
+    options: list[WholeText] | None = None
+    answer: WholeText | None = None
+    label: WholeText | None = None
+    caption: WholeText | None = None
+
+
+def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip, ...]:
+    """The annotated clips of files, in their order."""
+    problems, places = Problems(), dict[str, str]()
+    clips: list[AnnotatedClip] = []
+    for file in files:
+        issues = GroupedIssues()
+        try:
+            for where, line in _read_file(file, issues):
+                before = places.setdefault(line.id, f"{file.name}, {where}")
+                if before != f"{file.name}, {where}":
+                    issues.add("id", "Expected each once, but got again", f"{describe(line.id)} ({where}; {before})")
+                clips.append(_annotated(line, where, videos, issues))
+        except (OSError, InputError) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            problems.add(file.name, f"Expected annotations, but they cannot be read: {reason}")
+        problems.extend(issues.as_problems(f"{file.name}, "))
+    problems.raise_if_any("The annotations cannot be used")
+    if not clips:
+        raise InputError("The annotations cannot be used: Expected annotated clips, but got none.")
+    return tuple(clips)
+
+
+def _annotated(line: AnnotationLine, where: str, videos: Path, issues: GroupedIssues) -> AnnotatedClip:
+    """A line as a row, every issue of it noted."""
+    texts = {name: (getattr(line, name) or "").strip() for name in ("question", "answer", "label", "caption")}
+    options = tuple(option.strip() for option in line.options or ())
+    for name in NEEDED:
+        if not getattr(line, name).strip():
+            issues.add(name, "Expected a text, but got none in", where)
+    if line.category.strip() and line.category not in SUBSETS:
+        issues.add("category", f"Expected one of {', '.join(SUBSETS)}, but got", f"{describe(line.category)} ({where})")
+    if not is_safe(line.clip) or line.clip.startswith("/"):
+        issues.add("clip", "Expected a path below the videos' folder, but got", f"{describe(line.clip)} ({where})")
+    elif not (videos / line.clip).is_file():
+        issues.add("clip", f"Expected a file in {videos}, but there is none of", f"{describe(line.clip)} ({where})")
+    given = tuple(name for name, text in texts.items() if text)
+    if given not in (("question", "answer"), ("label",), ("caption",)):
+        what = "Expected a question and its answer, or a label, or a caption, but got"
+        issues.add("annotation", what, f"{' and '.join(given) or 'none of them'} ({where})")
+    if options and len({*options, ""}) <= len(options):
+        issues.add("options", "Expected texts that differ, but got others in", where)
+    if options and texts["answer"] not in options:
+        issues.add("answer", "Expected one of the options, but got", f"{describe(texts['answer'])} ({where})")
+    return AnnotatedClip(
+        id=line.id,
+        clip=line.clip,
+        source=line.source.strip(),
+        category=line.category,
+        skill=(line.skill or "").strip() or line.category,
+        question=texts["question"],
+        options=options,
+        answer=texts["answer"] or texts["label"] or texts["caption"],
+    )
+
+
+def _read_file(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, AnnotationLine]]:
+    if file.suffix == ".jsonl":
+        yield from read_rows(file, AnnotationLine, issues, exact=False)
+        return
+    if file.suffix != ".csv":
+        raise InputError(f"Expected a file .csv or .jsonl, but got {file.name}.")
+    for place, cells in read_csv(file, NEEDED):
+        where = place.rpartition(", ")[2]
+        values: dict[str, Any] = {name: text or None for name, text in cells.items()}
+        values |= {name: cells[name] for name in NEEDED}
+        if cells.get("options"):
+            try:
+                values["options"] = read_json(cells["options"])
+            except ValueError as error:
+                issues.add("options", "Expected a JSON list of texts, but got", f"{error} ({where})")
+                continue
+        line = validate_value(values, AnnotationLine, issues, where)
+        if line is not None:
+            yield where, line

@@ -1,0 +1,91 @@
+"""What ms-swift passes to a reward: completions, and columns of a batch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.train.rewards.functions import RewardFunction
+from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.train.rewards.judged import RewardJudge
+
+
+COLUMNS = (
+    "graph", "action", "absent_action", "outcome", "answer", "verdict", "solution", "options", "question", "clip",
+)  # fmt: skip
+"""The columns that a sample is read from; others are left alone."""
+
+
+def batch_rewards(
+    reward: RewardFunction, completions: Sequence[object], columns: Mapping[str, Any]
+) -> list[float | None]:
+    """The reward of each completion."""
+    samples = batch_samples(len(completions), columns)
+    return [reward(completion, sample) for completion, sample in zip(completions, samples, strict=True)]
+
+
+def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSample]:
+    """The samples of a batch; the completions of one question, which follow each other, share theirs."""
+    used = {name: _values(name, columns[name], number) for name in COLUMNS if columns.get(name) is not None}
+    return _samples(number, used)
+
+
+def _samples(number: int, used: Mapping[str, Sequence[Any]]) -> Iterator[RewardSample]:
+    last_row: dict[str, Any] | None = None
+    sample = RewardSample()
+    for at in range(number):
+        row = {name: values[at] for name, values in used.items()}
+        if row != last_row:
+            sample, last_row = read_sample(row), row
+        yield sample
+
+
+def _values(name: str, values: Any, number: int) -> Sequence[Any]:
+    # Arrays of other libraries.
+    as_list = getattr(values, "tolist", None)
+    listed: Any = as_list() if callable(as_list) else values
+    if not isinstance(listed, Sequence) or isinstance(listed, (str, bytes)):
+        got = f"a {type(values).__name__}"
+    elif len(listed) != number:
+        got = str(len(listed))
+    else:
+        return listed
+    raise ValueError(f"Expected the column {name} to hold a value for each of {number} answers, but got {got}.")
+
+
+def orm_class(base: type, name: str, reward: RewardFunction) -> type:
+    """A class of ms-swift's for a reward."""
+
+    def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
+        return batch_rewards(reward, completions, columns)
+
+    return type(_class_name(name), (base,), {"__call__": call, "__doc__": reward.__doc__})
+
+
+def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) -> type:
+    """A class of ms-swift's for a judged reward, whose judge is asked about all completions at once."""
+
+    def begin(self: Any, *arguments: Any, **named: Any) -> None:
+        base.__init__(self, *arguments, **named)  # type: ignore[misc]
+        self.judge = judge()
+
+    async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
+        pairs = zip(completions, batch_samples(len(completions), columns), strict=True)
+        rewards = (asyncio.to_thread(self.judge.reward, name, *pair) for pair in pairs)
+        return list(await asyncio.gather(*rewards))
+
+    members = {"__init__": begin, "__call__": call, "__doc__": "A judge's grade of each answer."}
+    return type(_class_name(name), (base,), members)
+
+
+def register(orms: MutableMapping[str, Any], base: type, rewards: Mapping[str, RewardFunction]) -> None:
+    """Add rewards to ms-swift's table, so that `--reward_funcs` finds them; its own of the same name stay."""
+    for name, reward in rewards.items():
+        orms.setdefault(name, orm_class(base, name, reward))
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) + "Reward"

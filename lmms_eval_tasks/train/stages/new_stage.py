@@ -1,0 +1,244 @@
+"""Clips that a model is tested on, which must not be among those that it is trained on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
+
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.train.stages.configuration import GRPO, SUBCOMMAND, Frames, OwnRewards, grpo_settings
+from lmms_eval_tasks.train.stages.stage import Training, TrainingItem, write_training
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, clips_of_rows, read_manifest, read_table
+
+TrainedClips = Mapping[Path, Collection[str]]
+"""Each training clip's file, which need not be there, to the questions about it."""
+
+
+@dataclass(frozen=True)
+class TestedClip:
+    """A clip that a model is tested on."""
+
+    __test__ = False  # for pytest, which takes a class of this name for a test
+
+    source: str
+    name: str
+    path: Path | None
+    questions: Collection[str] = ()
+    is_id: bool = False
+
+
+@dataclass(frozen=True)
+class ClipComparison:
+    """Training clips that were compared with tests and are none of their clips."""
+
+    compared: Mapping[str, int]
+    missing: Mapping[str, int]
+    same_names: Mapping[str, Sequence[str]]
+
+
+def prepared_clips() -> list[TestedClip]:
+    """The clips of every split of every benchmark that is prepared."""
+    tested = []
+    for name, benchmark in registry().benchmarks.items():
+        if not (benchmark_dir(name) / "manifest.json").is_file():
+            continue
+        for split in read_manifest(benchmark.card).splits:
+            table = read_table(benchmark.card, split)[0]
+            questions: dict[str, set[str]] = defaultdict(set)
+            shown = clips_of_rows(benchmark.card, table)
+            for clips, question in zip(shown, table.column("question").to_pylist(), strict=True):
+                for clip in clips:
+                    questions[clip].add(question or "")
+            tested += [
+                TestedClip(
+                    source=f"{benchmark.card.title}, split {split}",
+                    name=clip.removeprefix(f"{split}/"),
+                    path=path if (path := clip_path(name, clip)).is_file() else None,
+                    questions=asked,
+                    is_id=benchmark.clip_names_are_ids,
+                )
+                for clip, asked in sorted(questions.items())
+            ]
+    return tested
+
+
+def shared_clips(
+    training: Iterable[Path], tested: Iterable[TestedClip], progress: Progress = no_progress
+) -> dict[Path, TestedClip]:
+    """Training clips with the bytes of a clip that is tested on, each to one such clip."""
+    by_size: dict[int, list[Path]] = defaultdict(list)
+    for path in set(training):
+        by_size[path.stat().st_size].append(path)
+    candidates = [(clip, clip.path) for clip in tested if clip.path and clip.path.stat().st_size in by_size]
+    shared: dict[Path, TestedClip] = {}
+    for done, (clip, path) in enumerate(candidates, start=1):
+        digest = content_digest(path)
+        for own in by_size[path.stat().st_size]:
+            if content_digest(own) == digest:
+                shared.setdefault(own, clip)
+        progress("comparing clips with those of tests", done, len(candidates))
+    return dict(sorted(shared.items()))
+
+
+def namesakes(training: Iterable[Path], tested: Iterable[TestedClip]) -> list[tuple[Path, TestedClip]]:
+    """Training clips and tested ones of the same name, without the folders that the test's name does not have."""
+    by_stem: dict[str, list[Path]] = defaultdict(list)
+    for own in sorted(set(training)):
+        by_stem[_parts(own)[-1]].append(own)
+    pairs = []
+    for clip in tested:
+        parts = _parts(PurePosixPath(clip.name))
+        for own in by_stem.get(parts[-1], ()):
+            if _parts(own)[-len(parts) :] == parts:
+                pairs.append((own, clip))
+    return pairs
+
+
+def _parts(path: PurePath) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in path.with_suffix("").parts)
+
+
+def compare_clips(
+    training: TrainedClips, tested: Sequence[TestedClip], progress: Progress = no_progress
+) -> ClipComparison:
+    """Compare training clips with those that are tested on, and refuse to train on what is tested."""
+    shared = shared_clips((path for path in training if path.is_file()), tested, progress)
+    _refuse(training, [(own, clip, "") for own, clip in shared.items()])
+    ids, items, same_names = [], [], defaultdict(list)
+    for own, clip in namesakes(training, tested):
+        asked = {_plain(question) for question in training[own]} & {_plain(question) for question in clip.questions}
+        if clip.is_id:
+            ids.append((own, clip, ", by the id of its collection"))
+        elif asked - {""}:
+            items.append((own, clip, ", with the same question"))
+        else:
+            same_names[clip.source].append(own.name)
+    _refuse(training, [*ids, *items])
+    numbers: dict[bool, dict[str, int]] = {True: defaultdict(int), False: defaultdict(int)}
+    for clip in tested:
+        numbers[clip.path is not None][clip.source] += 1
+    return ClipComparison(dict(sorted(numbers[True].items())), dict(sorted(numbers[False].items())), dict(same_names))
+
+
+def _refuse(training: TrainedClips, leaks: Sequence[tuple[Path, TestedClip, str]]) -> None:
+    if not leaks:
+        return
+    number = len({own for own, _, _ in leaks})
+    sources = sorted({clip.source for _, clip, _ in leaks})
+    names = (f"{own.name} is {PurePosixPath(clip.name).name} of {clip.source}{how}" for own, clip, how in leaks)
+    raise InputError(
+        f"Expected training clips that nothing is tested on, but {number} of {len(training)} are clips of "
+        f"{'; '.join(sources)}: {summarize_names(names, 3)}. Nothing was written.\n"
+        "Remedy: take every question about these clips out of the training set."
+    )
+
+
+def _plain(question: str) -> str:
+    return " ".join(question.split()).casefold()
+
+
+SFT = "sft"
+SFT_RATE = 5e-5
+"""Learning rate of CFGPT's first stage."""
+
+ReadTest = Callable[[Path], Iterable[TestedClip]]
+"""Reads the clips of a set that `--test` names; raises InputError."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs that every stage receives."""
+
+    source: Path
+    out: Path
+    model: str
+    model_type: str
+    videos: Path | None = None
+    tests: Sequence[Path] = ()
+    frames: Frames = field(default_factory=Frames)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rewards: OwnRewards = field(default_factory=OwnRewards)
+
+
+@dataclass(frozen=True)
+class Method:
+    """Training method of a stage."""
+
+    name: str
+    title: str
+    subcommand: str
+    settings: Mapping[str, Any]
+
+
+def sft_method(title: str) -> Method:
+    """A supervised stage."""
+    return Method(SFT, title, SFT, {"learning_rate": SFT_RATE})
+
+
+def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, inputs: Inputs) -> Method:
+    """A stage of GRPO."""
+    settings = grpo_settings(weights, plugin, inputs.rewards, inputs.options)
+    return Method(GRPO, f"grpo ({title}){inputs.rewards.summary}", SUBCOMMAND, settings)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A stage that is ready to run."""
+
+    method: Method
+    configuration: Path
+    parts: Mapping[str, tuple[int, int]]
+    clips: int
+    comparison: ClipComparison
+
+
+def write_stage(
+    inputs: Inputs,
+    items: Sequence[TrainingItem],
+    parts: Mapping[str, tuple[int, int]],
+    method: Method,
+    data: Sequence[Path],
+    read_test: ReadTest,
+    progress: Progress = no_progress,
+) -> Written:
+    """Write a stage once its clips are known to be no test's."""
+    asked: dict[Path, set[str]] = defaultdict(set)
+    for item in items:
+        asked[item.clip].add(item.question)
+    comparison = compare_with_tests(asked, inputs.tests, read_test, progress)
+    training = Training(
+        name=method.name,
+        method=method.title,
+        subcommand=method.subcommand,
+        items=items,
+        data=(*data, *inputs.rewards.plugins),
+        # ms-swift runs in the folder of the stage.
+        model=str(Path(inputs.model).absolute()) if Path(inputs.model).is_dir() else inputs.model,
+        model_type=inputs.model_type,
+        frames=inputs.frames,
+        options={**method.settings, **inputs.options},
+        compared_with=tuple(comparison.compared),
+    )
+    path = write_training(inputs.out, training)
+    return Written(method, path, parts, len(asked), comparison)
+
+
+def compare_with_tests(
+    training: TrainedClips, tests: Sequence[Path], read_test: ReadTest, progress: Progress = no_progress
+) -> ClipComparison:
+    """Compare training clips with those of all that is prepared and of further sets."""
+    tested = [*prepared_clips(), *(clip for test in tests for clip in read_test(test))]
+    return compare_clips(training, tested, progress)
+
+
+def require_clips(clips: Iterable[Path]) -> None:
+    """Refuse clips that are not there."""
+    if absent := sorted({str(clip) for clip in clips if not clip.is_file()}):
+        raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {summarize_names(absent, 3)}.")

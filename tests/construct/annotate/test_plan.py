@@ -1,0 +1,197 @@
+"""Who is asked what: the properties of a plan, whatever the questions are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate.plan import (
+    COLUMNS,
+    Plan,
+    PlannedQuestion,
+    annotators_needed,
+    as_csv,
+    make_plan,
+    read_plan,
+)
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+
+pytestmark = pytest.mark.slow  # the sample is filmed first
+
+
+@st.composite
+def settings_of_plans(draw: st.DrawFn) -> tuple[list[PlannedQuestion], int, int, int, int]:
+    """Questions with one to three versions, annotators, responses, attention items and a seed."""
+    questions = []
+    for group in range(draw(st.integers(1, 12))):
+        ways = ("one_first", "other_first") if draw(st.booleans()) else ()
+        versions = 1 if ways else draw(st.integers(1, 3))
+        for version in range(versions):
+            name = "" if ways else str(version)
+            length = draw(st.integers(0, 90_000))
+            questions.append(PlannedQuestion(f"q{group}", name, f"q{group}_{version}", length, ("A", "B"), ways))
+    responses = draw(st.integers(1, 4))
+    largest = max(Counter(question.item for question in questions).values())
+    annotators = responses * largest + draw(st.integers(0, 9))
+    return questions, annotators, responses, draw(st.integers(0, 3)), draw(st.integers(0, 99))
+
+
+def planned(chosen: tuple[list[PlannedQuestion], int, int, int, int]) -> Plan:
+    questions, annotators, responses, attention, seed = chosen
+    return make_plan("some", "test", questions, annotators, responses, attention, seed)
+
+
+@settings(max_examples=60)
+@given(settings_of_plans())
+def test_every_version_gets_its_responses_and_nobody_sees_two(
+    chosen: tuple[list[PlannedQuestion], int, int, int, int],
+) -> None:
+    questions, annotators, responses, attention, _ = chosen
+    plan = planned(chosen)
+    asked = [row for row in plan.rows if not row.attention]
+    assert Counter(row.item_id for row in asked) == {question.item_id: responses for question in questions}
+    assert max(Counter((row.annotator, row.item) for row in asked).values()) == 1
+    seen = [sum(row.milliseconds for row in rows) for rows in plan.by_annotator.values()]
+    seen += [0] * (annotators - len(seen))
+    assert max(seen) - min(seen) <= max(question.milliseconds for question in questions)
+    for rows in plan.by_annotator.values():
+        assert [row.place for row in rows] == list(range(1, len(rows) + 1))
+        own = [row for row in rows if not row.attention]
+        checks = [row for row in rows if row.attention]
+        assert len(checks) == min(attention, len(own)) and not rows[0].attention
+        assert all(row.item_id in {one.item_id for one in own} and row.attention in "AB" for row in checks)
+
+
+@settings(max_examples=30)
+@given(settings_of_plans())
+def test_ways_of_showing_a_question_are_in_equal_shares(
+    chosen: tuple[list[PlannedQuestion], int, int, int, int],
+) -> None:
+    rows = planned(chosen).rows
+    for question in chosen[0]:
+        versions = Counter(row.version for row in rows if row.item == question.item and row.item_id == question.item_id)
+        if question.ways:
+            assert max(versions[way] for way in question.ways) - min(versions[way] for way in question.ways) <= 1
+        else:
+            assert set(versions) == {question.version}
+
+
+QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000 + n, ("A", "B")) for n in range(20) for v in (0, 1)]
+
+
+def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
+    plans = [as_csv(make_plan("some", "test", list(QUESTIONS), 40, 3, 2, seed)) for seed in (0, 0, 1)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
+    plan = make_plan("some", "test", QUESTIONS, 40, 3)
+    (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
+    assert read_plan(tmp_path / "plan.csv") == plan
+
+
+def test_too_few_annotators_are_refused() -> None:
+    with pytest.raises(InputError, match="Expected at least 30 annotators, for nobody sees two versions"):
+        make_plan("some", "test", QUESTIONS, 29)
+
+
+def test_minutes_decide_how_many_annotators_there_are() -> None:
+    long = [replace(question, milliseconds=60_000) for question in QUESTIONS]
+    assert annotators_needed(long, 15, 10) == 60  # 40 versions of a minute, 15 times
+    assert annotators_needed(long, 15, 60) == 30  # two versions by 15 people each
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("some,test,answer,a1,x,q1,0,q1_0,5,A|B,d,", "Expected a whole number for place, but got `x`."),
+        ("some,test,answer,,1,q1,0,q1_0,5,A|B,d,", "Expected a value for annotator, but got none."),
+        (
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,1,q2,0,q2_0,5,A|B,d,",
+            "Expected each place of a1 once, but got 1 again.",
+        ),
+        (
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,01,q2,0,q2_0,5,A|B,d,",
+            "Expected each place of a1 once, but got 01 again.",
+        ),
+        ("some,test,answer,../a1,1,q1,0,q1_0,5,A|B,d,", "Expected an annotator that can name a file, but got `../a1`."),
+        (
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,mini,answer,a1,2,q2,0,q2_0,5,A|B,d,",
+            "Expected one benchmark, split and mode",
+        ),
+        ("some,test,answer,a1,1,,,q1_0,0,A|B,d,C", "Expected attention to be one of the choices, but got `C`."),
+        ("", "it has no rows"),
+    ],
+)
+def test_what_is_no_plan_is_refused(tmp_path: Path, row: str, problem: str) -> None:
+    (tmp_path / "plan.csv").write_text(f"{','.join(COLUMNS)}\n{row}", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_plan(tmp_path / "plan.csv")
+    assert problem in str(caught.value)
+
+
+@pytest.mark.usefixtures("sample")
+@pytest.mark.parametrize(
+    ("benchmark", "split", "annotators"),
+    [("causalvqa", "debug", 6), ("mvp", "mini", 3), ("cast_bench", "test", 3), ("yocausal", "test", 3)],
+)
+def test_a_prepared_benchmark_is_planned(tmp_path: Path, benchmark: str, split: str, annotators: int) -> None:
+    path = tmp_path / "plan.csv"
+    arguments = ["plan", benchmark, "--split", split, "--out", str(path), "--responses", "3"]
+    result = CliRunner().invoke(app, ["annotate", *arguments])
+    assert result.exit_code == 0, result.output
+    plan, rows = read_plan(path), read_manifest(read_card(benchmark)).splits[split].rows
+    assert len({row.item_id for row in plan.rows}) == rows
+    assert len(plan.by_annotator) == annotators
+    assert all(row.milliseconds > 0 for row in plan.rows if not row.attention)
+    assert f"{rows} versions, 3 responses to each" in result.output
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_split_is_asked_for_where_there_are_several(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["annotate", "plan", "mvp", "--out", str(tmp_path / "plan.csv")])
+    assert result.exit_code == 1 and "Expected --split, one of " in result.output
+    assert not (tmp_path / "plan.csv").exists()
+
+
+@pytest.mark.usefixtures("sample")
+def test_last_frames_are_shared_out_by_their_number(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.csv"
+    options = ["--split", "debug", "--mode", "last-frame", "--attention", "0", "--responses", "2", "--annotators", "7"]
+    result = CliRunner().invoke(app, ["annotate", "plan", "causalvqa", *options, "--out", str(plan)])
+    assert result.exit_code == 0 and "seconds of clips" not in result.output
+    counts = [len(rows) for rows in read_plan(plan).by_annotator.values()]
+    assert len(counts) == 7 and max(counts) - min(counts) <= 1
+
+
+@pytest.mark.usefixtures("sample")
+def test_one_person_answers_both_clips_of_a_pair(tmp_path: Path) -> None:
+    plan, people = tmp_path / "plan.csv", tmp_path / "people.csv"
+    options = ["--split", "mini", "--responses", "1", "--attention", "0", "--annotators", "2", "--out", str(plan)]
+    assert CliRunner().invoke(app, ["annotate", "plan", "mvp", *options]).exit_code == 0
+    keys = {row["item_id"]: row for row in load_table(read_card("mvp"), "mini")}
+    lines, wrong = ["item,version,annotator,choice"], set[str]()
+    for row in read_plan(plan).rows:
+        key = keys[row.item_id]
+        # One clip of each subset is answered wrongly, and so one pair.
+        choice = key["answer"] if key["subset"] in wrong else {"A": "B", "B": "A"}[key["answer"]]
+        wrong.add(key["subset"])
+        lines.append(",".join((row.item, row.version, row.annotator, choice)))
+    people.write_text("\n".join([*lines, ""]))
+    result = CliRunner().invoke(app, ["humans", str(people), "--items", "mvp:mini"])
+    assert result.exit_code == 0, result.output
+    pairs = {subset: items // 2 for subset, items in Counter(key["subset"] for key in keys.values()).items()}
+    rows = {line.split()[0]: line.split() for line in result.output.splitlines() if line.split()}
+    for subset, number in pairs.items():
+        assert rows[subset][1:3] == [str(number), f"{100 * (number - 1) / number:.2f}"]
+    assert rows["mean"][4] == f"{sum(100 * (number - 1) / number for number in pairs.values()) / len(pairs):.2f}"
+    assert "difficulty by these responses" not in result.output and "Each pair counts once" in result.output

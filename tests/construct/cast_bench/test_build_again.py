@@ -1,0 +1,136 @@
+"""A build of CaST-Bench's kind that is killed again and again, two of them at once, and one again with edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cast_bench_player import CastBenchPlayer, role_of
+from cast_bench_world import BuildWorld, planted_world
+from judge_server import Action, JudgeServer, Say
+from killed_builds import check_killed_builds, check_two_builds_at_once
+from shared import made_once
+from stub_server import material_of
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate.answer_files import EditedEntry, plan_digest
+from lmms_eval_tasks.construct.annotate.plan import read_plan
+from lmms_eval_tasks.construct.cast_bench.command import build
+from lmms_eval_tasks.registry import load_table
+from lmms_eval_tasks.utils.core.errors import InputError
+
+CLIP = "sav_000003"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> BuildWorld:
+    root = made_once(tmp_path_factory, "cast_bench_world", lambda root: planted_world(root / "world"))
+    return BuildWorld.load(root / "world").only(CLIP, tmp_path_factory.mktemp("clip"))
+
+
+@pytest.mark.slow
+def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(world: BuildWorld, tmp_path: Path) -> None:
+    def run(url: str, out: Path) -> None:
+        build(world.config(url, tmp_path / "config", tries=3), out)
+
+    check_killed_builds(run, CastBenchPlayer(world), tmp_path)
+
+
+@pytest.mark.slow
+def test_two_builds_at_once_share_their_requests(world: BuildWorld, tmp_path: Path) -> None:
+    player = CastBenchPlayer(world)
+
+    def run(url: str, out: Path) -> None:
+        build(world.config(url, tmp_path / "config"), out)
+
+    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        action = player(prompt, pictures, before)
+        assert isinstance(action, Say)
+        return Say(action.text, delay=0.02)
+
+    check_two_builds_at_once(run, slow, tmp_path)
+
+
+@pytest.mark.slow
+def test_what_people_edited_is_what_questions_are_written_from(world: BuildWorld, tmp_path: Path) -> None:
+    entry = EditedEntry(name="red_ball", start="00:01", end="00:02", text="It hums a tune.")
+    line = {"item_id": f"{CLIP}_1", "annotator": "a001", "entries": [entry.model_dump()]}
+    (tmp_path / "edited.jsonl").write_text(json.dumps(line) + "\n")
+    with JudgeServer(picture_script=CastBenchPlayer(world)) as server:
+        config = world.config(server.url, tmp_path, descriptions="edited.jsonl")
+        built = build(config, tmp_path / "out")
+    (asked,) = [prompt for prompt in server.asked if role_of(prompt) == "questions"]
+    (edited,) = [one for one in material_of(asked)["instances"] if one["description"] == "A red ball."]
+    assert edited["does"] == ["[00:01]-[00:02] It hums a tune."]
+    described = {material_of(prompt)["description"] for prompt in server.asked if role_of(prompt) == "dynamic"}
+    assert len(described) == len(world.names[CLIP]) - 1 and "A red ball." not in described
+    assert built.folder is not None and len((built.folder / "castbench_hf.jsonl").read_text().splitlines()) == 1
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def revise(folder: Path, out: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Path:
+    """What a reviewer of the built set leaves of its one question."""
+    run("prepare", "cast_bench", "--source", out / "release")
+    run("annotate", "plan", "cast_bench", "--mode", "revise", "--out", folder / "plan.csv")
+    plan = read_plan(folder / "plan.csv")
+    (row,), (planned,) = load_table("cast_bench", "test").to_list(), plan.rows
+    names = {"name": "instance_id", "start": "start_time", "end": "end_time", "text": "rationale"}
+    entries = [
+        {name: piece[f"evidence_{field}"] for name, field in names.items()} for piece in json.loads(row["evidence"])
+    ]
+    given = {"question": row["question"], "options": row["options"], "entries": entries, "discarded": False}
+    answer = {"place": planned.place, "seconds": 1.0, **change(given)}
+    file = {"plan": plan_digest(plan), "annotator": "a001", "mode": "revise", "answers": [answer]}
+    (folder / "a001.json").write_text(json.dumps(file))
+    run("annotate", "collect", folder / "plan.csv", folder / "a001.json", "--out", folder / "revised.jsonl")
+    return folder / "revised.jsonl"
+
+
+@pytest.mark.slow
+def test_what_people_revise_last_is_what_is_released(world: BuildWorld, home: Path, tmp_path: Path) -> None:
+    """10.6: questions, options and evidence; then nothing is asked of a model again."""
+    out = tmp_path / "out"
+    with JudgeServer(picture_script=CastBenchPlayer(world)) as server:
+        build(world.config(server.url, tmp_path), out)
+        (before,) = map(json.loads, (out / "release" / "castbench_hf.jsonl").read_text().splitlines())
+        asked = server.asked.total()
+
+        def change(given: dict[str, Any]) -> dict[str, Any]:
+            first = {**given["entries"][0], "start": "00:00", "end": "00:01", "text": "It begins."}
+            options = [f"After all, {text}" for text in given["options"]]
+            return {**given, "question": "What then?", "options": options, "entries": [first], "comment": "Shorter."}
+
+        revised = revise(tmp_path, out, change)
+        build(world.config(server.url, tmp_path, revisions=str(revised)), out)
+        assert server.asked.total() == asked
+        (after,) = map(json.loads, (out / "release" / "castbench_hf.jsonl").read_text().splitlines())
+        assert (after["question"], after["answer"]) == ("What then?", before["answer"])
+        assert after["options"] == {letter: f"After all, {text}" for letter, text in before["options"].items()}
+        (piece,) = json.loads(after["evidence"])
+        assert (piece["evidence_end_time"], piece["evidence_rationale"]) == ("00:01", "It begins.")
+        assert list(piece["bboxes_in_range"]) == ["0", "1"]
+        revision = json.loads(revised.read_text())
+        for changes, reason in (
+            ({"discarded": True}, "discarded by a reviewer"),
+            ({"version": "0" * 16}, "nobody reviewed it as it is now"),
+            ({"entries": []}, "revision without evidence"),
+            ({"options": ["The same."] * 6}, "two options are equal after the revision"),
+            ({"options": [*revision["options"][:5], " "]}, "revised text that is empty, too long or not printable"),
+            ({"entries": [{**revision["entries"][0], "name": "ghost"}]}, "revised evidence of somebody who is not in"),
+            ({"entries": [{**revision["entries"][0], "end": "09:00"}]}, "revised evidence outside the clip"),
+        ):
+            revised.write_text(json.dumps({**revision, **changes}) + "\n")
+            with pytest.raises(InputError, match=f"No row was left after the step 'last review': {reason}"):
+                build(world.config(server.url, tmp_path, revisions=str(revised)), tmp_path / "again")
+        revised.write_text("".join(json.dumps({**revision, "question": text}) + "\n" for text in ("One?", "Two?")))
+        with pytest.raises(InputError, match="Expected one revision of each, but got different ones by a001 and a001"):
+            build(world.config(server.url, tmp_path, revisions=str(revised)), tmp_path / "again")

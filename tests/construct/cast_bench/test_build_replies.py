@@ -1,0 +1,270 @@
+"""Odd replies in a build of CaST-Bench's kind: a row that can be used, or a reason, and never an error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.cast_bench.roles_file import QuestionRoles
+from lmms_eval_tasks.cast_bench.taxonomy import type_names
+from lmms_eval_tasks.construct.cast_bench.clip_selection import SelectClips
+from lmms_eval_tasks.construct.cast_bench.descriptions import JoinInstances, read_entries
+from lmms_eval_tasks.construct.cast_bench.filters import Choice, ChoiceOrUnable
+from lmms_eval_tasks.construct.cast_bench.questions import CheckQuestions
+from lmms_eval_tasks.construct.cast_bench.rows import (
+    LONGEST,
+    CastBenchConfig,
+    ClipRow,
+    DescribedClipRow,
+    DraftRow,
+    InstanceRow,
+    OptionsRow,
+    QuestionRow,
+    RoledOption,
+    TrackedInstance,
+    WrittenQuestion,
+    roles_of,
+    subject_evidence,
+)
+from lmms_eval_tasks.construct.cast_bench.wrong_answers import Exclusivity, WriteDistractors, WriteNearMisses
+from lmms_eval_tasks.construct.engine.roles import Form, read_form
+from lmms_eval_tasks.construct.engine.steps import Removed
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
+
+CONFIG = CastBenchConfig.model_validate({"clips": "clips", "tracks": "tracks", "tries": 1})
+BALL = TrackedInstance(id="i1", source="i1", name="red ball", boxes={0: (0, 0, 9, 9), 1: (1, 1, 9, 9)})
+CLIP = ClipRow(id="c", clip="c.mp4", width=64, height=48, last=3, instances=(BALL,))
+SOMEBODY = InstanceRow(id="c/i1", source=CLIP, instance=BALL, person=True)
+ABOUT = DescribedClipRow(id="c", source=CLIP, described=(SOMEBODY,))
+WRITTEN: dict[str, Any] = {
+    "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03", "type": type_names()[0],
+    "scene": "a table", "answer": "It hits the block.", "video_distractor": "It rolls uphill.",
+    "evidence": [{"instance": "i1", "start": "00:00", "end": "00:01", "rationale": "It hits."}],
+}  # fmt: skip
+ODD = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        (
+            "",
+            "i1",
+            "I1",
+            "00:00",
+            "00:03",
+            "٠٠:٠١",
+            "99:99",
+            "a\u2028b",
+            "\u200b",
+            "(" * 700,
+            "x " * 400,
+            "\ud800",
+            "NaN",
+        )
+    ),
+)
+
+
+class Replies:
+    """Gives replies in their order, whatever is asked."""
+
+    def __init__(self, *replies: dict[str, Any]) -> None:
+        self._replies = list(replies)
+
+    def ask(self, role: str, prompt_id: str, form: type[Form], images: Any = (), **material: Any) -> Form:
+        return read_form(json.dumps(self._replies.pop(0)), form)
+
+
+def check(**changes: Any) -> QuestionRow:
+    draft = DraftRow(id="c#1", about=ABOUT, written=WrittenQuestion.model_validate({**WRITTEN, **changes}))
+    (row,) = CheckQuestions().run(draft, Replies())  # type: ignore[arg-type]
+    return row
+
+
+@given(
+    st.fixed_dictionaries({}, optional={name: ODD for name in WRITTEN if name != "evidence"}), st.lists(ODD, max_size=4)
+)
+def test_a_question_of_any_texts_is_used_or_removed_for_a_reason(changes: dict[str, str], evidence: list[str]) -> None:
+    pieces = [
+        {**WRITTEN["evidence"][0], name: text} for name, text in zip(WRITTEN["evidence"][0], evidence, strict=False)
+    ]
+    try:
+        row = check(**changes, evidence=pieces or WRITTEN["evidence"])
+    except Removed as removed:
+        assert removed.reason
+    else:
+        assert all(
+            text.isprintable() and text == text.strip() and 0 < len(text) <= LONGEST
+            for text in (row.question, row.scene, row.answer, row.video_distractor, row.evidence[0].rationale)
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject", "span", "masked"),
+    [
+        ({}, "i1", (1, 3), [1, 2, 3]),
+        ({"start": None, "end": None}, "i1", None, [0, 1, 2, 3]),
+        ({"subject": None}, None, (1, 3), []),
+        ({"subject": None, "start": None, "end": None}, None, None, []),
+    ],
+)
+def test_a_question_may_name_nobody_and_no_time(
+    changes: dict[str, None], subject: str | None, span: tuple[int, int] | None, masked: list[int]
+) -> None:
+    """What it names is masked beside the evidence: a subject without a time in the whole clip."""
+    row = check(**{"start": "00:01", **changes})
+    assert (row.subject, row.span) == (subject, span)
+    assert [int(second) for one in subject_evidence(row) for second in one["bboxes_in_range"]] == masked
+    beside = roles_of(OptionsRow(id=row.id, asked=row, options=(RoledOption(role="answer", text="So."),)))
+    assert beside.subject == (subject and "red_ball")
+    assert beside.question_start_time == (span and "00:01") and beside.question_end_time == (span and "00:03")
+    assert QuestionRoles.model_validate_json(beside.model_dump_json()) == beside
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"start": None}, "question outside the clip: None to 00:03"),
+        ({"end": None}, "question outside the clip: 00:00 to None"),
+        ({"subject": ""}, "unknown subject"),
+        ({"answer": "It " + "rolls " * 15}, "answer of more than 15 words"),
+    ],
+)
+def test_half_a_time_no_subject_and_a_long_answer_are_refused(changes: dict[str, Any], reason: str) -> None:
+    assert check(answer="It " + "rolls " * 14).answer
+    with pytest.raises(Removed, match=f"^{reason}"):
+        check(**changes)
+
+
+def test_who_is_asked_about_is_a_person() -> None:
+    thing = ABOUT.model_copy(update={"described": (SOMEBODY.model_copy(update={"person": False}),)})
+    draft = DraftRow(id="c#1", about=thing, written=WrittenQuestion.model_validate(WRITTEN))
+    with pytest.raises(Removed, match="a subject that is no person: red_ball"):
+        CheckQuestions().run(draft, Replies())  # type: ignore[arg-type]
+    nobody = draft.written.model_copy(update={"subject": None})
+    assert CheckQuestions().run(draft.model_copy(update={"written": nobody}), Replies())  # type: ignore[arg-type]
+
+
+FIT = {"several_people_act_apart": True} | dict.fromkeys(
+    ("shaken", "whip_pans", "tilted", "badly_lit", "cut", "blurred"), False
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("several_people_act_apart", "no several people who act apart"), ("shaken", "camera shake"),
+        ("whip_pans", "whip pans"), ("tilted", "tilt"), ("badly_lit", "bad light"), ("cut", "cut"),
+        ("blurred", "blur"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_clip_goes_for_each_fault_that_a_model_sees(said: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmms_eval_tasks.construct.cast_bench.clip_selection.clip_images", lambda *_: [])
+    asking = Replies({**FIT, **({said: not FIT[said]} if said else {})})
+    if not said:
+        assert SelectClips(CONFIG).run(CLIP, asking) == [CLIP]  # type: ignore[arg-type]
+        return
+    with pytest.raises(Removed, match=f"model: {reason}: c.mp4"):
+        SelectClips(CONFIG).run(CLIP, asking)  # type: ignore[arg-type]
+
+
+def test_a_clip_of_one_person_and_things_goes() -> None:
+    tracked = [BALL, *(BALL.model_copy(update={"id": name, "name": name}) for name in ("i2", "i3"))]
+    clip = CLIP.model_copy(update={"instances": tuple(tracked)})
+    for people in (1, 2):
+        rows = [
+            InstanceRow(id=f"c/{one.id}", source=clip, instance=one, person=place < people)
+            for place, one in enumerate(tracked)
+        ]
+        removed: dict[str, Removed] = {}
+        joined = JoinInstances().run(rows, removed.__setitem__)
+        assert [len(one.described) for one in joined] == ([3] if people == 2 else [])
+        assert {one.reason for one in removed.values()} == (
+            set() if people == 2 else {"its clip has fewer than two described people"}
+        )
+
+
+def test_texts_are_put_on_one_line_and_those_of_any_length_are_refused() -> None:
+    assert check(answer=" It hits\nthe\u00a0block.").answer == "It hits the block."
+    for text in ("word " * 200_000, "It\u200b hits."):
+        with pytest.raises(Removed, match="too long or not printable"):
+            check(answer=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "video", "reason"),
+    [
+        ("x" * 1_000_000, "It flies.", "text distractor is too long or not printable"),
+        ("It waits.", "It flies. " * 100_000, "video distractor is too long or not printable"),
+        ("It waits.", "It\u200bflies.", "video distractor is too long or not printable"),
+    ],
+)  # fmt: skip
+def test_distractors_of_any_length_are_refused(text: str, video: str, reason: str) -> None:
+    row = check().model_copy(update={"video_distractor": video})
+    with pytest.raises(Removed, match=reason):
+        WriteDistractors(CONFIG).run(row, Replies({"distractor": text}))  # type: ignore[arg-type]
+
+
+def test_a_clash_of_an_answer_with_itself_says_nothing() -> None:
+    for clash in (["text", "text"], ["text"], ["text", "other"], ["text", "video", "answer"]):
+        with pytest.raises(UnreadableReply):
+            read_form(json.dumps({"clashes": [clash], "unnamed": []}), Exclusivity)
+    assert read_form('{"clashes": [["video", "text"]], "unnamed": []}', Exclusivity).clashes == [["video", "text"]]
+
+
+def test_a_letter_names_an_option_that_was_offered() -> None:
+    assert read_form('{"choice": "F"}', Choice).choice == "F"
+    assert read_form('{"choice": "G"}', ChoiceOrUnable).choice == "G"
+    for letter in ("G", "a", "A\n", "Ａ", ""):
+        with pytest.raises(UnreadableReply):
+            read_form(json.dumps({"choice": letter}), Choice)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        (["colour", "Colour"], None),
+        ([" "], "near-miss: nothing changed"),
+        (["colour", "shape"], "near-miss: more than one attribute changed"),
+    ],
+)
+def test_an_attribute_that_is_named_twice_is_one(attributes: list[str], reason: str | None) -> None:
+    texts = {
+        "answer": "It hits the red block.",
+        "text": "It waits for the red cone.",
+        "video": "It flies to the red sky.",
+    }
+    row = check(answer=texts["answer"], video_distractor=texts["video"])
+    row = row.model_copy(update={"text_distractor": texts["text"]})
+    replies = []
+    for original in texts.values():
+        replies.append({"near_miss": original.replace("red", "tan")})
+        replies.append({"attributes": attributes, "same_as": []})
+    step, asking = WriteNearMisses(CONFIG), Replies(*replies)
+    if reason is None:
+        (made,) = step.run(row, asking)  # type: ignore[arg-type]
+        assert len(made.options) == 6
+        return
+    with pytest.raises(Removed, match=reason):
+        step.run(row, asking)  # type: ignore[arg-type]
+
+
+def test_reasoning_before_timed_lines_is_no_part_of_them() -> None:
+    read = read_entries("<think>I can't see\nmuch.</think>\n[00:00]-[00:02] It\u00a0rolls.\nEND")
+    assert [one.text for one in read.entries] == ["It rolls."]
+
+
+def test_two_instances_that_a_release_would_call_the_same_are_not_both_kept() -> None:
+    """`ball 1` has its name from people, the other its noun from a model and its id from the tracks."""
+    tracked = [
+        TrackedInstance(id=name, source=name, name=called, boxes={0: (0, 0, 9, 9)})
+        for name, called in (("x", "ball 1"), ("1", ""), ("2", ""))
+    ]
+    clip = CLIP.model_copy(update={"instances": tuple(tracked)})
+    rows = [InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball", person=True) for one in tracked]
+    removed: dict[str, Removed] = {}
+    (joined,) = JoinInstances().run(rows, removed.__setitem__)
+    assert [one.label for one in joined.described] == ["ball_1", "ball_2"]
+    assert {name: str(why) for name, why in removed.items()} == {"c/1": "another instance has its label: c/x: ball_1"}

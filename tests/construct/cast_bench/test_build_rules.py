@@ -1,0 +1,218 @@
+"""The rules of a build of CaST-Bench's kind: texts, times, pictures and measures."""
+
+from __future__ import annotations
+
+import io
+import re
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numbered_clips import number_of, write_numbered
+from PIL import Image
+from scipy import ndimage
+
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
+from lmms_eval_tasks.construct.cast_bench.clip_selection import (
+    Picture,
+    blacken,
+    blur_around,
+    blur_of,
+    crop_around,
+    crop_side,
+    jpegs_at,
+    measure_clip,
+    outline,
+    picture_at,
+    spread_seconds,
+)
+from lmms_eval_tasks.construct.cast_bench.descriptions import read_entries
+from lmms_eval_tasks.construct.cast_bench.questions import wanted_types
+from lmms_eval_tasks.construct.cast_bench.rows import holds_id, length_range, named_beyond, near_miss_fault, word_count
+from lmms_eval_tasks.construct.engine.texts import read_span
+from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.pictures import as_jpeg
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
+
+LENGTH, NOTHING = "near-miss: length not within 10%", "near-miss: nothing changed"
+TWO = "near-miss: more than one attribute changed"
+ANSWER = "Because the camera car was blocking their path, forcing them to wait."
+
+
+@pytest.mark.parametrize(
+    ("near_miss", "fault"),
+    [
+        ("Because the silver car was blocking their path, forcing them to wait.", ""),
+        ("Because the camera car was blocking their path, forcing them to run.", ""),
+        ("Because the barrier arm was blocking their path, forcing them to wait.", ""),
+        (ANSWER, NOTHING),
+        (ANSWER.upper().rstrip("."), NOTHING),
+        ("Because the silver car was blocking their way, forcing them to wait.", TWO),
+        ("Because one old silver van was blocking their path, forcing them to wait", TWO),
+        (ANSWER + " And then it went on.", LENGTH),
+        ("Because the car was in their path, so they had to wait.", LENGTH),
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_one_stretch_of_other_words_of_like_length(near_miss: str, fault: str) -> None:
+    assert near_miss_fault(near_miss, ANSWER) == fault
+
+
+@given(st.integers(1, 300))
+def test_the_length_of_a_near_miss_is_within_a_tenth(length: int) -> None:
+    shortest, longest = length_range("x" * length)
+    assert shortest == min(n for n in range(length + 1) if 10 * abs(n - length) <= length)
+    assert longest == max(n for n in range(length, 2 * length + 1) if 10 * abs(n - length) <= length)
+
+
+@given(st.lists(st.sampled_from(("red", "ball", "hits", "the", "blue", "block")), min_size=4, max_size=12))
+def test_of_two_words_that_are_others_and_apart_no_near_miss_is_made(words: list[str]) -> None:
+    text = " ".join(words)
+    assert near_miss_fault(" ".join(["x" * len(words[0]), *words[1:-1], "y" * len(words[-1])]), text) == TWO
+    assert near_miss_fault(" ".join([*words[:-1], "w" * len(words[-1])]), text) == ""
+
+
+def test_texts_are_compared_by_their_words() -> None:
+    assert named_beyond("The red ball hits it.", "What hits it?", ["red ball", "blue block"]) == ["red ball"]
+    assert named_beyond("The red ball hits it.", "What does the Red Ball hit?", ["red ball"]) == []
+    assert holds_id(["So does manual_instance_002."], ["a", "manual_instance_002"]) and holds_id(["P1?"], ["p1"])
+    assert not holds_id(["A person and manual_instance_0021."], ["a", "person", "manual_instance_002"])
+    assert word_count("It's a well-known, two-word text.") == 5
+
+
+def test_timed_lines_are_read_up_to_their_end() -> None:
+    read = read_entries("[00:00]-[00:02] It rolls.\n\n [00:03] – [00:03]: It stops. \nEND\n")
+    assert [(one.start, one.end, one.text) for one in read.entries] == [
+        ("00:00", "00:02", "It rolls."),
+        ("00:03", "00:03", "It stops."),
+    ]
+    for text, fault in (
+        ("[00:00]-[00:02] It rolls.", "missing END"),
+        ("", "missing END"),
+        ("END", "no timed lines"),
+        ("It rolls.\nEND", "no timed lines"),
+        ("[00:00]-[00:02]\nEND", "no timed lines"),
+        ("I'm sorry, I cannot see it.", "refusal"),
+    ):
+        with pytest.raises(UnreadableReply, match=f"^{fault}: "):
+            read_entries(text)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "span"),
+    [
+        ("00:00", "00:09", (0, 9)), ("00:09", "00:09", (9, 9)), ("00:00", "00:10", None), ("00:05", "00:04", None),
+        ("5", "00:06", None), ("00:05.5", "00:06", None), ("00:00:05", "00:06", None), ("", "", None),
+    ],
+)  # fmt: skip
+def test_times_lie_within_the_clip_in_their_order(start: str, end: str, span: tuple[int, int] | None) -> None:
+    assert read_span(start, end, 9) == span
+
+
+def test_questions_begin_with_types_of_every_category() -> None:
+    drawn = [wanted_types(6, f"0 clip {number}") for number in range(200)]
+    for wanted in drawn:
+        assert len(set(wanted)) == 6 and {read_type(name).category for name in wanted} == set(CATEGORIES)
+    assert {name for wanted in drawn for name in wanted} == set(type_names())
+    assert wanted_types(6, "0 clip 1") == drawn[1] and len(wanted_types(16, "")) == 16 and len(wanted_types(2, "")) == 2
+
+
+def test_seconds_are_spread_from_the_first_to_the_last() -> None:
+    assert spread_seconds(range(5), 9) == [0, 1, 2, 3, 4] and spread_seconds(range(10), 4) == [0, 3, 6, 9]
+    assert spread_seconds([2, 5, 9], 1) == [5]
+
+
+def test_a_crop_follows_its_boxes_and_is_black_beyond_the_frame() -> None:
+    picture = np.full((100, 200, 3), 50, dtype=np.uint8)
+    picture[40:60, 90:110] = 200
+    corner = np.full((100, 200, 3), 50, dtype=np.uint8)
+    corner[:20, :20] = 200
+    boxes = {0: (90, 40, 110, 60), 1: (0, 0, 20, 20), 7: (0, 0, 40, 40)}
+    assert crop_side(boxes) == 60 and crop_side({0: (0, 0, 2, 2)}) == 32
+    crops = [crop_around(picture, boxes[0], 60), crop_around(corner, boxes[1], 60)]
+    for crop in crops:
+        assert crop.shape == (60, 60, 3) and (crop[20:40, 20:40] == 200).all()
+    assert (crops[0][:20] == 50).all() and (crops[1][:20] == 0).all() and (crops[1][:, :20] == 0).all()
+    assert (crops[1][40:, 20:] == 50).all()
+
+
+def test_an_instance_is_outlined_or_all_else_is_blurred() -> None:
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 256, (80, 120, 3), dtype=np.uint8)
+    box = (30, 20, 60, 50)
+    inside = (slice(20, 50), slice(30, 60))
+    outlined, blurred = outline(picture, box), blur_around(picture, box)
+    assert (outlined[inside] == picture[inside]).all() and (outlined[19, 29:61] == (255, 0, 0)).all()
+    assert (outlined != picture).any(axis=2).sum() == 32 * 32 - 30 * 30
+    assert (blurred[inside] == picture[inside]).all()
+    assert blurred[60:].std() < 0.3 * picture[60:].std()
+
+
+def test_pixels_are_black_while_their_box_is() -> None:
+    picture = np.full((10, 10, 3), 9, dtype=np.uint8)
+    boxes = [(1, 3, (2, 2, 4, 4)), (3, 5, (0, 0, 1.5, 1))]
+    assert (blacken(picture, 2, boxes) == 0).sum() == 12 and (blacken(picture, 3, boxes) == 0).sum() == 6
+    assert (blacken(picture, 0, boxes) == picture).all() and (picture == 9).all()
+
+
+def test_pictures_are_those_of_whole_seconds_and_no_larger_than_wanted(tmp_path: Path) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", 50, (160, 120))
+    numbers = {}
+
+    def note(second: int, picture: Picture) -> Picture:
+        numbers[second] = number_of(picture)
+        return picture
+
+    jpegs = jpegs_at(clip, [0, 2, 3], 80, note)
+    assert numbers == {0: 0, 2: 25, 3: 37}
+    assert {Image.open(io.BytesIO(jpeg)).size for jpeg in jpegs} == {(80, 60)}
+    assert number_of(picture_at(clip, 2)) == 25 and jpegs[1] == as_jpeg(picture_at(clip, 2), 80)
+    assert Image.open(io.BytesIO(as_jpeg(picture_at(clip, 2), 500))).size == (160, 120)
+
+
+def test_blur_grows_with_blur() -> None:
+    rng = np.random.default_rng(1)
+    board = ndimage.gaussian_filter(rng.random((120, 160)).astype(np.float32), 1) * 255
+    blurs = [blur_of(ndimage.gaussian_filter(board, sigma)) for sigma in (0, 1, 3, 6)]
+    assert blurs == sorted(blurs) and 0 <= blurs[0] < 0.35 and blurs[-1] > 0.75
+    assert blur_of(np.zeros((20, 20), dtype=np.float32)) == 1.0
+
+
+def test_a_clip_without_texture_does_not_shake(tmp_path: Path) -> None:
+    grey = np.stack([np.full((64, 96, 3), 60 + step, dtype=np.uint8) for step in range(24)])
+    write_clip(tmp_path / "clip.mp4", grey, fps=8)
+    assert measure_clip(tmp_path / "clip.mp4").shake == 0
+
+
+def test_a_steady_pan_and_a_flash_are_no_faults_but_a_cut_is(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    scene = ndimage.gaussian_filter(rng.random((120, 600)), 2)
+    scene = (255 * (scene - scene.min()) / np.ptp(scene)).astype(np.uint8)
+    pan = np.stack([np.repeat(scene[:, 4 * step : 4 * step + 160, None], 3, axis=2) for step in range(48)])
+    flash, cut = pan.copy(), pan.copy()
+    flash[20] = 255
+    cut[24:] = 255 - cut[24:]
+    jerky = np.stack([np.roll(pan[0], 5 * (step % 2), axis=1) for step in range(48)])
+    measured = {}
+    for name, frames in {"pan": pan, "flash": flash, "cut": cut, "jerky": jerky}.items():
+        write_clip(tmp_path / f"{name}.mp4", frames, fps=8)
+        measured[name] = measure_clip(tmp_path / f"{name}.mp4")
+    assert measured["pan"].shake <= 0.01 and measured["pan"].jump <= 0.06
+    assert measured["flash"].jump <= 0.06 < measured["cut"].jump
+    assert measured["cut"].shake <= 0.01 < 0.03 < measured["jerky"].shake and measured["jerky"].jump <= 0.06
+
+
+def test_a_describer_names_no_direction_and_a_writer_knows_what_each_type_asks() -> None:
+    folder = resources.files("lmms_eval_tasks.cast_bench") / "prompts"
+    described, written = (
+        (folder / f"cast_bench_{name}.txt").read_text(encoding="utf-8") for name in ("dynamic", "questions")
+    )
+    example = described[described.index("Example:") :]
+    assert not set(re.findall(r"\w+", example.lower())) & {"left", "right", "up", "down"}
+    assert "camera" in described and "never moves" in described
+    for rule in ("decisive", "as little as possible", "evidence of several instances", "check each question"):
+        assert rule in written
+    assert list(type_definitions()) == list(type_names()) and all(type_definitions().values())

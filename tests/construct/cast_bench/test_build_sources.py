@@ -1,0 +1,276 @@
+"""What a build of CaST-Bench's kind reads: tracks in both forms, edited descriptions, and every fault of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numbered_clips import write_numbered
+from pycocotools import mask as coco
+
+from lmms_eval_tasks.construct.annotate.answer_files import EditedEntry
+from lmms_eval_tasks.construct.cast_bench.descriptions import DescribeActions, DescribeLooks
+from lmms_eval_tasks.construct.cast_bench.pipeline import read_sources, source_files, write_release
+from lmms_eval_tasks.construct.cast_bench.rows import (
+    CastBenchConfig,
+    DescribedClipRow,
+    EvidencePiece,
+    InstanceRow,
+    OptionsRow,
+    QuestionRow,
+    RoledOption,
+)
+from lmms_eval_tasks.construct.cast_bench.run_lengths import mask_box, run_lengths
+from lmms_eval_tasks.construct.engine.roles import Models
+from lmms_eval_tasks.construct.engine.steps import Asking, Removed
+from lmms_eval_tasks.utils.core.errors import InputError
+
+WIDTH, HEIGHT, LAST = 160, 120, 3
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one clip of four seconds and no tracks."""
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "tracks").mkdir()
+    write_numbered(tmp_path / "clips" / "sav_1.mp4", 50, (WIDTH, HEIGHT))
+    return tmp_path
+
+
+def config(folder: Path, **values: Any) -> CastBenchConfig:
+    return CastBenchConfig(clips=folder / "clips", tracks=folder / "tracks", **values)
+
+
+def write_tracks(folder: Path, *instances: Any, stem: str = "sav_1") -> None:
+    (folder / "tracks" / f"{stem}.json").write_text(json.dumps({"instances": list(instances)}))
+
+
+def instance(**changes: Any) -> dict[str, Any]:
+    return {"id": "a", "name": "red ball", "boxes": {"0": [1, 2, 30, 40], "3": [5.5, 6.2, 20.1, 30]}, **changes}
+
+
+def masklets(path: Path, masks: list[list[np.ndarray[Any, Any]]], ids: list[int]) -> None:
+    coded = []
+    for frame in masks:
+        codes = [coco.encode(np.asfortranarray(mask.astype(np.uint8))) for mask in frame]
+        coded.append([{**code, "counts": code["counts"].decode()} for code in codes])
+    path.write_text(json.dumps({"video_id": "sav_1", "masklet": coded, "masklet_id": ids, "masklet_num": len(ids)}))
+
+
+def problem(folder: Path, **values: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        read_sources(config(folder, **values))
+    return str(caught.value)
+
+
+def test_our_file_of_boxes(folder: Path) -> None:
+    write_tracks(folder, instance(), instance(id="b", name=""), instance(id="c", boxes={}))
+    (row,) = read_sources(config(folder))
+    assert (row.id, row.clip, row.width, row.height, row.last) == ("sav_1", "sav_1.mp4", WIDTH, HEIGHT, LAST)
+    first, second, third = row.instances
+    assert first.boxes == {0: (1, 2, 30, 40), 3: (5, 6, 21, 30)} and first.source == "a"
+    assert (second.name, third.boxes) == ("", {})
+    labels = [InstanceRow(id="x", source=row, instance=one, category="toy car").label for one in row.instances]
+    assert labels == ["red_ball_a", "toy_car_b", "red_ball_c"]
+    assert [path.name for path in source_files(config(folder))] == ["sav_1.mp4", "sav_1.json"]
+
+
+def test_masklets_of_both_kinds_a_box_a_second(folder: Path) -> None:
+    empty = np.zeros((HEIGHT, WIDTH), dtype=bool)
+    masks = []
+    for number in range(22):  # six a second, so that the last is 3.5 s
+        moving = empty.copy()
+        moving[10:30, 5 + 2 * number : 25 + 2 * number] = True
+        moving[12, 100] = True
+        masks.append([moving, empty if number < 12 else ~empty])
+    masklets(folder / "tracks" / "sav_1_manual.json", masks, [0, 7])
+    masklets(folder / "tracks" / "sav_1_auto.json", [[one] for one, _ in masks], [3])
+    (row,) = read_sources(config(folder))
+    assert [one.id for one in row.instances] == ["manual_instance_000", "manual_instance_007", "auto_instance_003"]
+    assert row.instances[0].boxes == {second: (5 + 12 * second, 10, 101, 30) for second in range(4)}
+    assert row.instances[1].boxes == {2: (0, 0, WIDTH, HEIGHT), 3: (0, 0, WIDTH, HEIGHT)}
+    (by_hand,) = read_sources(config(folder, masklets="manual"))
+    assert len(by_hand.instances) == 2
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.02, 0.5, 1.0]))
+def test_boxes_of_masks_are_those_of_cocos_tools(width: int, height: int, seed: int, share: float) -> None:
+    mask = np.random.default_rng(seed).random((height, width)) < share
+    code = coco.encode(np.asfortranarray(mask.astype(np.uint8)))
+    left, top, wide, high = coco.toBbox(code)
+    box = mask_box(code["counts"].decode(), width, height)
+    assert box == ((left, top, left + wide, top + high) if mask.any() else None)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_run_lengths_or_refused(text: str) -> None:
+    try:
+        lengths = run_lengths(text)
+    except ValueError:
+        return
+    assert all(length >= 0 for length in lengths)
+
+
+def test_all_faults_of_all_tracks_are_listed(folder: Path) -> None:
+    for stem in ("sav_2", "sav_3", "sav_4", "sav_5"):
+        write_numbered(folder / "clips" / f"{stem}.mp4", 50, (WIDTH, HEIGHT))
+    boxes = {"0": [1, 2, 3], "1": [5, 5, 5, 9], "2": [0, 0, 161, 9], "9": [1, 1, 2, 2], "0.5": [1, 1, 2, 2], "01": []}
+    write_tracks(folder, instance(), instance(boxes=boxes), {"id": "b", "boxes": {"0": "all"}})
+    write_tracks(folder, instance(), instance(boxes={"0": [1, 2, 1e400, 4]}), stem="sav_2")
+    (folder / "tracks" / "sav_3.json").write_text("[")
+    small = np.ones((HEIGHT // 2, WIDTH), dtype=bool)
+    masklets(folder / "tracks" / "sav_4_manual.json", [[small]], [0])
+    (folder / "tracks" / "sav_5_manual.json").write_text(
+        json.dumps({"masklet": [[{"size": [HEIGHT, WIDTH], "counts": "a b"}, {"size": [1, 2], "counts": ""}]] * 2,
+                    "masklet_id": [0, 1]})
+    )  # fmt: skip
+    message = problem(folder)
+    for part in (
+        "sav_1.json, instances.boxes.0: Expected a list, but got `all` (entry 3)",
+        "sav_2.json, text: Expected one JSON object",
+        "sav_3.json, text: Expected one JSON object, but got no JSON from character 2 on",
+        "sav_4_manual.json, masklet: Expected masks of 160 by 120 pixels, but got others in masklet 0 at 0 s",
+        "sav_5_manual.json, masklet: Expected COCO's run lengths, but got",
+    ):
+        assert part in message, message
+    write_tracks(folder, instance(), instance(boxes=boxes))
+    message = problem(folder)
+    for part in (
+        "id: Expected each once, but got again `a`",
+        "boxes: Expected [x1, y1, x2, y2] within 160 by 120 pixels, but got `[1.0, 2.0, 3.0]` (`0` of `a`), `[5",
+        "boxes: Expected seconds up to 3, the clip's last, but got `9` of `a`",
+        "boxes: Expected whole seconds as keys, but got `0.5` of `a`, `01` of `a`",
+    ):
+        assert part in message, message
+
+
+def test_an_id_has_no_white_space(folder: Path) -> None:
+    for name in ("", " ", "a b", "a\n"):
+        write_tracks(folder, instance(), instance(id=name))
+        assert "sav_1.json, instances.id: Expected " in problem(folder)
+
+
+def test_masks_of_no_size_and_masklets_of_one_number_are_refused(folder: Path) -> None:
+    """Also of a clip that cannot be opened, whose size is not known."""
+    (folder / "clips" / "sav_1.mp4").write_bytes(b"no video")
+    path = folder / "tracks" / "sav_1_manual.json"
+    for size in ("[1e999, 1]", "[1, 0]", "[-1, -1]"):
+        path.write_text(f'{{"masklet": [[{{"size": {size}, "counts": "1"}}]], "masklet_id": [1]}}')
+        assert "sav_1_manual.json, masklet.size: Expected at " in problem(folder)
+    mask = np.ones((HEIGHT, WIDTH), dtype=bool)
+    masklets(path, [[mask, mask, mask]], [3, 4, 3])
+    assert "sav_1_manual.json, masklet_id: Expected each once, but got again 3" in problem(folder)
+
+
+def test_a_clip_without_tracks_and_folders_without_clips_are_refused(folder: Path) -> None:
+    assert "sav_1.mp4: Expected sav_1.json, or SA-V's sav_1_manual.json" in problem(folder)
+    (folder / "clips" / "sav_1.mp4").unlink()
+    assert "clips: Expected files *.mp4, but got none" in problem(folder)
+    message = problem(folder / "elsewhere")
+    assert message.count("Expected a folder, but there is none at") == 2
+
+
+def edits(folder: Path, *rows: Any) -> Path:
+    path = folder / "edits.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def edited(item: str, annotator: str, *entries: tuple[str, str, str, str]) -> dict[str, Any]:
+    """A line as `annotate collect` writes it."""
+    made = [EditedEntry(name=name, start=start, end=end, text=text) for name, start, end, text in entries]
+    return {"item_id": item, "annotator": annotator, "entries": [entry.model_dump() for entry in made]}
+
+
+def test_what_people_edited_comes_in_place_of_a_models(folder: Path) -> None:
+    write_tracks(folder, instance(), instance(id="b", name=""), instance(id="c", name="blue block"))
+    path = edits(
+        folder,
+        edited("sav_1_1", "a001", ("red_ball", "00:01", "00:03", "Stops."), ("person_b", "00:00", "00:01", "Waits.")),
+        edited("sav_1_2", "a002", ("red_ball", "00:00", "00:01", " Rolls. "), ("red_ball", "00:01", "00:03", "Stops.")),
+    )  # fmt: skip
+    (row,) = read_sources(config(folder, descriptions=path))
+    assert {name: [(one.start, one.end, one.text) for one in entries] for name, entries in row.edited.items()} == {
+        "a": [(0, 1, "Rolls."), (1, 3, "Stops.")],
+        "b": [(0, 1, "Waits.")],
+    }
+    assert path in source_files(config(folder, descriptions=path))
+    asking = Asking(Models(config(folder), folder / "replies"))
+    instances = [InstanceRow(id=f"sav_1/{one.id}", source=row, instance=one) for one in row.instances]
+    (described,) = DescribeActions(config(folder)).run(instances[0], asking)
+    assert described.entries == row.edited["a"] and not asking.asked
+    with pytest.raises(KeyError):  # the third was not edited, and there is no model to ask
+        DescribeActions(config(folder)).run(instances[2], asking)
+
+
+def test_whom_people_skipped_is_not_described(folder: Path) -> None:
+    """10.3: who is too small or too blurred is left out, and no model is asked about them."""
+    write_tracks(folder, instance(), instance(id="b", name="blue block"))
+    line = {**edited("sav_1_1", "a001", ("red_ball", "00:01", "00:03", "Stops.")), "skipped": ["blue_block"]}
+    (row,) = read_sources(config(folder, descriptions=edits(folder, line)))
+    assert row.edited["b"] == () and len(row.edited["a"]) == 1
+    asking = Asking(Models(config(folder), folder / "replies"))
+    skipped = InstanceRow(id="sav_1/b", source=row, instance=row.instances[1])
+    with pytest.raises(Removed, match="skipped by people: too small or too blurred: blue block"):
+        DescribeLooks(config(folder)).run(skipped, asking)
+    assert not asking.asked
+    other = {**edited("sav_1_2", "a001", ("blue_block", "00:01", "00:02", "Rolls.")), "skipped": ["nobody"]}
+    message = problem(folder, descriptions=edits(folder, line, other))
+    assert "skipped: Expected an instance of the clip, but got `nobody` (line 2)" in message
+    assert "skipped: Expected entries of those who are not skipped alone, but got some of `blue_block`" in message
+
+
+def test_all_faults_of_edited_descriptions_are_listed(folder: Path) -> None:
+    write_tracks(folder, instance(), instance(id="b", name="red ball"))
+    good = ("red_ball_a", "00:00", "00:01", "It rolls.")
+    path = edits(
+        folder,
+        edited("sav_1_1", "a001", good),
+        edited("sav_1_1", "a002", good, good),
+        edited("sav_9_1", "a001", good),
+        edited("sav_1_2", "a001", ("red_ball", "00:00", "00:01", "Which?"), ("red_ball_b", "00:03", "00:02", "No.")),
+        edited("sav_1_3", "a001", ("red_ball_b", "00:00", "00:09", "Too long."), ("red_ball_b", "00:00", "00:01", " ")),
+        {"item_id": "sav_1_4", "entries": []},
+    )  # fmt: skip
+    message = problem(folder, descriptions=path)
+    for part in (
+        "entries: Expected those of one annotator, but got others by a001 and a002 (line 2)",
+        "item_id: Expected a clip's name and a number, but got `sav_9_1` (line 3)",
+        "name: Expected an instance of the clip, but got `red_ball` (line 4)",
+        "Expected times MM:SS within the clip, but got `00:03` to `00:02` (line 4), `00:00` to `00:09` (line 5)",
+        "text: Expected what happens, but got nothing (line 5)",
+        "annotator: Expected this field, but it is missing from line 6",
+    ):
+        assert part in message, message
+    path.unlink()
+    assert "edits.jsonl, file: Expected one that can be read" in problem(folder, descriptions=path)
+
+
+@pytest.mark.parametrize(("spans", "warned"), [([(0, 1)], 0), ([(2, 2)], 1), ([(0, 0), (3, 3)], 0)])
+def test_evidence_that_no_answer_can_match_is_warned_of(
+    folder: Path, spans: list[tuple[int, int]], warned: int
+) -> None:
+    write_tracks(folder, instance(boxes={str(second): [0, 0, 9, 9] for second in range(4)}))
+    (clip,) = read_sources(config(folder))
+    described = InstanceRow(id="sav_1/a", source=clip, instance=clip.instances[0], category="ball")
+    asked = QuestionRow(
+        id="sav_1#1",
+        about=DescribedClipRow(id="sav_1", source=clip, described=(described,)),
+        question="Why?",
+        type="Why",
+        scene="",
+        subject="a",
+        span=(0, 3),
+        answer="So.",
+        evidence=tuple(EvidencePiece(instance="a", start=start, end=end, rationale="") for start, end in spans),
+        video_distractor="Or so.",
+    )
+    row = OptionsRow(id=asked.id, asked=asked, options=(RoledOption(role="answer", text="So."),))
+    (folder / "release").mkdir()
+    warnings = write_release([row], folder / "release", config(folder))
+    assert len(warnings) == warned and all("spans less than 2 seconds" in warning for warning in warnings)

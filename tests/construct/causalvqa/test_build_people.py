@@ -1,0 +1,319 @@
+"""What reviewers and annotators say of a built set, by the commands that ask them, and what becomes of its pairs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from causalvqa_world import ClipWorld, ClipWorldPlayer, Truth, write_annotations, write_build_config
+from judge_server import JudgeServer
+from stub_server import material_of
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.causalvqa.metadata import read_choices
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
+from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan
+from lmms_eval_tasks.construct.causalvqa.command import build
+from lmms_eval_tasks.construct.causalvqa.filters import PeoplesAnswers, QualityReview, ReviewOfRepairs, read_reviews
+from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
+from lmms_eval_tasks.construct.engine.steps import Removed
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
+
+FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
+"""Which question is which: in a review, where the spoilt one is repaired in vain, and to people."""
+
+
+OTHER_TYPE = "descriptive"
+
+
+@dataclass
+class Study:
+    """A folder in which a set is built and people are asked about it."""
+
+    folder: Path
+    truths: list[Truth]
+    server: JudgeServer
+    takes: Path
+
+    def build(self, **values: Any) -> dict[str, dict[str, Any]]:
+        """Build, with some answers of people, and prepare the set; gives the attrition table by step."""
+        config = write_build_config(self.folder / "build.yaml", self.server.url, clips=str(self.takes), **values)
+        build(config, self.folder / "out", replace=True)
+        run("prepare", "causalvqa", "--source", self.folder / "out" / "release", "--replace")
+        facts = json.loads((self.folder / "out" / "attrition.json").read_text())
+        return {step["step"]: step["removed"] for step in facts["steps"]}
+
+    def rows(self) -> dict[int, dict[str, str]]:
+        """The release's rows by the place of their question."""
+        with (self.folder / "out/release/debug/debug_metadata.csv").open(encoding="utf-8", newline="") as file:
+            places = {truth.qid: place for place, truth in enumerate(self.truths)}
+            return {places[row["qid"].rpartition("-")[0]]: row for row in csv.DictReader(file)}
+
+    def ask(self, name: str, mode: str, responses: int, answer: Callable[[PlannedItem], dict[str, Any]]) -> str:
+        """Have people answer a page each; gives the name of the collected table."""
+        plan = self.folder / f"{name}_plan.csv"
+        run("annotate", "plan", "causalvqa", "--mode", mode, "--responses", responses, "--attention", 0, "--out", plan)
+        run("annotate", "page", plan, "--out", self.folder / f"{name}_pages", "--clips", "link")
+        read, answers = read_plan(plan), self.folder / f"{name}_answers"
+        answers.mkdir()
+        for annotator, rows in read.by_annotator.items():
+            given = [{"place": row.place, "seconds": 1.0, **answer(row)} for row in rows]
+            file = {"plan": plan_digest(read), "annotator": annotator, "mode": mode, "answers": given}
+            (answers / f"{annotator}.json").write_text(json.dumps(file))
+        run("annotate", "collect", plan, answers, "--out", self.folder / f"{name}.csv")
+        return f"{name}.csv"
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def study(clip_world: ClipWorld, home: Path, tmp_path: Path) -> Iterator[Study]:
+    truths = clip_world.truths[:9]
+    write_annotations(tmp_path / "rows.csv", [truth.annotated for truth in truths])
+    repairs = {
+        truths[UNCLEAR].qid: {"question": f"After all, {truths[UNCLEAR].question}"},
+        truths[SPOILT].qid: {"distractors": [truths[SPOILT].distractors[1], *truths[SPOILT].distractors[1:]]},
+    }
+    with JudgeServer(picture_script=ClipWorldPlayer(truths, clip_world.takes, repairs=repairs)) as server:
+        yield Study(tmp_path, truths, server, clip_world.takes)
+
+
+@pytest.mark.slow
+def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> None:
+    study.build()
+    places = {row["qid"]: place for place, row in study.rows().items()}
+    assert len(places) == 9
+    reviewed: Counter[tuple[str, str]] = Counter()
+
+    def review(row: PlannedItem) -> dict[str, Any]:
+        reviewed[row.item_id, ""] += 1
+        first, place = reviewed[row.item_id, ""] == 1, places[row.item]
+        if place == UNSEEN and row.version == "1" and first:
+            return {}
+        if not (first and row.version == "1"):
+            return {"choice": "A", "flags": []}
+        flags = {FLAGGED: ["c", "d"], UNCLEAR: ["e"], SPOILT: ["f"], EASY: ["d"]}.get(place, [])
+        # Of the clips of 2 seconds one begins too early.
+        times = {"start": 0.5} if place == MEDIUM else {}
+        kind = {"kind": OTHER_TYPE} if "d" in flags else {}
+        comment = {"comment": "Look again."} if flags else {}
+        return {"choice": "A", "flags": flags, **kind, **times, **comment}
+
+    before = study.rows()
+    asked = study.server.asked.total()
+    reviews = study.ask("reviews", "review", 2, review)
+    removed = study.build(reviews=[reviews])
+    assert removed["quality review"] == {
+        "fewer than two reviews of a version": 1,
+        "flagged a, b or c by a reviewer": 1,
+    }
+    assert removed["repair"] == {"two distractors are equal": 1}
+    rows = study.rows()
+    assert set(rows) == {UNCLEAR, EASY, MEDIUM, HARD, DISPUTED, DROPPED}
+    assert rows[UNCLEAR]["question"] == f"After all, {study.truths[UNCLEAR].question}"
+    assert read_choices(rows[UNCLEAR]["choices2"])[rows[UNCLEAR]["correct2"]] == study.truths[UNCLEAR].answer
+    # Only the repairs are asked for: three tries of one; of the other also three checks and two blind answers.
+    assert study.server.asked.total() - asked == 3 + 1 + 4 + 2
+    texts = [str(body["messages"][-1]["content"]) for body in study.server.bodies]
+    repairs = [material_of(text) for text in texts if text.startswith("You repair")]
+    assert all(given["comments"] == ["Look again."] for given in repairs)
+    assert sorted(given["flags"] for given in repairs) == [["e"], *[["f"]] * 3]
+    assert before[EASY]["type"] != rows[EASY]["type"] == OTHER_TYPE
+    clips = [table[MEDIUM]["renamed_video"] for table in (before, rows)]
+    length = clip_seconds(study.folder / "out/release/debug/videos" / clips[1])
+    asked_about = study.truths[MEDIUM].end - study.truths[MEDIUM].start
+    assert clips[0] != clips[1] and length == pytest.approx(asked_about - 0.5, abs=0.15)
+    assert {place for place in rows if rows[place]["qid"] != before[place]["qid"]} == {UNCLEAR, EASY, MEDIUM}
+
+    answered: Counter[tuple[str, str]] = Counter()
+    keys = {row["qid"]: [int(row["correct1"]), int(row["correct2"])] for row in rows.values()}
+    named = {row["qid"]: place for place, row in rows.items()}
+    right = {MEDIUM: (4, 4), HARD: (3, 2), DISPUTED: (5, 1), DROPPED: (2, 1)}
+
+    def answer(row: PlannedItem) -> dict[str, Any]:
+        place, version = named[row.item], int(row.version)
+        key, number = keys[row.item][version] - 1, answered[row.item, row.version]
+        answered[row.item, row.version] += 1
+        # Wrong choices are spread, but where most people choose one of them.
+        other = key + 1 if place == DISPUTED else key + 1 + number % 4
+        choice = key if number < right.get(place, (5, 5))[version] else other % 5
+        return {"choice": "ABCDE"[choice]}
+
+    responses = study.ask("people", "answer", 5, answer)
+    asked = study.server.asked.total()
+    removed = study.build(reviews=[reviews], responses=responses, difficulty=None)
+    assert study.server.asked.total() == asked
+    assert removed["answers of people"] == {
+        "the most frequent answer of people is not the key": 1,
+        "too few people are right": 1,
+    }
+    assert {place: row["difficulty"] for place, row in study.rows().items()} == {
+        UNCLEAR: "easy", EASY: "easy", MEDIUM: "med", HARD: "hard",
+    }  # fmt: skip
+
+
+def pair(name: str, **changes: Any) -> QuestionPair:
+    place = {"id": name, "clip": "a.mp4", "start": 0.0, "end": 1.0, "type": "planning"}
+    texts = {"description": "", "afterwards": "", "first_answer": "", "question": "What?", "answer": "a"}
+    options = {"seeds": (), "distractors": ("b", "c", "d", "e"), "paraphrases": ("bb", "cc", "dd", "ee")}
+    orders = ((0, 1, 2, 3, 4), (4, 3, 2, 1, 0))
+    return QuestionPair(**{**place, **texts, **options, "orders": orders, **changes})
+
+
+def test_a_pair_is_named_by_what_people_see_of_it() -> None:
+    one = pair("q")
+    assert pair("q", description="x", difficulty="hard", repaired=True).qid == one.qid
+    for change in (
+        {"question": "Who?"}, {"type": "descriptive"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")},
+        {"end": 2.0}, {"clip": "b.mp4"},
+        {"orders": ((0, 1, 2, 3, 4), (3, 4, 2, 1, 0))},
+    ):  # fmt: skip
+        assert pair("q", **change).qid != one.qid
+    assert (one.key(0), one.key(1), one.options(1)) == ("A", "E", ["ee", "dd", "cc", "bb", "a"])
+
+
+HEADER = "item,version,item_id,reviewer,choice,flags,type,start,end,comment,decision"
+
+
+def write_reviews(path: Path, *rows: tuple[str, int, str, str]) -> Path:
+    """Flags as ``d``, or with the type and the times behind them: ``d,planning,-1,2.5``."""
+    lines = []
+    for item, version, reviewer, found in rows:
+        flags, kind, start, end = [*found.split(","), "", "", ""][:4]
+        kind = kind or ("counterfactual" if "d" in flags else "")
+        lines.append(f"{item},{version},{item}_{version},{reviewer},A,{flags},{kind},{start},{end},,keep")
+    path.write_text("\n".join([HEADER, *lines]) + "\n")
+    return path
+
+
+def both(qid: str, first: str = "", second: str = "") -> list[tuple[str, int, str, str]]:
+    return [(qid, version, reviewer, flags) for version in (0, 1) for reviewer, flags in (("r", first), ("s", second))]
+
+
+def removed_by(step: Any, rows: list[QuestionPair]) -> tuple[list[str], dict[str, str]]:
+    removed: dict[str, Removed] = {}
+    left = step.run(rows, removed.__setitem__)
+    return [row.id for row in left], {name: why.reason for name, why in removed.items()}
+
+
+def test_reviews_of_another_wording_are_none(tmp_path: Path) -> None:
+    before, after = pair("q", question="Who?"), pair("q")
+    reviews = read_reviews([write_reviews(tmp_path / "reviews.csv", *both(before.qid))])
+    assert removed_by(QualityReview(reviews, tmp_path), [before]) == (["q"], {})
+    assert removed_by(QualityReview(reviews, tmp_path), [after]) == ([], {"q": "fewer than two reviews of a version"})
+
+
+def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
+    one, two = pair("one"), pair("two")
+    # One reviewer of each version, not the same, raises what is to be repaired.
+    raised = [(one.qid, 0, "r", "d"), (one.qid, 0, "s", ""), (one.qid, 1, "r", ""), (one.qid, 1, "s", "f")]
+    first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2])
+    second = write_reviews(tmp_path / "second.csv", *both(two.qid, "", "b")[2:])
+    step = QualityReview(read_reviews([first, second]), tmp_path)
+    assert removed_by(step, [one, two]) == (["one"], {"two": "flagged a, b or c by a reviewer"})
+    (kept,) = step.run([one], lambda *_: None)
+    assert (kept.flags, kept.type, kept.repaired) == ("f", "counterfactual", True)
+    assert kept.qid != one.qid, "what was said of the other type is not said of this one"
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ((",,,", ""), None),
+        (("e", ""), None),
+        (("e", "f"), "flagged d, e or f by more than one reviewer of a version"),
+        (("ef", "ef"), "flagged d, e or f by more than one reviewer of a version"),
+        (("a", ""), "flagged a, b or c by a reviewer"),
+        ((",,-1,", ""), "new times outside the video"),
+        ((",,,9", ""), "new times outside the video"),
+        ((",,1.5,0.5", ""), "new times outside the video"),
+        ((",,0.25,", ",,,1.5"), None),
+    ],
+)
+def test_the_papers_rule_decides(tmp_path: Path, found: tuple[str, str], reason: str | None) -> None:
+    """2.2.7, of a version of a question about the first second of a video of two."""
+    one = pair("one")
+    write_placeholder(tmp_path / one.clip)
+    reviews = [*both(one.qid)[2:], (one.qid, 0, "r", found[0]), (one.qid, 0, "s", found[1])]
+    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    left, removed = removed_by(step, [one])
+    assert (left, removed) == ((["one"], {}) if reason is None else ([], {"one": reason}))
+    if found[1] == ",,,1.5":
+        (kept,) = step.run([one], lambda *_: None)
+        assert (kept.start, kept.end, kept.flags, kept.repaired) == (0.25, 1.5, "", True)
+
+
+def test_reviewers_who_name_different_types_leave_no_question(tmp_path: Path) -> None:
+    one = pair("one")
+    reviews = [(one.qid, 0, "r", "d,descriptive"), (one.qid, 0, "s", "")]
+    reviews += [(one.qid, 1, "r", "d,anticipation"), (one.qid, 1, "s", "")]
+    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    assert removed_by(step, [one]) == ([], {"one": "reviewers name different types"})
+
+
+def test_reviews_with_other_flags_types_or_times_are_refused(tmp_path: Path) -> None:
+    found = ("x", "d,mood", "e,planning", ",,soon,")
+    rows = [("one", 0, f"r{number}", text) for number, text in enumerate(found)]
+    with pytest.raises(InputError, match="4 problems") as error:
+        read_reviews([write_reviews(tmp_path / "reviews.csv", *rows)])
+    for problem in (
+        "line 2: Expected flags a to f, but got `x`.",
+        "with flag d, and none without, but got `mood`.",
+        "with flag d, and none without, but got `planning`.",
+        "line 5: Expected start in seconds of the clip, or nothing, but got `soon`.",
+    ):
+        assert problem in str(error.value)
+    (tmp_path / "old.csv").write_text("item,version,item_id,reviewer,flags,comment,decision\none,0,one_0,r,c,,remove\n")
+    with pytest.raises(InputError, match="choice"):
+        read_reviews([tmp_path / "old.csv"])
+
+
+def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:
+    """Else one reviewer would count as two."""
+    one = pair("one")
+    tables = [write_reviews(tmp_path / name, *both(one.qid)[::2]) for name in ("first.csv", "second.csv")]
+    with pytest.raises(
+        InputError, match=r"second\.csv, .*one review of a version by r, but got another after first.csv"
+    ):
+        read_reviews(tables)
+
+
+def test_a_review_by_nobody_is_refused(tmp_path: Path) -> None:
+    table = write_reviews(tmp_path / "first.csv", ("one", 0, "", ""), ("", 1, " ", "a"))
+    with pytest.raises(InputError, match="2 problems") as error:
+        read_reviews([table])
+    assert "line 2: Expected a value for reviewer, but got none" in str(error.value)
+    assert "line 3: Expected a value for item and reviewer, but got none" in str(error.value)
+
+
+def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:
+    rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
+    reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
+    step = ReviewOfRepairs(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
+    assert removed_by(step, rows) == (["good", "other", "unseen"], {"bad": "flagged again after the repair"})
+
+
+def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: Path) -> None:
+    rows = [pair("one"), pair("two"), pair("three")]
+    lines = [f"{rows[0].qid},{version},p{version},{rows[0].key(version)}" for version in (0, 1)]
+    lines += [f"{rows[1].qid},0,p0,A", f"{pair('three', question='Who?').qid},0,p0,A"]
+    (tmp_path / "people.csv").write_text("\n".join(["item,version,annotator,choice", *lines]) + "\n")
+    missing = "no response to a version"
+    step = PeoplesAnswers(tmp_path / "people.csv")
+    assert removed_by(step, rows) == (["one"], {"two": missing, "three": missing})
+
+
+def test_where_no_question_is_left_to_ask_people_about_the_responses_are_not_at_fault(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("item,version,annotator,choice\nq,0,p0,A\n")
+    assert removed_by(PeoplesAnswers(tmp_path / "people.csv"), []) == ([], {})

@@ -1,0 +1,323 @@
+"""From graphs to questions: by hand on small graphs, and against an independent derivation on drawn ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from itertools import combinations, pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.construct.countervqa.checks import GraphOfClip, disagreements
+from lmms_eval_tasks.construct.countervqa.graphs import CausalGraph, causal_graph
+from lmms_eval_tasks.construct.countervqa.questions import (
+    AbsentAction,
+    AbsentActions,
+    AbsentIdeas,
+    Phrasing,
+    ReachableGraph,
+    make_questions,
+    quoted,
+    with_partners,
+)
+from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
+from lmms_eval_tasks.construct.engine.encoders import encode_texts, tfidf_encoder
+from lmms_eval_tasks.countervqa.released import Action, ClipGraph, CounterfactualQuestion, Link, Rule
+
+RULES: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
+
+
+def action(name: str, start: float = 0.0, text: str | None = None, subject: str | None = "C") -> TimedAction:
+    return TimedAction(name, start, None, text or f"C does {name}.", subject)
+
+
+def take(names: str, uid: str = "t", task: str = "") -> Take:
+    return Take(uid, f"{uid}.mp4", task, tuple(action(name, float(place)) for place, name in enumerate(names)))
+
+
+def reachable(names: str, links: str, unjudged: str = "") -> ReachableGraph:
+    linked, unknown = ([(link[0], link[1]) for link in text.split()] for text in (links, unjudged))
+    unlinked = set(combinations(names, 2)) - {*linked, *unknown}
+    return ReachableGraph(causal_graph(names, linked), unlinked if unknown else None)
+
+
+def pairs_by(graph: ReachableGraph, rule: Rule) -> set[str]:
+    return {"".join(pair) for pair in graph.draw(rule, 99, random.Random(0))}
+
+
+def test_pairs_of_each_rule_by_hand() -> None:
+    # a-b-c is a chain, d stands alone, e is caused by c and by a.
+    graph = reachable("abcde", "ab bc ce ae")
+    assert pairs_by(graph, "adjacent_unlinked") == {"cd", "de"}
+    assert pairs_by(graph, "adjacent_linked") == {"ab", "bc"}
+    # a-e has a path of three links, and a link of its own.
+    assert pairs_by(graph, "path") == {"ac", "be"}
+    assert pairs_by(graph, "disconnected") == {"ad", "bd"}
+
+
+def test_a_link_against_time_makes_a_pair_neither_unlinked_nor_disconnected() -> None:
+    graph = reachable("abcd", "ba db")
+    assert pairs_by(graph, "adjacent_unlinked") == {"bc", "cd"}
+    assert pairs_by(graph, "adjacent_linked") == set()
+    # d leads to b and so to a, but no question asks whether what came before would still have happened.
+    assert pairs_by(graph, "path") == set()
+    assert pairs_by(graph, "disconnected") == {"ac"}
+
+
+def test_a_pair_that_nobody_judged_makes_no_question_that_rests_on_it() -> None:
+    # Were b and c linked, a would lead to c and d; only what is answered the same either way is asked.
+    graph = reachable("abcd", "ab cd", "bc")
+    assert pairs_by(graph, "adjacent_unlinked") == set()
+    assert pairs_by(graph, "adjacent_linked") == {"ab", "cd"}
+    assert pairs_by(graph, "path") == set()
+    assert pairs_by(graph, "disconnected") == set()
+    # Without a, c would not be, whether a link leads there beside the path or not.
+    assert pairs_by(reachable("abc", "ab bc", "ac"), "path") == {"ac"}
+    # Where nobody judged anything, nothing is known.
+    nothing = ReachableGraph(causal_graph("abcd", []), ())
+    assert not any(pairs_by(nothing, rule) for rule in RULES)
+    # A link against time is one all the same.
+    assert pairs_by(ReachableGraph(causal_graph("ab", [("b", "a")]), {("a", "b")}), "adjacent_unlinked") == set()
+
+
+FORWARD = list(combinations(range(9), 2))
+
+
+def row_of(clip: Take, graph: CausalGraph, unlinked: Iterable[tuple[str, str]] | None = None) -> ClipGraph:
+    """The line of a clip's graph."""
+    return ClipGraph(
+        clip=clip.clip,
+        actions=[Action(id=one.id, start=one.start, text=one.text) for one in clip.actions],
+        links=[Link(cause=cause, effect=effect) for cause, effect in graph.links.edges],
+        unlinked=None if unlinked is None else [Link(cause=cause, effect=effect) for cause, effect in unlinked],
+    )
+
+
+@st.composite
+def drawn_graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
+    number = draw(st.integers(0, 9))
+    every = [(one, other) for one in range(number) for other in range(number) if one != other]
+    return number, draw(st.sets(st.sampled_from(every), max_size=14)) if every else set()
+
+
+@settings(deadline=None)
+@given(drawn_graphs(), st.integers(0, 3), st.booleans(), st.none() | st.sets(st.sampled_from(FORWARD)))
+def test_every_question_follows_from_its_graph(
+    drawn: tuple[int, set[tuple[int, int]]], seed: int, own_rules: bool, judged: set[tuple[int, int]] | None
+) -> None:
+    number, links = drawn
+    names = "abcdefghi"[:number]
+    clip = take(names)
+    graph = causal_graph(names, [(names[a], names[b]) for a, b in sorted(links)])
+    unlinked = (
+        None if judged is None else {(names[a], names[b]) for a, b in judged if b < number} - {*graph.links.edges}
+    )
+    never = tuple(AbsentAction(text, names[0]) for text in ("C sings loudly.", "C hums.")) if names else ()
+    absent = AbsentIdeas("singing a song" if seed else "", never)
+    made = with_partners(make_questions(clip, ReachableGraph(graph, unlinked), absent, 4, own_rules, seed))
+    row = row_of(clip, graph, unlinked)
+    disagreements([(question.id, question) for question in made], {clip.clip: GraphOfClip(row)}).raise_if_any("x")
+    assert all(question.explanation.startswith(f"{question.verdict.capitalize()}. ") for question in made)
+    assert max((sum(q.level == level for q in made) for level in (1, 2, 3)), default=0) <= 4
+    assert own_rules or not {question.rule for question in made} & {"adjacent_linked", "disconnected"}
+    # Nothing that the rules allow is left out while there is room.
+    adjacent = [(a, b) for a, b in pairwise(names) if graph.links.has_edge(a, b) or not _related(graph.links, a, b)]
+    if own_rules and unlinked is None:
+        assert sum(question.level == 1 for question in made) == min(4, len(adjacent))
+
+
+def _related(links: nx.DiGraph, one: str, other: str) -> bool:
+    return nx.has_path(links, one, other) or links.has_edge(other, one)
+
+
+def test_half_of_a_level_is_by_our_rules_where_there_are_enough() -> None:
+    names = "abcdefghij"
+    graph = reachable(names, "ab bc ef fg hi")
+    made = make_questions(take(names), graph, AbsentIdeas(), 4)
+    by_rule = {rule: sum(question.rule == rule for question in made) for rule in RULES}
+    assert by_rule == dict.fromkeys(RULES, 2)
+    papers = make_questions(take(names), graph, AbsentIdeas(), 4, own_rules=False)
+    assert {question.rule for question in papers} == {"adjacent_unlinked", "path"}
+    assert {(question.level, question.verdict) for question in papers} == {(1, "yes"), (2, "no")}
+    # The draw is by the seed.
+    assert made == make_questions(take(names), graph, AbsentIdeas(), 4)
+    assert made != make_questions(take(names), graph, AbsentIdeas(), 4, seed=1)
+
+
+def test_partners_share_the_outcome_where_they_can() -> None:
+    # To c and d lead chains from a and b, and x has nothing to do with any of them.
+    made = with_partners(make_questions(take("xabcd"), reachable("xabcd", "ab bc cd"), AbsentIdeas()))
+    by_id = {question.id: question for question in made}
+    second = {f"{question.action}{question.outcome}": question for question in made if question.level == 2}
+    assert second.keys() == {"ac", "ad", "bd", "xb", "xc", "xd"}
+    assert all(by_id[question.partner or ""].partner == question.id for question in second.values())
+    assert second["xc"].partner == second["ac"].id
+    assert second["xd"].partner in (second["ad"].id, second["bd"].id)
+    # None is left with the outcome b, so that its partner is the question that is left.
+    assert second["xb"].partner in (second["ad"].id, second["bd"].id)
+
+
+def test_actions_of_the_same_words_are_told_apart_by_their_time_and_not_asked_about_together() -> None:
+    actions = tuple(
+        action(name, start, text)
+        for name, start, text in (("a", 1.0, "C jumps."), ("b", 65.0, "C jumps."), ("c", 70.2, "C sits."))
+    )
+    clip = Take("t", "t.mp4", "", actions)
+    made = make_questions(clip, reachable("abc", ""), AbsentIdeas())
+    assert [(question.action, question.outcome) for question in made] == [("b", "c"), ("a", "c")]
+    assert made[0].question == (
+        "If “the camera wearer jumps” (at 1:05) had not happened, would “the camera wearer sits” still have happened?"
+    )
+
+
+def test_the_words_of_each_rule() -> None:
+    words = Phrasing([action(name, 0.0, text) for name, text in zip("abcdef", WORDS, strict=True)])
+    first, second = "“the camera wearer opens a box”", "“another person takes the ball”"
+    assert words.question("a", "b") == f"If {first} had not happened, would {second} still have happened?"
+    assert words.absent_question("C hums", "b") == (
+        f"If “the camera wearer hums” had not happened, would {second} still have happened?"
+    )
+    assert words.linked("a", "b") == "No. “another person takes the ball” depends on “the camera wearer opens a box”."
+    assert words.chain("ac") == "No. “the camera wearer opens a box” leads to “D runs”."
+    assert words.chain("acd") == "No. “the camera wearer opens a box” leads to “D runs”, which leads to “E rests”."
+    assert words.chain("abcdef") == (
+        f"No. {first} leads to {second}, which leads to 3 more actions, which leads to “G sleeps”."
+    )
+    assert words.chain("abcd").endswith("leads to “D runs”, which leads to “E rests”.")
+    assert words.absent("C sings.", "c").startswith("Yes. “the camera wearer sings” does not happen in the video")
+
+
+WORDS = ("C opens a box.", "O takes the ball", "D runs...", "E rests", "F eats", "G sleeps")
+
+
+@pytest.mark.parametrize(
+    ("own_rules", "goal", "expected"),
+    [
+        (True, "making tea", ["sings>A1", "hums>making tea", "naps>making tea"]),
+        (False, "making tea", ["sings>making tea", "hums>making tea", "naps>making tea"]),
+        (True, "", ["sings>A1", "naps>A2"]),
+    ],
+)
+def test_level_three_asks_of_the_main_goal_or_of_an_action_that_seems_to_depend(
+    own_rules: bool, goal: str, expected: list[str]
+) -> None:
+    clip = Take("t", "t.mp4", "", (action("A0"), action("A1", 1.0), action("A2", 2.0)))
+    never = (AbsentAction("sings", "A1"), AbsentAction("hums", None), AbsentAction("naps", "A2"))
+    graph = ReachableGraph(causal_graph(["A0", "A1", "A2"], []))
+    made = [one for one in make_questions(clip, graph, AbsentIdeas(goal, never), 9, own_rules) if one.level == 3]
+    assert [f"{one.absent_action}>{one.outcome or one.goal}" for one in made] == expected
+    assert {one.verdict for one in made} == {"yes"}
+    assert all((one.rule == "absent_goal") == (one.outcome is None) for one in made)
+    if goal:
+        assert (
+            made[-1].question
+            == "If “naps” had not happened, would the main goal, “making tea”, still have been reached?"
+        )
+        assert made[-1].explanation == (
+            "Yes. “naps” does not happen in the video, so nothing is lost for the main goal, “making tea”."
+        )
+
+
+def absent_for(texts: list[str], others: list[str], task: str = "cook", goal: str = "") -> AbsentIdeas:
+    takes = [
+        Take("t", "t.mp4", task, tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(texts)), goal=goal),
+        Take("u", "u.mp4", "cook", tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(others))),
+    ]
+    encoded = encode_texts([one.text for clip in takes for one in clip.actions], tfidf_encoder())
+    return AbsentActions(takes, encoded, 0).find(takes[0], 3)
+
+
+def test_absent_actions_are_near_and_not_there_in_other_words() -> None:
+    texts = ["C washes a pan.", "C peels the onion."]
+    others = [
+        "C peels the carrot.",
+        "the onion, C peels!",
+        "C washes a pan",
+        "C sings.",
+        "O leaves the room.",
+        "C naps",
+    ]
+    found = absent_for(texts, others)
+    assert found.actions[0] == AbsentAction("C peels the carrot.", "A01")
+    assert [one.text for one in found.actions[1:]] == ["O leaves the room.", "C naps"]
+    # Without a task, or with one of its own, nobody lends a clip an action.
+    assert not any(absent_for(texts, others, task).actions for task in ("", "other"))
+    assert not absent_for([], others).actions
+    # The task's name stands for the main goal where the annotations name none.
+    assert (found.goal, absent_for(texts, others, goal="a meal").goal, absent_for(texts, others, "").goal) == (
+        "cook", "a meal", "",
+    )  # fmt: skip
+
+
+def test_no_question_asks_of_an_action_for_want_of_a_better_one() -> None:
+    texts = [f"C {word} a {other}." for word, other in (("cuts", "leek"), ("boils", "pot"), ("tastes", "soup"))]
+    strange = [f"O sees the {word}" for word in ("moon", "sun", "sea", "wood", "hill", "town", "sky", "rain")]
+    found = absent_for(texts, strange)
+    assert [one.outcome for one in found.actions] == [None] * 3
+    # Two actions of the clip are as near to it, so that neither is nearer than the other.
+    assert absent_for(["C cuts a leek.", "C eats a leek."], ["C sells a leek"]).actions == (
+        AbsentAction("C sells a leek", None),
+    )
+    clip = Take("t", "t.mp4", "", tuple(action(f"A{n:02d}", n, text) for n, text in enumerate(texts)))
+    graph = ReachableGraph(causal_graph([one.id for one in clip.actions], []))
+    assert not [one for one in make_questions(clip, graph, AbsentIdeas("", found.actions)) if one.level == 3]
+    of_goal = [one for one in make_questions(clip, graph, found) if one.level == 3]
+    assert [(one.outcome, one.goal) for one in of_goal] == [(None, "cook")] * 3
+
+
+def test_a_checker_finds_what_does_not_follow() -> None:
+    names = "abcd"
+    clip, graph = take(names), causal_graph(names, [("a", "b"), ("b", "c")])
+    row = row_of(clip, graph)
+    base = {"clip": "t.mp4", "interaction": "H2O", "question": "?", "explanation": "!"}
+
+    def faults(
+        level: int, verdict: str, rule: str, outcome: str | None, action: str | None = None, **more: object
+    ) -> int:
+        question = CounterfactualQuestion.model_validate(
+            {"id": "q", "level": level, "verdict": verdict, "rule": rule, "outcome": outcome, "action": action}
+            | base | more
+        )  # fmt: skip
+        problems = disagreements([("line 1", question)], {"t.mp4": GraphOfClip(row)})
+        return len(problems)
+
+    assert faults(1, "no", "adjacent_linked", "b", "a") == 0
+    assert faults(2, "no", "path", "c", "a") == 0
+    assert faults(2, "yes", "disconnected", "d", "a") == 0
+    assert faults(1, "yes", "adjacent_unlinked", "d", "c") == 0
+    assert faults(3, "yes", "absent", "d", absent_action="C sings") == 0
+    assert faults(3, "yes", "absent_goal", None, absent_action="C sings", goal="tea") == 0
+    for wrong in (
+        faults(1, "yes", "adjacent_linked", "b", "a"),
+        faults(2, "no", "adjacent_linked", "b", "a"),
+        faults(1, "no", "adjacent_linked", "d", "c"),
+        faults(1, "no", "adjacent_linked", "c", "a"),
+        faults(1, "yes", "adjacent_unlinked", "b", "a"),
+        faults(2, "no", "path", "b", "a"),
+        faults(2, "no", "path", "d", "a"),
+        faults(2, "yes", "disconnected", "c", "a"),
+        faults(2, "yes", "disconnected", "d", "c"),
+        faults(2, "no", "path", "c", "z"),
+        faults(2, "no", "path", "z", "a"),
+        faults(2, "no", "path", "c"),
+        faults(3, "yes", "absent", "d", absent_action="does A, c!"),
+        faults(3, "yes", "absent", "d"),
+        faults(3, "yes", "absent", None, absent_action="C sings", goal="tea"),
+        faults(3, "yes", "absent_goal", None, absent_action="C sings"),
+        faults(3, "yes", "absent_goal", "d", absent_action="C sings"),
+        faults(3, "yes", "absent_goal", None, absent_action="does A, c!", goal="tea"),
+        faults(1, "no", "adjacent_linked", "b", "a", partner="q2"),
+        faults(1, "no", "adjacent_linked", "b", "a", clip="u.mp4"),
+    ):
+        assert wrong == 1
+    # The goal of the graph is asked of where the question names none; nothing is known of b and d, nor of c and d.
+    row = row_of(clip, graph, [("a", "c"), ("a", "d")]).model_copy(update={"goal": "tea"})
+    assert faults(3, "yes", "absent_goal", None, absent_action="C sings") == 0
+    assert faults(2, "no", "path", "c", "a") == faults(1, "no", "adjacent_linked", "b", "a") == 0
+    assert faults(2, "yes", "disconnected", "d", "a") == faults(1, "yes", "adjacent_unlinked", "d", "c") == 1
+    row = row_of(clip, graph, [("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")])
+    assert faults(2, "yes", "disconnected", "d", "a") == faults(1, "yes", "adjacent_unlinked", "d", "c") == 0
+    assert quoted("C") == "“the camera wearer”"
