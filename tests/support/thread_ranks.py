@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any, TypeVar
@@ -11,33 +12,70 @@ from typing import Any, TypeVar
 import pytest
 
 from lmms_eval_tasks.host import ranks
-from lmms_eval_tasks.host import ranks as exchange
 from lmms_eval_tasks.host.ranks import Exchange
 
 Result = TypeVar("Result")
 
 
-class Failed(Exception):
-    """Another rank has failed."""
+class Meeting:
+    """Where the threads of some ranks meet; each value is copied, as between processes."""
+
+    def __init__(self, count: int) -> None:
+        self._turns = threading.Barrier(count)
+        self._values: list[Any] = [None] * count
+
+    def exchange(self, rank: int, value: Any) -> list[bytes]:
+        """Return the pickled values of all ranks, in order of rank."""
+        self._values[rank] = pickle.dumps(value)
+        self._turns.wait()
+        values = list(self._values)
+        self._turns.wait()
+        return values
+
+    def fail(self) -> None:
+        """Fail all ranks that wait, as where one of them has ended."""
+        self._turns.abort()
+
+
+class ThreadExchange(Exchange):
+    """One of several ranks that are threads.
+
+    Attributes:
+        received: Bytes that it has got.
+    """
+
+    def __init__(self, rank: int, size: int, meeting: Meeting) -> None:
+        super().__init__(rank, size)
+        vars(self).update(meeting=meeting, received=0)
+
+    def gather(self, value: Any) -> list[Any]:
+        values = vars(self)["meeting"].exchange(self.rank, value)
+        self._count(*values)
+        return list(map(pickle.loads, values))
+
+    def scatter(self, values: Sequence[Any] | None, source: int = 0) -> Any:
+        sent = None if values is None else list(map(pickle.dumps, values))
+        value = pickle.loads(vars(self)["meeting"].exchange(self.rank, sent)[source])[self.rank]
+        self._count(value)
+        return pickle.loads(value)
+
+    def _count(self, *values: bytes) -> None:
+        vars(self)["received"] += sum(map(len, values))
 
 
 class ThreadRanks:
-    """Runs a function on several ranks, which share a store of torch's that lies in memory.
+    """Runs a function on several ranks.
 
     Args:
         count: How many ranks.
         monkeypatch: Puts the ranks into the modules.
         modules: Those that use `current_exchange`, beside that of `gather_objects`.
-        store: What they share, if it is not to be a new one.
     """
 
-    def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType, store: Any = None) -> None:
-        from torch.distributed import HashStore
-
+    def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
         self.count = count
-        self._here, self._store, self._failed = threading.local(), store or HashStore(), threading.Event()
+        self._here, self._meeting = threading.local(), Meeting(count)
         monkeypatch.setenv("WORLD_SIZE", str(count))
-        monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.01)
         for module in (ranks, *modules):
             monkeypatch.setattr(module, "current_exchange", self.current_exchange)
 
@@ -47,13 +85,7 @@ class ThreadRanks:
         return int(self._here.rank)
 
     def current_exchange(self) -> Exchange:
-        return Exchange(self.here, self.count, self) if self.count > 1 else Exchange()
-
-    def __getattr__(self, name: str) -> Any:
-        """The store's, as long as no rank has failed: the others would wait for it."""
-        if self._failed.is_set():
-            raise Failed
-        return getattr(self._store, name)
+        return ThreadExchange(self.here, self.count, self._meeting) if self.count > 1 else Exchange()
 
     def run(self, on_rank: Callable[[int], Result]) -> list[Result]:
         """What a function returns on each rank; a rank that fails fails all."""
@@ -63,13 +95,13 @@ class ThreadRanks:
             try:
                 return on_rank(rank)
             except BaseException:
-                self._failed.set()
+                self._meeting.fail()
                 raise
 
         with ThreadPoolExecutor(self.count) as pool:
             running = [pool.submit(start, rank) for rank in range(self.count)]
             failures = [error for one in running if (error := one.exception())]
         for error in failures:
-            if not isinstance(error, Failed):
+            if not isinstance(error, threading.BrokenBarrierError):
                 raise error
         return [one.result() for one in running]

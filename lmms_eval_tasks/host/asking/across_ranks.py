@@ -258,8 +258,8 @@ class ClipDealer:
         packed = self._pack(own)
         asked = None if packed is None else [AskedRequest(request.task_name, request.doc_id) for request in own]
         # Clips are opened on one rank, and ranks whose files have other names get the same deal.
-        hands = ranks.gather_first(asked)
-        answering = ranks.scatter(lambda: self._deal(hands))
+        hands = ranks.gather(asked)
+        answering = ranks.scatter(None if ranks.rank else self._deal(hands))
         if packed is None or answering is None:
             if ranks.rank == 0:
                 logger.warning(

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from lmms_eval_tasks.host.model.answer_forms import is_ours
-from lmms_eval_tasks.host.ranks import current_exchange
+from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.wrapping import replaced_method
 
@@ -46,8 +46,7 @@ class Answered:
 
 @contextmanager
 def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """Time the model's work as long as the context lasts; the first rank's evaluation then knows the throughput of all
-    ranks."""
+    """Time the model's work as long as the context lasts; the evaluation then knows the throughput of all ranks."""
     answered, asked = Answered(), Asked(list)
     note = functools.partial(_note, evaluation, answered, asked)
     # A model that gives answers as they come does so in both methods.
@@ -63,8 +62,7 @@ def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
         answered.questions += len(doc_ids)
         answered.clips.update((state.benchmark.name, state.view.name, *clips[doc_id]) for doc_id in doc_ids)
     answered.work = getattr(model, "work", None) or {}
-    if ranks := current_exchange().gather_first(answered):
-        evaluation.throughput = describe(ranks)
+    evaluation.throughput = describe(gather_objects(answered))
 
 
 def _time(method: Any, note: Callable[..., None], works_for_others: bool) -> Callable[..., Any]:

@@ -130,7 +130,7 @@ class Evaluation(Asked):
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
         ranks = current_exchange()
         if ranks.size > 1:
-            self.absent = ranks.share(lambda: dict(self._find_absent(pointers)))
+            (self.absent, *_) = ranks.gather(dict(() if ranks.rank else self._find_absent(pointers)))
 
     def _find_absent(self, pointers: Sequence[Pointer]) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
         for pointer in pointers:
