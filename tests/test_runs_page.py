@@ -19,7 +19,8 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.options import REFUSED
 from lmms_eval_tasks.host.saving.card_facts import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN, TASK, RunFacts, Sections, known_hazards
+from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
+from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Sections
 
 PAGE = ROOT / "docs" / "runs.md"
 
@@ -60,10 +61,8 @@ def test_every_field_is_on_the_page_and_no_other() -> None:
         fields["task NAME" if section.startswith(TASK) else section] |= set(values)
     page = named_on_page()
     assert {name for name in fields["settings"] if name.startswith("LMMS_EVAL_TASKS_")}
-    facts = RunFacts("any", None, True, lambda package: None, lambda name: None)
-    # One field for each entry of a file, to which an entry is added without a change of the page.
     fields[HAZARDS] = {"NAME"}
-    fields["hazard NAME"] = set(known_hazards()["decord_other_frames"].found(facts))
+    fields["hazard NAME"] = set(KNOWN_HAZARDS["decord_other_frames"].found(RunFacts()))
     # Only where a file beside the weights says so.
     fields["model"] |= {"trained on"}
     fields["settings"] = {re.sub("(?<=^LMMS_EVAL_TASKS_).*", "…", name) for name in fields["settings"]}

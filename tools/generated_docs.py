@@ -1,7 +1,7 @@
 """Write what of the documentation is made from something else; a test fails where a file is not what this gives.
 
-`make docs-files` runs it: docs/scores.schema.json, the JSON Schema of the file of scores, from its model;
-docs/python.ipynb from docs/python.md; and the table of known hazards on docs/runs.md from their file.
+`make docs-files` runs it: docs/scores.schema.json, the JSON Schema of the file of scores, from its model,
+and docs/python.ipynb from docs/python.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.runs.run_card import known_hazards
 from lmms_eval_tasks.runs.scores import scores_schema
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -41,22 +40,9 @@ def write_notebook() -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
-def write_hazards() -> str:
-    """The page on runs with its table of known hazards: where each applies, and how its effect begins."""
-    page = (DOCS / "runs.md").read_text(encoding="utf-8")
-    before, head, after = page.partition(HAZARDS)
-    rows = ""
-    for hazard in known_hazards().values():
-        first_sentence = hazard.effect.partition(". ")[0].rstrip(".")
-        rows += f"| `{hazard.name}` | {hazard.where().replace('; ', '<br>')} | {first_sentence} |\n"
-    return before + head + rows + re.sub(r"\A(?:\|.*\n)*", "", after)
-
-
-HAZARDS = "| hazard | where it applies | what happens |\n| --- | --- | --- |\n"
 FILES: Mapping[str, Callable[[], str]] = {
     "scores.schema.json": write_schema,
     "python.ipynb": write_notebook,
-    "runs.md": write_hazards,
 }
 """What is written, by its name in docs."""
 

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.runs.run_card import TASK, Value
+from lmms_eval_tasks.runs.run_card import FIELDS, TASK, CardField, Sections, Value, read_object
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.scoring.record import Outcome
 
-PUBLIC_RUN_FIELDS: Mapping[tuple[str, str], str] = {
-    ("model", "name"): "adapter",
-    ("model", "precision"): "precision",
-    ("frames", "frames"): "frames",
-    ("frames", "fps"): "frames a second",
-    ("frames", "least pixels"): "least pixels",
-    ("frames", "most pixels"): "most pixels",
-    ("frames", "height"): "height",
-    ("frames", "width"): "width",
-    ("frames", "pixels of a frame"): "pixels of a frame",
-    ("frames", "reader"): "clip reader",
-    ("seeds", "torch"): "seed",
-    ("run", "batch size"): "batch size",
-    ("run", "ranks"): "ranks",
-    ("software", "torch"): "torch",
-    ("software", "transformers"): "transformers",
-    ("software", "lmms-eval"): "lmms-eval",
-    ("hardware", "GPUs"): "GPUs",
-}
-"""Fields of a card that may leave, by section and name, with what they are called elsewhere."""
-PUBLIC_TASK_FIELDS = (
-    "data sha256", "prompt", "prompt sha256", "official prompt", "extractor", "repeats", "fewshot examples"
-)  # fmt: skip
-"""Those of its tasks' sections."""
 SAMPLING = {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_new_tokens": "max_tokens"}
 """Settings of generation that may leave, with their names elsewhere."""
 TIMEZONE = "Asia/Singapore"
@@ -124,31 +98,27 @@ def hub_model(run: ScoredRun) -> str:
 
 def data_revision(run: ScoredRun, part: PartScores) -> str | None:
     """The commit of the dataset on the hub that all tasks were prepared from; None where one was not."""
-    found = {str(_section(run, task).get("data revision")) for task in part.tasks}
+    found = {str(run.card.get(f"{TASK}{task}", {}).get("data revision")) for task in part.tasks}
     return revision if len(found) == 1 and _COMMIT.fullmatch(revision := found.pop()) else None
 
 
 def run_facts(run: ScoredRun) -> dict[str, str]:
-    """Facts of a card that may leave, those that are the same for all of its tasks."""
-    facts = {
-        name: str(value)
-        for (section, field), name in PUBLIC_RUN_FIELDS.items()
-        if (value := _public(run.card.get(section, {}).get(field))) is not None
-    }
+    """Return the facts of a card that may leave and are the same for all of its tasks."""
+    facts = _public_facts(run.card, [field for field in FIELDS if field.section != TASK])
     return facts | ({"commit": str(run.card["model"]["revision"])} if hub_model(run) else {})
 
 
 def task_facts(run: ScoredRun, part: PartScores) -> dict[str, str]:
-    """Facts of a card that may leave, those of a task, or of a group's tasks where these are alike."""
+    """Return the facts of a card that may leave, of a task or of a group's tasks where these are alike."""
     alike = _alike(run, part)
-    facts = {name: str(value) for name in PUBLIC_TASK_FIELDS if (value := _public(alike.get(name))) is not None}
-    judge = _settings(alike.get("judge")).get("model")
+    facts = _public_facts({TASK: alike}, [field for field in FIELDS if field.section == TASK])
+    judge = (read_object(alike.get("judge")) or {}).get("model")
     return facts | ({"judge": PurePath(judge).name} if isinstance(judge, str) else {})
 
 
 def sampling_of(run: ScoredRun, part: PartScores) -> dict[str, float]:
-    """Settings by which answers were sampled, where all tasks have the same and they are numbers."""
-    settings = _settings(_alike(run, part).get("generation"))
+    """Return the settings by which answers were sampled, where all tasks have the same and they are numbers."""
+    settings = read_object(_alike(run, part).get("generation")) or {}
     return {
         elsewhere: settings[name]
         for name, elsewhere in SAMPLING.items()
@@ -156,25 +126,17 @@ def sampling_of(run: ScoredRun, part: PartScores) -> dict[str, float]:
     }
 
 
-def _section(run: ScoredRun, task: str) -> Mapping[str, Value]:
-    return run.card.get(f"{TASK}{task}", {})
-
-
 def _alike(run: ScoredRun, part: PartScores) -> dict[str, Value]:
     """Return the facts of the card that are equal for all tasks of a group, or those of one task."""
-    first, *others = [_section(run, task) for task in part.tasks]
+    first, *others = [run.card.get(f"{TASK}{task}", {}) for task in part.tasks]
     return {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
 
 
-def _settings(value: Value) -> Mapping[str, Any]:
-    """Settings that a card has as a JSON object; empty of anything else."""
-    try:
-        settings = json.loads(value) if isinstance(value, str) else None
-    except ValueError:
-        return {}
-    return settings if isinstance(settings, dict) else {}
-
-
-def _public(value: Value) -> Value:
-    """A value that may leave; None of one that is not known, and of a path."""
-    return None if isinstance(value, str) and ("/" in value or "\\" in value) else value
+def _public_facts(card: Sections, fields: Iterable[CardField]) -> dict[str, str]:
+    """Return fields under their public names, but those that are not known, and paths."""
+    found = ((field.public, card.get(field.section, {}).get(field.name)) for field in fields if field.public)
+    return {
+        name: str(value)
+        for name, value in found
+        if value is not None and not (isinstance(value, str) and ("/" in value or "\\" in value))
+    }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks import __version__
+from lmms_eval_tasks.runs.run_card import Unknown
 
 PACKAGES = (
     "lmms-eval-tasks", "lmms-eval", "torch", "transformers", "accelerate", "datasets", "numpy", "decord", "av",
@@ -20,10 +21,6 @@ PACKAGES = (
 STANDS_IN = {"decord": "adapters of lmms-eval that read clips by it cannot run; our own models read by PyAV"}
 """Packages that can be done without, and what is then otherwise."""
 OPTIONAL_PACKAGES = frozenset({"torchvision", "torchcodec", "qwen-vl-utils", "diffusers", "vllm"})
-
-
-class Unknown(Exception):
-    """A field of a run card cannot be found; the text says why."""
 
 
 def installed_version(package: str) -> str | None:

@@ -16,10 +16,10 @@ from typing import Any
 from lmms_eval_tasks.host.model.answer_forms import CLIPLESS
 from lmms_eval_tasks.host.model.readers import find_reader
 from lmms_eval_tasks.host.replacements import load_tasks
-from lmms_eval_tasks.host.saving.card_facts import FRAMES as NAMES
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.registry import read_card, registry
-from lmms_eval_tasks.runs.run_card import known_hazards
+from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
+from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line, parse_arguments, suggest
 from lmms_eval_tasks.utils.data.clips import is_readable, write_placeholder
@@ -65,8 +65,8 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
         ) from error
     if reader is None:
         return ReaderCheck(None, result="how it reads clips is not known here: a server may, or another library.")
-    hazards = [name for name, hazard in known_hazards().items() if reader.name in hazard.readers]
-    asked = next((int(given[name]) for name in NAMES["frames"] if given.get(name, "").isdigit()), FRAMES)
+    hazards = [name for name, hazard in KNOWN_HAZARDS.items() if hazard.applies(RunFacts(reader=reader.name))]
+    asked = next((int(given[name]) for name in FRAME_NUMBERS if given.get(name, "").isdigit()), FRAMES)
     with TemporaryDirectory() as folder:
         if (clip := _first_clip(benchmarks)) is None:
             clip = Path(folder, "a black clip.mp4")

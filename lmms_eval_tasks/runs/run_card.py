@@ -3,191 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
+from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.prompt import OFFICIAL
 from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
-
-FILE = Path(__file__).with_name("hazards.json")
-APPLIES, DOES_NOT_APPLY = "applies", "does not apply"
-
-
-def _check_specifier(text: str) -> str:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier as error:
-        raise ValueError(f"Expected a specifier of versions, but got {text!r}") from error
-    return text
-
-
-Specifier = Annotated[str, AfterValidator(_check_specifier)]
-
-
-class ArgumentTest(BaseModel):
-    """A test of one argument of a model, as the model has it; exactly one of its fields is given."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    above: float | None = None
-    unset: bool | None = None
-    none_of: tuple[str | bool, ...] | None = None
-
-    @model_validator(mode="after")
-    def _check_count(self) -> ArgumentTest:
-        if [self.above, self.unset, self.none_of].count(None) != 2:
-            raise ValueError("Expected exactly one test of an argument")
-        return self
-
-    def holds(self, name: str, value: Any) -> bool:
-        """Whether a value passes; None stands for an argument that is not set."""
-        if self.unset is not None:
-            return (value is None) is self.unset
-        if self.none_of is not None:
-            return str(value).lower() not in {str(other).lower() for other in self.none_of}
-        try:
-            return float(value) > float(self.above or 0)
-        except (TypeError, ValueError):
-            raise ValueError(f"Expected {name} to be a number, but got {value!r}.") from None
-
-    def __str__(self) -> str:
-        """Return the condition in words, to follow the argument's name."""
-        if self.unset is not None:
-            return "not set" if self.unset else "set"
-        if self.none_of is not None:
-            return f"not {' or '.join(str(value).lower() for value in self.none_of)}"
-        return f"above {self.above:g}"
-
-
-class Hazard(BaseModel):
-    """One entry; a condition that it does not have always holds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(pattern=r"^[a-z0-9_]+$")
-    adapters: tuple[str, ...] = Field(default=(), description="any of them")
-    weights: tuple[str, ...] = Field(default=(), description="any of them")
-    readers: tuple[str, ...] = Field(default=(), description="any of them")
-    packages: dict[str, Specifier] = Field(default={}, description="all of them")
-    arguments: dict[str, ArgumentTest] = Field(default={}, description="all of them")
-    effect: str = Field(min_length=1)
-    source: str = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _check_conditions(self) -> Hazard:
-        if not (self.adapters or self.weights or self.readers):
-            raise ValueError("Expected adapters, weights or readers, for no hazard is one of every model")
-        return self
-
-    def where(self) -> str:
-        """Its conditions as text: `weights qwen2_5_vl; transformers >=5.3.0; fps not set`."""
-        any_of = (("adapter", self.adapters), ("weights", self.weights), ("reader", self.readers))
-        parts = [f"{name} {' or '.join(values)}" for name, values in any_of if values]
-        parts += [f"{package} {specifier}" for package, specifier in self.packages.items()]
-        return "; ".join([*parts, *(f"{name} {test}" for name, test in self.arguments.items())])
-
-    def found(self, facts: RunFacts) -> dict[str, str]:
-        """Return the entries of a card about a run to which the hazard applies."""
-        versions = [f"{package} {facts.version(package)}" for package in self.packages]
-        reader = [f"reader {facts.reader}"] if self.readers else []
-        values = {name: facts.argument(name) for name in self.arguments}
-        given = [f"{name} {'not set' if value is None else value}" for name, value in values.items()]
-        return {
-            "adapter": f"{facts.adapter}, weights {facts.weights}" if self.weights else facts.adapter,
-            "versions": ", ".join(versions) or "any",
-            "condition": ", ".join([*reader, *given]) or "none",
-            "effect": self.effect,
-            "source": self.source,
-        }
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """Facts about a run on which conditions are tested."""
-
-    adapter: str
-    weights: str | None
-    shows_videos: bool
-    version: Callable[[str], str | None]
-    argument: Callable[[str], Any]
-    reader: str | None = None
-
-
-def applies(hazard: Hazard, facts: RunFacts) -> bool:
-    """Whether a hazard applies to a run."""
-    doubt: Exception | None = None
-    for holds in _conditions(hazard, facts):
-        try:
-            if not holds():
-                return False
-        except Exception as error:  # whatever a fact's finder raises
-            doubt = error
-    if doubt:
-        raise doubt
-    return True
-
-
-def _conditions(hazard: Hazard, facts: RunFacts) -> Iterator[Callable[[], bool]]:
-    yield lambda: facts.shows_videos
-    if hazard.adapters:
-        yield lambda: facts.adapter in hazard.adapters
-    if hazard.weights:
-        yield lambda: facts.weights in hazard.weights
-    if hazard.readers:
-        yield lambda: facts.reader in hazard.readers
-    for package, specifier in hazard.packages.items():
-        yield partial(_is_installed, package, specifier, facts)
-    for name, test in hazard.arguments.items():
-        yield partial(_passes, test, name, facts)
-
-
-def _is_installed(package: str, specifier: str, facts: RunFacts) -> bool:
-    version = facts.version(package)
-    return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
-
-
-def _passes(test: ArgumentTest, name: str, facts: RunFacts) -> bool:
-    return test.holds(name, facts.argument(name))
-
-
-def read_hazards(path: Path) -> dict[str, Hazard]:
-    """The hazards of a file by name, in its order."""
-    try:
-        entries = TypeAdapter(list[Hazard]).validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path.name}: {first['msg']}{f' at {where}' if where else ''}.") from None
-    hazards = {hazard.name: hazard for hazard in entries}
-    if len(hazards) < len(entries):
-        raise InputError(f"{path.name}: Expected names that differ, but got one twice.")
-    return hazards
-
-
-@cache
-def known_hazards() -> Mapping[str, Hazard]:
-    """The hazards that this version knows, by name."""
-    return read_hazards(FILE)
-
 
 TRAINED_ON = "trained_on.json"
 
@@ -253,6 +83,7 @@ TASK = "task "
 """A task's section is named after it, with this before."""
 HAZARDS = "known hazards"
 """The section that says of each known hazard whether it applies to the run."""
+APPLIES, DOES_NOT_APPLY = "applies", "does not apply"
 HAZARD = "hazard "
 """The section of a hazard that applies is named after it, with this before."""
 NOT_KNOWN = "not known"
@@ -277,38 +108,138 @@ class Weight(str, Enum):
     """Another time or place."""
 
 
-_WEIGHTS = {
-    ("model", ""): Weight.MODEL,
-    ("model", "system instruction"): Weight.MATTERS,
-    ("model", "chat template"): Weight.MATTERS,
-    ("software", ""): Weight.ENVIRONMENT,
-    ("hardware", ""): Weight.ENVIRONMENT,
-    ("run", ""): Weight.NEVER,
-    ("run", "limit"): Weight.MATTERS,
-    ("run", "offset"): Weight.MATTERS,
-    ("run", "shard"): Weight.MATTERS,
-    ("run", "reasoning tags"): Weight.MATTERS,
-    ("run", "ranks"): Weight.ENVIRONMENT,
-    ("run", "batch size"): Weight.ENVIRONMENT,
-    ("frames", "reader"): Weight.ENVIRONMENT,
-    ("sharing", "mode"): Weight.ENVIRONMENT,
-    ("sharing", "why"): Weight.NEVER,
-    ("sharing", "attention"): Weight.ENVIRONMENT,
-    ("sharing", "questions at once"): Weight.ENVIRONMENT,
-    ("throughput", ""): Weight.NEVER,
-    ("rescored", ""): Weight.NEVER,
-    ("merged", ""): Weight.NEVER,
-    (NOT_KNOWN, ""): Weight.NEVER,
-    ("settings", HOME): Weight.NEVER,
-    ("settings", ANSWERS): Weight.NEVER,
-    ("settings", SHARD): Weight.NEVER,
-    (HAZARD, "adapter"): Weight.MODEL,
-    (HAZARD, "effect"): Weight.NEVER,
-    (HAZARD, "source"): Weight.NEVER,
-    (TASK, "data source"): Weight.NEVER,
-    (TASK, "prepared by"): Weight.NEVER,
-}
-"""By section and field; an empty field stands for the section's others, and what is in no line matters."""
+class Unknown(Exception):
+    """A field of a run card cannot be found; the text says why."""
+
+
+class LeftOut(Exception):
+    """A run has no such field."""
+
+
+def known(value: Any, why: str) -> Any:
+    """Return a value that is there; raises `Unknown` with the reason where it is not."""
+    if value is None:
+        raise Unknown(why)
+    return value
+
+
+class CardField(NamedTuple):
+    """A field of run cards.
+
+    Attributes:
+        section: Its section; of tasks and hazards, the beginning of its name.
+        name: Its name. An empty name stands for the section's fields that have no line of their own.
+        weight: Meaning of a difference between runs.
+        find: Function that finds the value in a run, or in a task or hazard of it, as host/saving/card_facts.py has
+            them; it may raise. Of a line without a name, it returns fields to their values or to functions that find
+            these. None where the section's line without a name finds it, or another command than the run writes it.
+        public: Its name in an export; a field without one stays here.
+    """
+
+    section: str
+    name: str
+    weight: Weight
+    find: Callable[[Any], Any] | None = None
+    public: str = ""
+
+
+MATTERS, MODEL, ENVIRONMENT, NEVER = Weight
+UNNAMED = "the model does not say"
+FRAME_NUMBERS = ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames")
+"""Names of lmms-eval's adapters for the number of frames."""
+
+FIELDS = (
+    CardField(TASK, "version", MATTERS, lambda task: task.results["versions"][task.name]),
+    CardField(TASK, "benchmark", MATTERS, lambda task: task.benchmark),
+    CardField(TASK, "data", MATTERS, lambda task: task.prepared.data_set.text),
+    CardField(TASK, "data source", NEVER, lambda task: task.prepared.source),
+    CardField(TASK, "data revision", MATTERS, lambda task: task.prepared.revision or "not from the hub"),
+    CardField(TASK, "data sha256", MATTERS, lambda task: task.prepared.table_sha256, "data sha256"),
+    CardField(TASK, "release sha256", MATTERS, lambda task: dict(task.prepared.source_sha256)),
+    CardField(TASK, "prepared by", NEVER, lambda task: f"lmms-eval-tasks {task.manifest.tool_version}"),
+    CardField(TASK, "missing clips", MATTERS, lambda task: len(task.prepared.missing)),
+    CardField(TASK, "items", MATTERS, lambda task: task.results["n-samples"][task.name]["effective"]),
+    CardField(TASK, "view", MATTERS, lambda task: task.view),
+    CardField(TASK, "prompt", MATTERS, lambda task: task.prompt.prompt_id, "prompt"),
+    CardField(TASK, "prompt sha256", MATTERS, lambda task: task.prompt.sha256, "prompt sha256"),
+    CardField(TASK, "official prompt", MATTERS, lambda task: task.prompt.prompt_id == OFFICIAL, "official prompt"),
+    CardField(TASK, "", MATTERS, lambda task: task.settings),
+    CardField(TASK, "judge", MATTERS, lambda task: task.judge),
+    CardField(TASK, "extractor", MATTERS, lambda task: task.extractor, "extractor"),
+    CardField(TASK, "generation", MATTERS, lambda task: task.config["generation_kwargs"]),
+    CardField(TASK, "repeats", MATTERS, lambda task: task.config["repeats"], "repeats"),
+    CardField(TASK, "fewshot examples", MATTERS, lambda task: task.config["num_fewshot"], "fewshot examples"),
+    CardField("model", "name", MODEL, lambda run: run.config["model"], "adapter"),
+    CardField("model", "class", MODEL, lambda run: run.config["model_backend"]),
+    CardField("model", "arguments", MODEL, lambda run: run.config["model_args"]),
+    CardField("model", "checkpoint", MODEL, lambda run: run.checkpoint()),
+    CardField("model", "revision", MODEL, lambda run: run.revision()),
+    CardField("model", "precision", MODEL, lambda run: known(run.weights.precision, UNNAMED), "precision"),
+    CardField("model", "parameters", MODEL, lambda run: known(run.weights.parameters, UNNAMED)),
+    CardField("model", "system instruction", MATTERS, lambda run: run.results.get("system_instruction") or "none"),
+    CardField("model", "chat template", MATTERS, lambda run: run.results.get("chat_template_sha") or "the model's own"),
+    CardField("model", "trained on", MODEL, lambda run: run.trained_on()),
+    CardField("model", "", MODEL),
+    CardField("frames", "frames", MATTERS, lambda run: run.frames(), "frames"),
+    CardField("frames", "fps", MATTERS, lambda run: run.shown("fps", "video_fps", "sample_fps"), "frames a second"),
+    CardField("frames", "least pixels", MATTERS, lambda run: run.shown("min_pixels"), "least pixels"),
+    CardField("frames", "most pixels", MATTERS, lambda run: run.shown("max_pixels"), "most pixels"),
+    CardField("frames", "height", MATTERS, lambda run: run.shown("height"), "height"),
+    CardField("frames", "width", MATTERS, lambda run: run.shown("width"), "width"),
+    CardField("frames", "pixels of a frame", MATTERS, lambda run: run.pixels(), "pixels of a frame"),
+    CardField("frames", "reader", ENVIRONMENT, lambda run: run.reader(), "clip reader"),
+    CardField("denoising", "", MATTERS, lambda run: run.denoising()),
+    CardField("sharing", "", MATTERS, lambda run: run.sharing()),
+    CardField("sharing", "mode", ENVIRONMENT),
+    CardField("sharing", "why", NEVER),
+    CardField("sharing", "attention", ENVIRONMENT),
+    CardField("sharing", "questions at once", ENVIRONMENT),
+    CardField("throughput", "", NEVER, lambda run: run.evaluation.throughput),
+    CardField(HAZARDS, "", MATTERS, lambda run: run.hazards()),
+    CardField(HAZARD, "adapter", MODEL, lambda found: found["adapter"]),
+    CardField(HAZARD, "versions", MATTERS, lambda found: found["versions"]),
+    CardField(HAZARD, "condition", MATTERS, lambda found: found["condition"]),
+    CardField(HAZARD, "effect", NEVER, lambda found: found["effect"]),
+    CardField(HAZARD, "source", NEVER, lambda found: found["source"]),
+    CardField("seeds", "random", MATTERS, lambda run: run.config["random_seed"]),
+    CardField("seeds", "numpy", MATTERS, lambda run: run.config["numpy_seed"]),
+    CardField("seeds", "torch", MATTERS, lambda run: run.config["torch_seed"], "seed"),
+    CardField("seeds", "fewshot", MATTERS, lambda run: run.config["fewshot_seed"]),
+    CardField("run", "date", NEVER, lambda run: run.results["date"]),
+    CardField("run", "command", NEVER, lambda run: shlex.join(sys.argv)),
+    CardField("run", "tasks", NEVER, lambda run: run.options["tasks"]),
+    CardField(
+        "run", "limit", MATTERS, lambda run: "none" if run.config["limit"] in (None, -1) else run.config["limit"]
+    ),
+    CardField("run", "shard", MATTERS, lambda run: str(run.evaluation.shard or "none")),
+    CardField("run", "offset", MATTERS, lambda run: run.config["offset"]),
+    CardField("run", "batch size", ENVIRONMENT, lambda run: run.config["batch_size"], "batch size"),
+    CardField("run", "ranks", ENVIRONMENT, lambda run: run.ranks(), "ranks"),
+    CardField(
+        "run", "wall time in s", NEVER, lambda run: round(float(run.results["total_evaluation_time_seconds"]), 1)
+    ),
+    CardField("run", "reasoning tags", MATTERS, lambda run: run.options["reasoning_tags"]),
+    CardField("run", "response cache", NEVER, lambda run: run.config["use_cache"] or "none"),
+    CardField("run", "budget of tokens", NEVER, lambda run: run.token_budget()),
+    CardField("run", "answers kept from before", NEVER, lambda run: run.answers_kept()),
+    CardField("run", "", NEVER),
+    CardField("software", "", ENVIRONMENT, lambda run: run.software()),
+    CardField("software", "torch", ENVIRONMENT, public="torch"),
+    CardField("software", "transformers", ENVIRONMENT, public="transformers"),
+    CardField("software", "lmms-eval", ENVIRONMENT, public="lmms-eval"),
+    CardField("hardware", "device", ENVIRONMENT, lambda run: str(known(run.attribute("device"), UNNAMED))),
+    CardField("hardware", "", ENVIRONMENT, lambda run: run.hardware()),
+    CardField("hardware", "GPUs", ENVIRONMENT, public="GPUs"),
+    CardField("settings", "", MATTERS, lambda run: run.variables()),
+    CardField("settings", HOME, NEVER),
+    CardField("settings", ANSWERS, NEVER),
+    CardField("settings", SHARD, NEVER),
+    CardField("rescored", "", NEVER),
+    CardField("merged", "", NEVER),
+    CardField(NOT_KNOWN, "", NEVER),
+)
+"""Every field in its order; what is in no line matters, since a later version may write it."""
+_BY_NAME = {(field.section, field.name): field for field in FIELDS}
 
 
 @dataclass(frozen=True)
@@ -367,19 +298,19 @@ def applying_hazards(cards: Sequence[Sections]) -> dict[str, list[int]]:
 
 def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
     """A hazard's effect and source, of this version or as one of the cards has them; of one of neither only that."""
-    texts = [(hazard.effect, hazard.source) for hazard in known_hazards().values() if hazard.name == name]
-    sections = [card[f"{HAZARD}{name}"] for card in cards if f"{HAZARD}{name}" in card]
-    texts += [(_text(section.get("effect")), _text(section.get("source"))) for section in sections]
-    if not texts:
+    if hazard := KNOWN_HAZARDS.get(name):
+        return f"{hazard.effect} Source: {hazard.source}"
+    section = next((card[f"{HAZARD}{name}"] for card in cards if f"{HAZARD}{name}" in card), None)
+    if section is None:
         return "This version of lmms-eval-tasks does not know it."
-    effect, source = texts[0]
-    return f"{effect} Source: {source}"
+    return f"{_text(section.get('effect'))} Source: {_text(section.get('source'))}"
 
 
 def weight_of(section: str, field: str) -> Weight:
     """Return the meaning of a difference between runs in a field."""
     section = next((kind for kind in (TASK, HAZARD) if section.startswith(kind)), section)
-    return _WEIGHTS.get((section, field), _WEIGHTS.get((section, ""), Weight.MATTERS))
+    line = _BY_NAME.get((section, field)) or _BY_NAME.get((section, ""))
+    return line.weight if line else MATTERS
 
 
 def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
@@ -442,7 +373,7 @@ def _environment(card: Sections) -> str:
 
 def _differing_texts(values: Sequence[Value]) -> list[str]:
     """Return the text of each run for one field; settings written as JSON objects show only the entries that differ."""
-    objects = [_read_object(value) for value in values]
+    objects = [read_object(value) for value in values]
     known = [one for one in objects if one is not None]
     if len(known) < 2:
         return [_text(value) for value in values]
@@ -456,11 +387,12 @@ def _differing_texts(values: Sequence[Value]) -> list[str]:
 
 def token_limit(card: Sections, task: str) -> int:
     """Return the maximum number of tokens of an answer of a run's task; 0 if its card does not say."""
-    limit = (_read_object(card.get(f"{TASK}{task}", {}).get("generation")) or {}).get("max_new_tokens")
+    limit = (read_object(card.get(f"{TASK}{task}", {}).get("generation")) or {}).get("max_new_tokens")
     return limit if isinstance(limit, int) else 0
 
 
-def _read_object(value: Value) -> dict[str, Any] | None:
+def read_object(value: Value) -> dict[str, Any] | None:
+    """Return settings that a card has as a JSON object; None of anything else."""
     try:
         parsed = json.loads(value) if isinstance(value, str) else None
     except ValueError:

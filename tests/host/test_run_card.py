@@ -11,15 +11,15 @@ import pytest
 from task_states import task_state
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.environment import Unknown, package_version
+from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.model.model_identity import Weights, read_weights, weights_identity
-from lmms_eval_tasks.host.saving.card_facts import FRAMES, gather
+from lmms_eval_tasks.host.saving.card_facts import gather
 from lmms_eval_tasks.host.saving.saved import saved_results, write_card
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.runs.run_card import NOT_KNOWN, Stage, TrainedOn, read_run_card
+from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card
 from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -221,7 +221,7 @@ def test_how_losses_were_measured() -> None:
     assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["width"]) == (49, 16, 832)
 
 
-@pytest.mark.parametrize("name", FRAMES["frames"])
+@pytest.mark.parametrize("name", FRAME_NUMBERS)
 def test_frames_have_one_name_whatever_an_adapter_calls_them(name: str) -> None:
     assert gather(saved(model_args=""), evaluation(model(**{name: 12})))["frames"]["frames"] == 12
     assert gather(saved(model_args=f"{name}=7"), evaluation(model()))["frames"]["frames"] == "7"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.runs.run_card import Weight, differences, read_run_card, summary, weight_of
+from lmms_eval_tasks.runs.run_card import FIELDS, Weight, differences, read_run_card, summary, weight_of
 from lmms_eval_tasks.utils.core.errors import InputError
 
 TASK = "task causalvqa_paired"
@@ -130,6 +130,14 @@ def test_tasks_that_one_run_has_and_tasks_not_compared_are_left_out() -> None:
     moved = {**other, TASK: {**CARD[TASK], "version": "2-A"}, "task mvp": {**CARD[TASK], "version": "3-A"}}
     assert [one.place for one in differences([other, moved])] == ["causalvqa_paired", "mvp"]
     assert [one.place for one in differences([other, moved], ["mvp"])] == ["mvp"]
+
+
+def test_a_field_has_one_line_and_one_public_name() -> None:
+    lines, names = (
+        [(field.section, field.name) for field in FIELDS],
+        [field.public for field in FIELDS if field.public],
+    )
+    assert len(lines) == len({*lines}) and len(names) == len({*names})
 
 
 def test_a_field_of_a_later_version_matters() -> None:
