@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.data.manifest import SplitManifest, read_removed
 from lmms_eval_tasks.utils.data.prepare import Origin
 from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, OfferedChoice
 from lmms_eval_tasks.utils.reporting.columns import Column, RunRecords
-from lmms_eval_tasks.utils.reporting.grids import share_plot
+from lmms_eval_tasks.utils.reporting.figure import share_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.scoring.metrics import (
     COMMON_METRICS,

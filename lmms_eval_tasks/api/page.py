@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.reporting.columns import Layout, LayoutPlace
-from lmms_eval_tasks.utils.reporting.figure import Figure
-from lmms_eval_tasks.utils.reporting.grids import heat_map
+from lmms_eval_tasks.utils.reporting.figure import Figure, heat_map
 from lmms_eval_tasks.utils.reporting.item_views import (
     AnswerView,
     EventGraph,

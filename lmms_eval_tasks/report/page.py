@@ -26,7 +26,6 @@ from lmms_eval_tasks.utils.core.table import cell_text
 from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.reporting.figure import Figure
-from lmms_eval_tasks.utils.reporting.figure_files import figure_files, page_figures
 from lmms_eval_tasks.utils.reporting.palette import HUES, ink_styles
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 
@@ -58,6 +57,8 @@ def _unused(name: str, used: Container[str]) -> str:
 
 def write_figures(runs: Sequence[Run], folder: Path, only: str = "", progress: Progress = no_progress) -> int:
     """Write every figure of the runs' page as PDF, SVG, PNG and CSV; the same runs and data give the same bytes."""
+    from lmms_eval_tasks.utils.reporting.drawing import figure_files
+
     figures = figures_of(build_sections(runs, only)[1])
     for done, (stem, figure) in enumerate(figures.items()):
         progress("drawing figures", done, len(figures))
@@ -82,6 +83,8 @@ def write_page(
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, people: People | None = None) -> str:
     """The page's text; arguments and errors as for `write_page`."""
+    from lmms_eval_tasks.utils.reporting.drawing import page_figures
+
     runs, sections = build_sections(runs, only)
     numbered = dict(enumerate(runs, start=1))
     shared = share_tasks(people.responses, people.asked, numbered, only) if people else []

@@ -20,10 +20,8 @@ from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import SetAttrition
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, other_units
-from lmms_eval_tasks.utils.reporting.figure import Figure, fit_axis
-from lmms_eval_tasks.utils.reporting.grids import heat_map
+from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Figure, fit_axis, heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
-from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes, without_published
 from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY

@@ -16,9 +16,8 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
-from lmms_eval_tasks.utils.reporting.figure import fit_axis
+from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Line, LinePlot, Place, fit_axis
 from lmms_eval_tasks.utils.reporting.panels import Panel
-from lmms_eval_tasks.utils.reporting.plots import Dot, DotPlot, Line, LinePlot, Place
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.bootstrap import Records
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks

@@ -17,8 +17,8 @@ from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.reporting.figure_files import FigureFile, figure_files, page_figures
-from lmms_eval_tasks.utils.reporting.plots import DotPlot
+from lmms_eval_tasks.utils.reporting.drawing import FigureFile, figure_files, page_figures
+from lmms_eval_tasks.utils.reporting.figure import DotPlot
 
 TASK = "causalvqa_debug_paired"
 

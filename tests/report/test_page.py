@@ -68,7 +68,7 @@ def test_sample_data_is_marked(sample_runs: tuple[Path, Path], tmp_path: Path) -
     page = build_page([read_run(sample_runs[0])])
     assert page.count(SAMPLE_NOTE) == 1
     # A figure says it where it is saved, and a signature where it is opened.
-    shown = re.sub(r'<text[^>]* class="set-kind".*?</text>|<ul class="signatures">.*?</ul>', "", page, flags=re.DOTALL)
+    shown = re.sub(r'<g class="set-kind">.*?</g>|<ul class="signatures">.*?</ul>', "", page, flags=re.DOTALL)
     assert shown.partition("<script")[0].count("SAMPLE DATA") == 1
     for section in re.findall(r'<section id="(?!items|cards).*?</section>', page, re.DOTALL):
         text = re.sub(r"<[^>]*>", " ", section)

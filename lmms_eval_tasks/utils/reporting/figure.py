@@ -1,33 +1,24 @@
-"""The ends of axes, and their numbers."""
+"""Figures of a report: what each shows, and the table of its numbers; `drawing` draws them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING
 
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure as Canvas
-from matplotlib.font_manager import FontProperties
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
-from matplotlib.text import Text
-from matplotlib.textpath import text_to_path
-from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Affine2D, Transform
+from lmms_eval_tasks.utils.core.table import FittingTable, Number
+from lmms_eval_tasks.utils.scoring.bootstrap import Estimate
 
-from lmms_eval_tasks.utils.core.table import FittingTable
-from lmms_eval_tasks.utils.core.text import printable
-from lmms_eval_tasks.utils.reporting.palette import INKS, run_inks
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.reporting.columns import RunRecords
 
 Bounds = tuple[float, float]
 
 
 def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
-    """The axis of a score with some bounds: from one to the other."""
+    """Return the ends of the axis of a score with some bounds, which hold all values."""
     low, high = bounds
     if not all(map(isfinite, bounds)):
         least, most = min(values, default=0.0), max(values, default=1.0)
@@ -37,18 +28,13 @@ def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
     return (-reach, reach) if low < 0 else bounds
 
 
-def tick_text(tick: float) -> str:
-    """A number of an axis."""
-    return f"{tick:,.0f}" if abs(tick) >= 10_000 else f"{tick:g}"
-
-
 @dataclass(frozen=True)
 class Figure(ABC):
     """A figure of a report.
 
     Attributes:
         caption: What it shows, for those who do not see it, and for its table.
-        name: What tells it apart from the other figures of its panel, such as a run's name; it stands above the figure.
+        name: Shown above the figure, and unlike that of the other figures of its panel, such as a run's name.
         tag: The number of the run that it is of, shown before the name.
         run_names: Number to name of the runs of which it shows the number alone; they stand below it.
         warning: What has to be known before its numbers are read, such as that they are of sample data; below it, too.
@@ -66,310 +52,251 @@ class Figure(ABC):
         return ()
 
     def run_named(self, tag: str) -> str:
-        """A run's number, with its name where the figure knows it."""
+        """Return a run's number, with its name where the figure knows it."""
         return f"{tag} {self.run_names[tag]}" if tag in self.run_names else tag
 
     @abstractmethod
     def table(self) -> FittingTable:
-        """The numbers that it shows."""
-
-    @abstractmethod
-    def draw_on(self, sheet: Sheet) -> None:
-        """Draw it below what the sheet has."""
-
-    def draw(self) -> Sheet:
-        """Its drawing."""
-
-        sheet = Sheet(self.name, self.tag)
-        self.draw_on(sheet)
-        sheet.end(self.run_names, self.warning)
-        return sheet
-
-
-WIDTH = 234.0
-"""Points: 3.25 inches, a column of most conferences' papers."""
-BASE, SMALL = 7.0, 6.0
-"""Sizes of letters, in points."""
-LINE = 10.0
-"""Height of a line of letters, in points."""
-GAP = 4.0
-FAMILY = "DejaVu Sans"
-"""Comes with matplotlib, so that every machine draws alike."""
-SET_KIND = "set-kind"
-"""Name of the line that says of what kind of set a figure is, which a page shows in saved figures alone."""
-BADGE = 8.6
-"""Width of a run's mark, in points."""
-Align = Literal["left", "center", "right"]
-ROUND, HOLLOW, DIAMOND, SQUARE, BAR = "o", "o ", "D", "s", "|"
-
-
-class Sheet:
-    """A sheet of some height, which grows with what is drawn."""
-
-    def __init__(self, name: str = "", tag: str = "") -> None:
-        """Make an empty sheet, below the name of what it is of and a run's number."""
-        self.height = 1.0
-        self.titles: dict[str, list[str]] = {}
-        self._canvas = Canvas(figsize=(WIDTH / 72, 1), dpi=72, facecolor=INKS["surface"].light)
-        self._from_top = Affine2D()
-        self.places: Transform = self._from_top + Affine2D().scale(1 / 72) + self._canvas.dpi_scale_trans
-        if name:
-            self._head(tag, name)
-
-    def finish(self) -> Canvas:
-        """The drawing as matplotlib has it, as high as what was drawn."""
-        self._canvas.set_size_inches(WIDTH / 72, (self.height + 1.0) / 72)
-        self._from_top.clear().scale(1, -1).translate(0, self.height + 1.0)
-        return self._canvas
-
-    def room(self, height: float) -> float:
-        """Take some height below what was drawn; where it begins."""
-        top = self.height
-        self.height += height
-        return top
-
-    def frame(self, left: float, width: float, height: float, x: Bounds, y: Bounds, top: float | None = None) -> Frame:
-        """A rectangle, below what was drawn or at `top`, in which the axes' ends are `x` and `y`."""
-        top = self.room(height) if top is None else top
-        return Frame(self, left, top, width, height, x, y)
-
-    def add(self, artist: Artist, titles: Sequence[str] = ()) -> None:
-        """Put something on the sheet; `titles` say what its marks are."""
-        if titles:
-            name = f"titled-{len(self.titles)}"
-            artist.set_gid(name)
-            self.titles[name] = list(titles)
-        # What is drawn later lies above, whatever it is: a number belongs to the mark below it.
-        artist.set_zorder(1)
-        self._canvas.add_artist(artist)
-
-    def write(
-        self,
-        text: str,
-        x: float,
-        y: float,
-        size: float = BASE,
-        ink: str = "ink",
-        align: Align = "left",
-        most: float | None = None,
-        bold: bool = False,
-        rotation: float = 0.0,
-        name: str = "",
-    ) -> None:
-        """A line of text with its middle at the height `y`, cut with an ellipsis where it is wider than `most`."""
-        shown = cut(text, size, most, bold) if most is not None else one_line(text)
-        down = 0.36 * size
-        at = (x + down, y) if rotation else (x, y + down)
-        self.add(
-            Text(
-                *at,
-                shown,
-                fontproperties=_font(size, bold),
-                color=INKS[ink].light,
-                horizontalalignment=align,
-                verticalalignment="baseline",
-                rotation=rotation,
-                rotation_mode="anchor",
-                parse_math=False,
-                transform=self.places,
-                gid=name or None,
-            )
-        )
-
-    def line(
-        self, xs: Sequence[float], ys: Sequence[float], ink: str, width: float = 0.6, transform: Any = None, **how: Any
-    ) -> None:
-        """A line through places."""
-        how.setdefault("solid_capstyle", "butt")
-        self.add(Line2D(xs, ys, color=INKS[ink].light, linewidth=width, transform=transform or self.places, **how))
-
-    def box(
-        self,
-        left: float,
-        top: float,
-        width: float,
-        height: float,
-        ink: str,
-        alpha: float | None = None,
-        title: str = "",
-    ) -> None:
-        """A filled rectangle."""
-        self.add(
-            Rectangle(
-                (left, top),
-                width,
-                height,
-                facecolor=INKS[ink].light,
-                alpha=alpha,
-                linewidth=0,
-                transform=self.places,
-            ),
-            [title] if title else [],
-        )
-
-    def outline(self, left: float, top: float, width: float, height: float, ink: str) -> None:
-        """The outline of a rectangle."""
-        xs, ys = (left, left + width, left + width, left, left), (top, top, top + height, top + height, top)
-        self.line(xs, ys, ink, 0.8)
-
-    def marks(
-        self,
-        xs: Sequence[float],
-        ys: Sequence[float],
-        shape: str,
-        ink: str,
-        size: float,
-        titles: Sequence[str] = (),
-        transform: Any = None,
-    ) -> None:
-        """Marks of one shape."""
-        colour, surface = INKS[ink].light, INKS["surface"].light
-        self.add(
-            Line2D(
-                xs,
-                ys,
-                linestyle="none",
-                marker=shape.strip(),
-                markersize=size,
-                markerfacecolor=surface if shape == HOLLOW else colour,
-                markeredgecolor=colour if shape in (HOLLOW, BAR) else surface,
-                markeredgewidth=1.0 if shape in (HOLLOW, BAR) else 0.5,
-                transform=transform or self.places,
-            ),
-            titles,
-        )
-
-    def badge(self, tag: str, x: float, y: float, title: str = "", frame: Frame | None = None) -> None:
-        """A run's mark: its number on its hue, with its middle at a place of the sheet or of a frame."""
-        ground, number = run_inks(tag)
-        size = max(BADGE, measure(tag, SMALL, True) + 2.4)
-        where = frame.places if frame else None
-        self.marks([x], [y], ROUND, ground, size, [title] if title else [], where)
-        across, down = frame.place(x, y) if frame else (x, y)
-        self.write(tag, across, down, SMALL, number, "center", bold=True)
-
-    def end(self, runs: Mapping[str, str], warning: str) -> None:
-        """Below everything, the names of runs by their numbers, and a warning."""
-        at, middle = 0.0, 0.0
-        for tag, name in runs.items():
-            shown = cut(name, SMALL, WIDTH - BADGE - 3)
-            width = BADGE + 3 + measure(shown, SMALL)
-            if not middle or at + width > WIDTH:
-                at, middle = 0.0, self.room(LINE + 1) + LINE / 2 + 1
-            self.badge(tag, at + BADGE / 2, middle)
-            self.write(shown, at + BADGE + 3, middle, SMALL)
-            at += width + 8
-        if warning:
-            self.write(warning, 0, self.room(LINE + 1) + LINE / 2 + 1, SMALL, "muted", most=WIDTH, name=SET_KIND)
-
-    def _head(self, tag: str, name: str) -> None:
-        middle = self.room(LINE + GAP / 2) + LINE / 2
-        if tag:
-            self.badge(tag, BADGE / 2, middle)
-        left = BADGE + 3 if tag else 0.0
-        self.write(name, left, middle, bold=True, most=WIDTH - left)
+        """Return the numbers that it shows."""
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A rectangle of a sheet with two axes."""
+class Dot:
+    """A line of a dot-and-interval plot."""
 
-    sheet: Sheet
-    left: float
-    top: float
-    width: float
-    height: float
-    x: Bounds
-    y: Bounds
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    kind: str = "run"
+    tag: str = ""
+    groups: int | None = None
+
+    @classmethod
+    def of(cls, label: str, score: Estimate | None, tag: str = "") -> Dot:
+        """Return the line of a run's score."""
+        if score is None:
+            return cls(label, None, tag=tag)
+        low, high = (score.low, score.high) if score.low < score.high else (None, None)
+        return cls(label, score.value, low, high, tag=tag, groups=score.groups)
+
+
+@dataclass(frozen=True)
+class DotPlot(Figure):
+    """Dots with their intervals on one axis, a line each from top to bottom."""
+
+    dots: Sequence[Dot]
+    bounds: Bounds
+    axis: str = ""
+    chance: float | None = None
+    unit: str = "%"
+    grouped: bool = False
 
     @property
-    def places(self) -> Transform:
-        """From values on both axes to places of the sheet, as matplotlib has it."""
-        (low, high), (least, most) = self.x, self.y
-        across, up = self.width / (high - low), self.height / (most - least)
-        moved = Affine2D().translate(-low, -least).scale(across, -up).translate(self.left, self.top + self.height)
-        return moved + self.sheet.places
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, where labels are parts of the items."""
+        return tuple(dict.fromkeys(dot.tag for dot in self.dots if dot.tag)) if self.grouped else ()
 
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return the position of two values, in points."""
-        (low, high), (least, most) = self.x, self.y
-        up = self.height * (y - least) / (most - least)
-        return self.left + self.width * (x - low) / (high - low), self.top + self.height - up
-
-    def rule(self, x: float | None = None, y: float | None = None) -> None:
-        """A thin line across the other axis at a value, such as chance."""
-        if x is not None:
-            self.sheet.line((x, x), self.y, "muted", 0.6, self.places, dashes=(3, 2))
-        if y is not None:
-            self.sheet.line(self.x, (y, y), "muted", 0.6, self.places, dashes=(3, 2))
-
-    def label_x(self, title: str = "") -> None:
-        """Numbers and a title below the frame."""
-        sheet, below = self.sheet, self.top + self.height
-        numbers = sheet.room(LINE) + LINE / 2
-        for tick in ticks(self.x):
-            at, _ = self.place(tick, self.y[0])
-            sheet.line((at, at), (below, below + 2), "muted")
-            align: Align = "right" if at > WIDTH - 8 else "center"
-            sheet.write(tick_text(tick), min(at, WIDTH), numbers, SMALL, "muted", align)
-        if title:
-            middle = self.left + self.width / 2
-            most = 2 * min(middle, WIDTH - middle)
-            sheet.write(title, middle, sheet.room(LINE) + LINE / 2, SMALL, "ink", "center", most)
-
-    def label_y(self, title: str) -> None:
-        """Numbers and a title to the left of the frame."""
-        for tick in ticks(self.y):
-            _, at = self.place(self.x[0], tick)
-            self.sheet.line((self.left - 2, self.left), (at, at), "muted")
-            self.sheet.write(tick_text(tick), self.left - 3.5, at, SMALL, "muted", "right")
-        middle = self.top + self.height / 2
-        self.sheet.write(title, SMALL / 2, middle, SMALL, "ink", "center", self.height, rotation=90)
+    def table(self) -> FittingTable:
+        """Return a row for each dot."""
+        table = FittingTable(self.caption, ("", "run", "score"), names=2)
+        for dot in self.dots:
+            named = self.run_named(dot.tag) or ("" if dot.kind == "run" else dot.kind)
+            table.add_row(dot.label, named, Number(dot.value, dot.low, dot.high, dot.groups, self.unit))
+        return table
 
 
-def ticks(bounds: Bounds) -> list[float]:
-    """Round numbers between the ends of an axis, about five."""
-    low, high = bounds
-    found = MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)).tick_values(low, high)
-    slack = (high - low) * 1e-9
-    return [float(tick) + 0.0 for tick in found if low - slack <= tick <= high + slack]
+@dataclass(frozen=True)
+class Point:
+    """A point of a scatter plot; `kind` and `tag` as for `Dot`."""
+
+    label: str
+    x: float
+    y: float
+    kind: str = "run"
+    tag: str = ""
 
 
-def one_line(text: str) -> str:
-    """A text on one line, with nothing in it that cannot be seen."""
-    return printable(" ".join(text.split()))
+@dataclass(frozen=True)
+class ScatterPlot(Figure):
+    """Points on two axes, each with its title and ends; runs are drawn last, over published models."""
+
+    points: Sequence[Point]
+    x: tuple[str, Bounds]
+    y: tuple[str, Bounds]
+    rules: tuple[float, float]
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, whose points have their numbers alone."""
+        return tuple(point.tag for point in self.points if point.tag)
+
+    def table(self) -> FittingTable:
+        """Return a row for each point."""
+        table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)
+        for point in self.points:
+            named = point.tag or ("" if point.kind == "run" else point.kind)
+            table.add_row(point.label, named, Number(point.x), Number(point.y))
+        return table
 
 
-@lru_cache(8192)
-def measure(text: str, size: float, bold: bool = False) -> float:
-    """The width of a text, in points."""
-    width: float = text_to_path.get_text_width_height_descent(text, _font(size, bold), ismath=False)[0]
-    return width
+@dataclass(frozen=True)
+class Place:
+    """A score against a quantity."""
+
+    label: str
+    x: float
+    score: Estimate
+    tag: str = ""
 
 
-def cut(text: str, size: float, most: float, bold: bool = False) -> str:
-    """A text that is no wider than `most` points: its end gives way to an ellipsis."""
-    text = one_line(text)
-    if measure(text, size, bold) <= most:
-        return text
-    kept = len(text)
-    while kept and measure(text[:kept].rstrip() + "…", size, bold) > most:
-        kept -= 1
-    return text[:kept].rstrip() + "…"
+@dataclass(frozen=True)
+class Line:
+    """Places that are joined in the order of the quantity."""
+
+    label: str
+    places: Sequence[Place]
+    tag: str = ""
+    dashed: bool = False
 
 
-def wrap(text: str, size: float, most: float, lines: int) -> list[str]:
-    """A text in lines no wider than `most` points; the last of `lines` holds the rest, cut."""
-    words, wrapped = one_line(text).split(" "), [""]
-    for word in words:
-        longer = f"{wrapped[-1]} {word}".strip()
-        if not wrapped[-1] or len(wrapped) == lines or measure(longer, size) <= most:
-            wrapped[-1] = longer
-        else:
-            wrapped.append(word)
-    return [cut(line, size, most) for line in wrapped]
+@dataclass(frozen=True)
+class LinePlot(Figure):
+    """Scores with their intervals against a quantity."""
+
+    lines: Sequence[Line]
+    x: str
+    y: tuple[str, Bounds]
+    rule: float | None = None
+    unit: str = "%"
+    digits: int = 1
+
+    def table(self) -> FittingTable:
+        """Return a row for each place."""
+        table = FittingTable(self.caption, ("", "run", self.x, self.y[0]), names=2)
+        for line in self.lines:
+            for place in sorted(line.places, key=lambda place: place.x):
+                along = Number(place.x, digits=0 if place.x == round(place.x) else 2)
+                named = place.tag or line.tag or self.tag
+                table.add_row(line.label or place.label, named, along, self.number(place.score))
+        return table
+
+    def number(self, score: Estimate) -> Number:
+        """Return a score with its interval."""
+        return Number(score.value, score.low, score.high, score.groups, self.unit, self.digits)
 
 
-@lru_cache(8)
-def _font(size: float, bold: bool) -> FontProperties:
-    return FontProperties(family=[FAMILY], size=size, weight="bold" if bold else "normal")
+@dataclass(frozen=True)
+class HeatMap(Figure):
+    """A score by two strata: cells coloured by it."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Mapping[tuple[str, str], Estimate | None]
+    bounds: Bounds
+    tags: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "%"
+
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The runs, where columns have their numbers alone."""
+        return tuple(tag for column, tag in self.tags.items() if column == tag)
+
+    def table(self) -> FittingTable:
+        """Return the scores with their intervals, and how many groups are behind each."""
+        named = [
+            self.run_named(tag) if (tag := self.tags.get(name, "")) == name else f"{tag} {name}".strip()
+            for name in self.columns
+        ]
+        table = FittingTable(self.caption, ("", *named))
+        for row in self.rows:
+            scores = (self.cells.get((row, column)) for column in self.columns)
+            numbers = (Number(one.value, one.low, one.high, one.groups, self.unit) if one else "" for one in scores)
+            table.add_row(row, *numbers)
+        return table
+
+
+def heat_map(
+    caption: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], Estimate | None],
+    bounds: Bounds,
+    run: RunRecords | None = None,
+    *,
+    tags: Mapping[str, str] | None = None,
+    name: str = "",
+    unit: str = "%",
+) -> HeatMap:
+    """A score by two strata, in cells that are coloured by it.
+
+    Args:
+        caption: What it shows, for those who do not see it.
+        rows: Names of the rows.
+        columns: Names of the columns.
+        cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
+            the score stands on. One that is missing or None is empty.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit; where one is infinite, the
+            scores' own range is taken.
+        run: The run that it is of, whose number and name stand above; None where it is of several.
+        tags: Names of columns that are runs, to the runs' numbers.
+        name: What stands above it where it is of no run.
+        unit: Of the scores.
+
+    Returns:
+        The figure, for a `Panel`.
+    """
+    named, tag = (run.name, run.tag) if run else (name, "")
+    return HeatMap(caption, rows, columns, cells, bounds, tags or {}, unit, name=named, tag=tag)
+
+
+@dataclass(frozen=True)
+class CountTable(Figure):
+    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed."""
+
+    corner: str
+    rows: Mapping[str, Mapping[str, int]]
+    columns: Sequence[str]
+
+    def table(self) -> FittingTable:
+        """Return the counts, and the sum of each row."""
+        table = FittingTable(self.caption, (self.corner, *self.columns, "all"))
+        for row, counts in self.rows.items():
+            table.add_row(row, *(counts.get(column, 0) for column in self.columns), sum(counts.values()))
+        return table
+
+
+@dataclass(frozen=True)
+class SharePlot(Figure):
+    """Shares of a whole as stacked bars with their counts, one a run."""
+
+    runs: Sequence[tuple[str, str]]
+    counts: Sequence[Mapping[str, int]]
+    parts: Sequence[str]
+
+    def table(self) -> FittingTable:
+        """Return the count of each part, by run."""
+        table = FittingTable(self.caption, ("", "run", *self.parts), names=2)
+        for (tag, name), counts in zip(self.runs, self.counts, strict=True):
+            table.add_row(name, tag, *(counts.get(part, 0) for part in self.parts))
+        return table
+
+
+def share_plot(
+    caption: str, runs: Sequence[RunRecords], counts: Sequence[Mapping[str, int]], parts: Sequence[str]
+) -> SharePlot:
+    """Shares of a whole as stacked bars, one a run, with their counts, which stand in the order of the runs.
+
+    Args:
+        caption: What is shown, for those who do not see the figure.
+        runs: The runs, a bar each.
+        counts: Part to its count, for each run.
+        parts: Names of a bar's parts in their order. Outcomes (``correct``, ``wrong``, ``unparsed``, ``unscored``) and
+            ``both right``, ``one right``, ``none right`` have colours of their own; a part of another name is grey.
+
+    Raises:
+        ValueError: where there are not as many counts as runs.
+    """
+    if len(runs) != len(counts):
+        raise ValueError(f"Expected counts for each of {len(runs)} runs, but got {len(counts)}.")
+    return SharePlot(caption, [(run.tag, run.name) for run in runs], counts, parts)

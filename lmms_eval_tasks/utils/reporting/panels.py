@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 
 from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import RunRecords, by_group
-from lmms_eval_tasks.utils.reporting.figure import Figure, fit_axis
-from lmms_eval_tasks.utils.reporting.grids import count_table, share_plot
-from lmms_eval_tasks.utils.reporting.plots import Line, LinePlot, Place, Point, ScatterPlot
+from lmms_eval_tasks.utils.reporting.figure import (
+    CountTable,
+    Figure,
+    Line,
+    LinePlot,
+    Place,
+    Point,
+    ScatterPlot,
+    fit_axis,
+    share_plot,
+)
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
@@ -149,7 +157,8 @@ def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
 
 def _answers_panel(run: RunRecords, given: Mapping[str, Counter[str]], called: str) -> Panel:
     """Each expected answer against those given, which are no letters."""
-    table = count_table(run, "Expected by answered", "expected ↓  answered →", given, [*given, NOT_READ])
+    columns, corner = [*given, NOT_READ], "expected ↓  answered →"
+    table = CountTable("Expected by answered", corner, given, columns, name=run.name, tag=run.tag)
     return Panel(f"{called.capitalize()}: expected × answered", table)
 
 
@@ -160,7 +169,7 @@ def _letters_panel(run: RunRecords, given: Mapping[str, Counter[str]]) -> Panel:
     most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
     return Panel(
         "Letters: expected × answered",
-        count_table(run, "Key by answer", "key ↓  answer →", given, [*letters, NOT_READ]),
+        CountTable("Key by answer", "key ↓  answer →", given, [*letters, NOT_READ], name=run.name, tag=run.tag),
         f"Most given: {most}, {times:,} of {answered.total():,} answers; it is the key "
         f"{given.get(most, Counter()).total():,} times. "
         "A column that is full from top to bottom is position bias.",

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.utils.reporting.grids import FULLEST
+from lmms_eval_tasks.utils.reporting.drawing import FULLEST
 from lmms_eval_tasks.utils.reporting.palette import FURTHER, HUES, INKS, contrast, ink_styles, linear, text_on
 
 # Machado, Oliveira and Fernandes 2009, table of their supplement: severity 1.0, on linear light.

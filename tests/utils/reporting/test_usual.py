@@ -18,8 +18,8 @@ from lmms_eval_tasks.utils.core.prompt import DEFAULT, OFFICIAL
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.utils.data.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.reporting.columns import score_number, usual_columns
+from lmms_eval_tasks.utils.reporting.figure import Dot
 from lmms_eval_tasks.utils.reporting.item_views import usual_answer_view, usual_item_view
-from lmms_eval_tasks.utils.reporting.plots import Dot
 from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
 from lmms_eval_tasks.utils.scoring import metrics as metrics_module
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate

@@ -1,0 +1,568 @@
+"""Figures drawn on matplotlib's axes, as files for a paper and as what a page shows."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from functools import lru_cache, singledispatch
+from math import isfinite
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import MaxNLocator
+
+import lmms_eval_tasks
+from lmms_eval_tasks.utils.core.output import Document, Format, write_document
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.text import printable
+from lmms_eval_tasks.utils.reporting.figure import (
+    Bounds,
+    CountTable,
+    DotPlot,
+    Figure,
+    HeatMap,
+    LinePlot,
+    ScatterPlot,
+    SharePlot,
+    fit_axis,
+)
+from lmms_eval_tasks.utils.reporting.palette import INKS, run_inks
+
+WIDTH = 234.0
+"""Points: 3.25 inches, a column of most conferences' papers."""
+HEIGHT = 128.0
+"""Of two axes, in points."""
+BASE, SMALL = 7.0, 6.0
+"""Sizes of letters, in points."""
+LINE, GAP = 10.0, 4.0
+"""Height of a line of letters, and a gap, in points."""
+BADGE = 8.6
+"""Width of a run's mark, in points."""
+FAINTEST, FULLEST = 0.03, 0.52
+"""How much of the accent a cell has: ink is read on the fullest with a contrast of 4.5 on a light and a dark page."""
+SET_KIND = "set-kind"
+"""Id of the line that says of what kind of set a figure is, which a page shows in saved figures alone."""
+PARTS = {
+    **dict.fromkeys(("correct", "both right", "right, supported", "forward"), "correct"),
+    **dict.fromkeys(("one right", "right, not supported"), "half-correct"),
+    **dict.fromkeys(("wrong", "none right", "wrong, not supported", "backward"), "wrong"),
+    "wrong, supported": "half-wrong",
+    **dict.fromkeys(("unparsed", "tie"), "unparsed"),
+    "non-finite": "ink",
+}
+"""Parts of a bar that have inks of their own."""
+OTHERS = ("unscored", "line", "muted")
+"""Inks of the other parts, in turn."""
+MARKS = {
+    "people": ("D", 4.6, "ink"),
+    "published": ("o ", 4.4, "muted"),
+    "chance": ("|", 7.0, "muted"),
+    "mean": ("s", 5.0, "ink"),
+}
+"""Shape, size and ink of what is no run; a space makes a shape hollow."""
+LIGHT = {name: ink.light for name, ink in INKS.items()}
+RULE: dict[str, Any] = {"color": LIGHT["muted"], "linewidth": 0.6, "dashes": (3, 2)}
+"""A thin line across at a value, such as chance."""
+
+
+class Sheet:
+    """A sheet as wide as a column, on which texts and axes stand below each other; places are points from its top."""
+
+    def __init__(self) -> None:
+        self.canvas = Canvas(figsize=(WIDTH / 72, 1), dpi=72, facecolor=LIGHT["surface"])
+        self.ground = self.canvas.add_axes((0, 0, 1, 1), xticks=[], yticks=[])
+        self.ground.set_axis_off()
+        self.height = 1.0
+        self.titles: dict[str, str] = {}
+
+    def room(self, height: float) -> float:
+        """Take some height below what was drawn, and return where it begins."""
+        self.height += height
+        return self.height - height
+
+    def axes(self, left: float, right: float, height: float, x: Bounds, y: Bounds) -> Axes:
+        """Return axes below what was drawn, from `left` to `right`, with their ends."""
+        place = (left, -self.room(height) - height, right - left, height)
+        axes = self.ground.inset_axes(place, transform=self.ground.transData, xlim=x, ylim=y, facecolor="none")
+        axes.tick_params(length=2, width=0.6, pad=1.5, labelsize=SMALL, color=LIGHT["muted"], labelcolor=LIGHT["muted"])
+        axes.spines[:].set(color=LIGHT["line"], linewidth=0.8)
+        axes.set_axisbelow(True)
+        return axes
+
+    def write(self, text: str, x: float, y: float, size: float = BASE, most: float | None = None, **how: Any) -> None:
+        """Write a line with its middle at the height `y`, cut with an ellipsis where it is wider than `most`."""
+        shown = one_line(text) if most is None else cut(text, size, most, how.get("weight") == "bold")
+        write(self.ground, shown, x, -y, size, **how)
+
+    def title(self, drawn: Artist, text: str) -> None:
+        """Give what was drawn a tooltip, where there is a text."""
+        if text:
+            drawn.set_gid(f"title-{len(self.titles)}")
+            self.titles[f"title-{len(self.titles)}"] = text
+
+    def box(
+        self, left: float, middle: float, width: float, height: float, ink: str, text: str = "", **how: Any
+    ) -> None:
+        """Draw a rectangle, filled if nothing else is said, with its middle at a height."""
+        how = {"linewidth": 0, "color": LIGHT[ink], "edgecolor": LIGHT[ink], **how}
+        bars = self.ground.barh(-middle, width, height, left, **how)
+        self.title(bars[0], text)
+
+    def mark(self, axes: Axes, x: float, y: float, look: tuple[str, float, str], text: str, above: float = 2) -> None:
+        """Draw a mark of a shape, size and ink at a place of axes."""
+        (shape, size, ink), ground = look, LIGHT["surface"]
+        line = shape in ("o ", "|")
+        how: dict[str, Any] = {"color": LIGHT[ink], "markeredgecolor": LIGHT[ink] if line else ground, "zorder": above}
+        if shape == "o ":
+            how["markerfacecolor"] = ground
+        drawn = axes.plot(x, y, shape.strip(), markersize=size, markeredgewidth=1.0 if line else 0.5, **how)
+        self.title(drawn[0], text)
+
+    def badge(self, tag: str, x: float, y: float, text: str = "", axes: Axes | None = None) -> None:
+        """Draw a run's mark: its number on its hue, at a place of the sheet or of axes, above what is there."""
+        axes, y = (axes, y) if axes else (self.ground, -y)
+        ground, number = run_inks(tag)
+        size, above = max(BADGE, measure(tag, SMALL, True) + 2.4), 4 + len(axes.texts)
+        self.mark(axes, x, y, ("o", size, ground), text, above)
+        write(axes, tag, x, y, SMALL, number, ha="center", weight="bold", zorder=above)
+
+    def flow(self, texts: Iterable[str], before: float, line: float) -> Iterator[tuple[float, float]]:
+        """Write texts beside each other in as many lines as they need, and give the place of the mark before each."""
+        at = middle = 0.0
+        for text in texts:
+            shown = cut(text, SMALL, WIDTH - before)
+            width = before + measure(shown, SMALL)
+            if not middle or at + width > WIDTH:
+                at, middle = 0.0, self.room(line) + line / 2
+            self.write(shown, at + before, middle, SMALL)
+            yield at, middle
+            at += width + 8
+
+    def named(self, tag: str, name: str, height: float, **how: Any) -> None:
+        """Write a run's number and name on a line of some height."""
+        left, middle = BADGE + 3 if tag else 0.0, self.room(height) + LINE / 2
+        if tag:
+            self.badge(tag, BADGE / 2, middle)
+        self.write(name, left, middle, most=WIDTH - left, **how)
+
+
+def draw(figure: Figure) -> Sheet:
+    """Draw a figure below its run's number and its name, and above the names of its runs and its warning."""
+    sheet = Sheet()
+    if figure.name:
+        sheet.named(figure.tag, figure.name, LINE + GAP / 2, weight="bold")
+    draw_on(figure, sheet)
+    places = sheet.flow(figure.run_names.values(), BADGE + 3, LINE + 1)
+    for tag, (at, middle) in zip(figure.run_names, places, strict=True):
+        sheet.badge(tag, at + BADGE / 2, middle)
+    if figure.warning:
+        middle = sheet.room(LINE + 1) + LINE / 2 + 1
+        sheet.write(figure.warning, 0, middle, SMALL, WIDTH, ink="muted", gid=SET_KIND)
+    height = sheet.height + 1.0
+    sheet.canvas.set_size_inches(WIDTH / 72, height / 72)
+    sheet.ground.set(xlim=(0, WIDTH), ylim=(-height, 0))
+    for one in sheet.canvas.findobj():
+        one.set_clip_on(False)
+    return sheet
+
+
+@singledispatch
+def draw_on(figure: Figure, sheet: Sheet) -> None:
+    """Draw a figure's own part."""
+    raise NotImplementedError(type(figure).__name__)
+
+
+@draw_on.register
+def _(figure: DotPlot, sheet: Sheet) -> None:
+    """Labels to the left, numbers to the right, the axis below."""
+    dots, (low, high), lines = figure.dots, figure.bounds, max(len(figure.dots), 1)
+    numbers = [Number(dot.value, dot.low, dot.high).text for dot in dots]
+    left = min(max((measure(one_line(dot.label), BASE) for dot in dots), default=0), 92)
+    begin, beside = left + BADGE / 2 + 3, max((measure(number, SMALL) for number in numbers), default=0.0)
+    end = WIDTH - beside - BADGE / 2 - 4
+    named = figure.chance is not None and all(dot.kind != "chance" for dot in dots)
+    sheet.room(LINE * 0.8 * named)
+    axes = sheet.axes(begin, end, LINE * lines, figure.bounds, (lines, 0.0))
+    axes.spines[:].set_visible(False)
+    name_axis(axes.xaxis, figure.bounds, figure.axis, 2 * min((begin + end) / 2, WIDTH - (begin + end) / 2))
+    sheet.room(LINE * (2 if figure.axis else 1))
+    repeated = [figure.grouped and place > 0 and dots[place - 1].label == dot.label for place, dot in enumerate(dots)]
+    labels = ["" if again else cut(dot.label, BASE, left) for dot, again in zip(dots, repeated, strict=True)]
+    axes.set_yticks([place + 0.5 for place in range(len(dots))], labels, fontsize=BASE)
+    axes.tick_params(axis="y", length=0, pad=begin - left)
+    axes.grid(axis="y", color=LIGHT["line"], linewidth=0.4)
+    if figure.chance is not None:
+        axes.axvline(figure.chance, **RULE)
+        if named:
+            write(axes, "chance", figure.chance, -0.4, SMALL, "muted", ha="center")
+    right = {"ha": "right", "transform": axes.get_yaxis_transform()}
+    for place, (dot, number, label) in enumerate(zip(dots, numbers, axes.get_yticklabels(), strict=True)):
+        ink, at = "muted" if dot.kind in ("published", "chance") else "ink", place + 0.5
+        label.set_color(LIGHT[ink])
+        write(axes, number, (WIDTH - begin) / (end - begin), at, SMALL, ink, **right)
+        if dot.value is None:
+            continue
+        if dot.low is not None and dot.high is not None:
+            hue = LIGHT[run_inks(dot.tag)[0] if dot.kind == "run" else "ink"]
+            axes.hlines(at, max(dot.low, low), min(dot.high, high), hue, linewidth=2.6, alpha=0.45)
+        inside, text = min(max(dot.value, low), high), f"{dot.label}: {number}"
+        if dot.kind == "run" and dot.tag:
+            sheet.badge(dot.tag, inside, at, text, axes)
+        else:
+            sheet.mark(axes, inside, at, MARKS.get(dot.kind, ("D", 4.6, "accent")), text)
+
+
+@draw_on.register
+def _(figure: ScatterPlot, sheet: Sheet) -> None:
+    """Axes with rules, then published models, people and runs."""
+    axes, width = two_axes(sheet, figure.x, figure.y)
+    axes.axvline(figure.rules[0], **RULE)
+    axes.axhline(figure.rules[1], **RULE)
+    low, high = figure.x[1]
+    for point in sorted(figure.points, key=lambda point: ("published", "people", "run").index(point.kind)):
+        text = f"{point.label}: {Number(point.x).text}, {Number(point.y).text}"
+        if point.kind == "run":
+            sheet.badge(point.tag, point.x, point.y, text, axes)
+            continue
+        sheet.mark(axes, point.x, point.y, MARKS[point.kind], text)
+        if point.kind == "people":
+            share, beside = (point.x - low) / (high - low), 5 * (high - low) / width
+            side, at = ("right", point.x - beside) if share > 0.5 else ("left", point.x + beside)
+            name = cut(point.label, SMALL, max(share, 1 - share) * width - 5)
+            write(axes, name, at, point.y, SMALL, ha=side)
+
+
+@draw_on.register
+def _(figure: LinePlot, sheet: Sheet) -> None:
+    """The lines' names where there are several, then axes and lines; all intervals lie below all lines."""
+    inks = [run_inks(line.tag)[0] if line.tag else "muted" for line in figure.lines]
+    strokes: list[dict[str, Any]] = [
+        {"color": LIGHT[ink], "linewidth": 1.0, "solid_capstyle": "butt", **({"dashes": (4, 2)} if line.dashed else {})}
+        for line, ink in zip(figure.lines, inks, strict=True)
+    ]
+    if len(figure.lines) > 1:
+        names = sheet.flow((line.label for line in figure.lines), 20, LINE)
+        for line, stroke, (at, middle) in zip(figure.lines, strokes, names, strict=True):
+            sheet.ground.plot([at, at + 16], [-middle, -middle], **stroke)
+            if line.tag and not figure.tag:
+                sheet.badge(line.tag, at + 8, middle)
+        sheet.room(GAP)
+    along = [place.x for line in figure.lines for place in line.places] or [0.0, 1.0]
+    beside = (max(along) - min(along)) / 25 or 1.0
+    axes, _ = two_axes(sheet, (figure.x, (min(along) - beside, max(along) + beside)), figure.y)
+    if figure.rule is not None:
+        axes.axhline(figure.rule, **RULE)
+    low, high = figure.y[1]
+    for line, stroke in zip(figure.lines, strokes, strict=True):
+        places = sorted(line.places, key=lambda place: place.x)
+        axes.plot([place.x for place in places], [place.score.value for place in places], **stroke)
+        for place in places:
+            hue, ends = (
+                LIGHT[run_inks(place.tag or line.tag)[0]],
+                (max(place.score.low, low), min(place.score.high, high)),
+            )
+            axes.vlines(place.x, *ends, hue, linewidth=2.6 if len(figure.lines) == 1 else 1.2, alpha=0.45, zorder=1.5)
+            known = (line.label or place.label, f"{figure.x} {place.x:g}", figure.number(place.score).text)
+            text, at = ": ".join(filter(None, known)), place.score.value
+            # The number tells the line, also without its colour.
+            if tag := place.tag or (line.tag if place is places[-1] and not figure.tag else ""):
+                sheet.badge(tag, place.x, at, text, axes)
+            else:
+                sheet.mark(axes, place.x, at, ("o " if line.dashed else "o", 3.6, run_inks(line.tag)[0]), text)
+
+
+def two_axes(sheet: Sheet, x: tuple[str, Bounds], y: tuple[str, Bounds]) -> tuple[Axes, float]:
+    """Return framed axes with their titles and ends, and their width."""
+    across, up = ([measure(tick_text(tick), SMALL) for tick in ticks(ends)] or [0.0] for _, ends in (x, y))
+    left, right = SMALL + 7 + max(up), WIDTH - max(6.0, across[-1] / 2)
+    sheet.room(GAP)
+    axes = sheet.axes(left, right, HEIGHT, x[1], y[1])
+    sheet.room(LINE * (2 if x[0] else 1))
+    name_axis(axes.xaxis, x[1], x[0], min(left + right, 2 * WIDTH - left - right))
+    name_axis(axes.yaxis, y[1], y[0], HEIGHT)
+    return axes, right - left
+
+
+def name_axis(axis: Axis, bounds: Bounds, title: str, most: float) -> None:
+    """Give an axis its numbers, and a title no longer than `most`."""
+    axis.set_ticks(found := ticks(bounds), [tick_text(tick) for tick in found])
+    axis.set_label_text(cut(title, SMALL, most), size=SMALL, color=LIGHT["ink"])
+    axis.labelpad = 1.5
+
+
+class Cell(NamedTuple):
+    """A cell: its text, how full its colour is, a smaller text below, whether it is framed, and its tooltip."""
+
+    text: str
+    share: float | None
+    below: str = ""
+    framed: bool = False
+    title: str = ""
+
+
+@draw_on.register
+def _(figure: HeatMap, sheet: Sheet) -> None:
+    low, high = figure.bounds
+    if not (isfinite(low) and isfinite(high)):
+        low, high = fit_axis(figure.bounds, [one.value for one in figure.cells.values() if one])
+    cells = {
+        key: Cell(Number(one.value).text, (one.value - low) / (high - low), f"{one.groups:,}",
+                  title=Number(one.value, one.low, one.high).text)
+        for key, one in figure.cells.items()
+        if one
+    }  # fmt: skip
+    draw_grid(sheet, "", figure.rows, figure.columns, cells, figure.tags)
+
+
+@draw_on.register
+def _(figure: CountTable, sheet: Sheet) -> None:
+    cells = {}
+    for row, counts in figure.rows.items():
+        total = sum(counts.values())
+        for column in figure.columns:
+            count = counts.get(column, 0)
+            cells[row, column] = Cell(
+                f"{count:,}" if count else "·", count / total if total else 0.0, framed=row == column
+            )
+        cells[row, "all"] = Cell(f"{total:,}", None)
+    draw_grid(sheet, figure.corner, list(figure.rows), [*figure.columns, "all"], cells, {})
+
+
+def draw_grid(
+    sheet: Sheet,
+    corner: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], Cell],
+    tags: Mapping[str, str],
+) -> None:
+    """Draw cells by row and column, in bands of as many columns as fit."""
+    left = min(max(measure(one_line(row), BASE) for row in (*rows, corner)), 84.0) + 4
+    widest = max((measure(text, BASE) for one in cells.values() for text in (one.text, one.below)), default=0)
+    words = max((measure(word, SMALL) for name in columns for word in one_line(name).split()), default=0.0)
+    fitting = max(int((WIDTH - left) // max(widest + 4, min(words + 3, 46.0), 20.0)), 1)
+    bands = -(-len(columns) // fitting)
+    beside = -(-len(columns) // bands) if columns else 1
+    width = min((WIDTH - left) / beside, 46.0)
+    height = 2 * LINE if any(one.below for one in cells.values()) else 1.5 * LINE
+    for band in range(bands):
+        part = columns[band * beside : (band + 1) * beside]
+        heads = {column: wrap(column, SMALL, width - 2, 3) for column in part}
+        lines = max(map(len, heads.values()))
+        top = sheet.room(lines * SMALL * 1.25 + GAP)
+        if corner:
+            sheet.write(corner, 0, top + LINE / 2, SMALL, left - 2, ink="muted")
+        for place, column in enumerate(part):
+            middle = left + (place + 0.5) * width
+            if column in tags:
+                sheet.badge(tags[column], middle, top + LINE / 2)
+                continue
+            for line, text in enumerate(heads[column], start=lines - len(heads[column])):
+                sheet.write(text, middle, top + SMALL * (0.6 + 1.25 * line), SMALL, ink="muted", ha="center")
+        for row in rows:
+            middle = sheet.room(height) + height / 2
+            sheet.write(row, 0, middle, most=left - 3)
+            for place, column in enumerate(part):
+                cell, at = cells.get((row, column), Cell("–", None)), left + place * width
+                if cell.share is not None:
+                    full = FAINTEST + (FULLEST - FAINTEST) * min(max(cell.share, 0.0), 1.0)
+                    sheet.box(at + 0.5, middle, width - 1, height - 1, "accent", cell.title, alpha=full)
+                if cell.framed:
+                    sheet.box(at + 1, middle, width - 2, height - 2, "ink", fill=False, linewidth=0.8)
+                ink = "muted" if cell.share is None else "ink"
+                up, down = (LINE / 2.4, LINE / 2.2) if cell.below else (0.0, 0.0)
+                sheet.write(cell.text, at + width / 2, middle - up, ink=ink, ha="center")
+                if cell.below:
+                    sheet.write(cell.below, at + width / 2, middle + down, SMALL, ha="center")
+        sheet.room(GAP if band + 1 < bands else 0)
+
+
+@draw_on.register
+def _(figure: SharePlot, sheet: Sheet) -> None:
+    """Each run's name, its bar, and below it the parts in the bar's order."""
+    others = [part for part in figure.parts if part not in PARTS]
+    inks = {**PARTS, **{part: OTHERS[place % len(OTHERS)] for place, part in enumerate(others)}}
+    for (tag, name), counts in zip(figure.runs, figure.counts, strict=True):
+        sheet.named(tag, name, LINE + 1)
+        shown = [(part, counts.get(part, 0)) for part in figure.parts if counts.get(part, 0)]
+        total, at = sum(count for _, count in shown), 0.0
+        middle = sheet.room(9.0) + 4
+        if not total:
+            sheet.box(0, middle, WIDTH, 8, "faint")
+            sheet.write("none", 0, sheet.room(LINE - 1) + LINE / 2, SMALL, ink="muted")
+        for part, count in shown:
+            width = WIDTH * count / total
+            sheet.box(at, middle, max(width - 0.6, 0.4), 8, inks[part], f"{part}: {count:,} of {total:,}")
+            at += width
+        amounts = sheet.flow([f"{count:,} {part}" for part, count in shown], 7, LINE - 1)
+        for (part, _), (at, middle) in zip(shown, amounts, strict=True):
+            sheet.box(at, middle, 5, 5, inks[part])
+        sheet.room(GAP)
+
+
+def write(axes: Axes, text: str, x: float, y: float, size: float, ink: str = "ink", **how: Any) -> None:
+    """Write a line of text with its middle at a height of axes."""
+    axes.text(x, y, text, size=size, color=LIGHT[ink], va="center_baseline", **how)
+
+
+def tick_text(tick: float) -> str:
+    """Return a number of an axis."""
+    return f"{tick:,.0f}" if abs(tick) >= 10_000 else f"{tick:g}"
+
+
+def ticks(bounds: Bounds) -> list[float]:
+    """Return round numbers between the ends of an axis, about five."""
+    low, high = bounds
+    found = MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)).tick_values(low, high)
+    slack = (high - low) * 1e-9
+    return [float(tick) + 0.0 for tick in found if low - slack <= tick <= high + slack]
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, with nothing in it that cannot be seen."""
+    return printable(" ".join(text.split()))
+
+
+@lru_cache(8192)
+def measure(text: str, size: float, bold: bool = False) -> float:
+    """Return the width of a text, in points."""
+    font = FontProperties(family=["DejaVu Sans"], size=size, weight="bold" if bold else "normal")
+    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
+
+
+def cut(text: str, size: float, most: float, bold: bool = False) -> str:
+    """Return a text that is no wider than `most` points: its end gives way to an ellipsis."""
+    text = one_line(text)
+    if measure(text, size, bold) <= most:
+        return text
+    kept = len(text)
+    while kept and measure(text[:kept].rstrip() + "…", size, bold) > most:
+        kept -= 1
+    return text[:kept].rstrip() + "…"
+
+
+def wrap(text: str, size: float, most: float, lines: int) -> list[str]:
+    """Return a text in lines no wider than `most` points; the last of `lines` holds the rest, cut."""
+    wrapped = [""]
+    for word in one_line(text).split(" "):
+        longer = f"{wrapped[-1]} {word}".strip()
+        if not wrapped[-1] or len(wrapped) == lines or measure(longer, size) <= most:
+            wrapped[-1] = longer
+        else:
+            wrapped.append(word)
+    return [cut(line, size, most) for line in wrapped]
+
+
+class FigureFile(str, Enum):
+    """A kind of file that a figure is written as."""
+
+    PDF = "pdf"
+    SVG = "svg"
+    PNG = "png"
+    CSV = "csv"
+
+
+DOTS_PER_INCH = 300
+# No file says when it was made or by which version, so that the same figure gives the same bytes.
+UNDATED: dict[FigureFile, dict[str, Any]] = {
+    FigureFile.PDF: {"Creator": None, "Producer": None, "CreationDate": None},
+    FigureFile.SVG: {"Creator": None, "Date": None},
+    FigureFile.PNG: {"Software": None},
+}
+
+
+def figure_files(figure: Figure) -> dict[FigureFile, bytes]:
+    """Return a figure as each kind of file; the same figure gives the same bytes."""
+    table = figure.table()
+    if figure.warning:
+        table.warnings.append(f"{figure.warning}.")
+    document = Document("report", lmms_eval_tasks.__version__, [table])
+    with own_settings():
+        sheet = draw(figure)
+        drawn = {form: saved(sheet, form) for form in UNDATED}
+    return {**drawn, FigureFile.CSV: write_document(document, Format.CSV).encode()}
+
+
+def page_figures(figures: Iterable[Figure]) -> list[Markup]:
+    """Return figures as the elements that a page shows, in the page's colours, with a tooltip on each mark."""
+    shown = []
+    with own_settings(text_as_text=True):
+        for place, figure in enumerate(figures):
+            sheet = draw(figure)
+            sheet.canvas.patch.set_visible(False)
+            shown.append(page_svg(saved(sheet, FigureFile.SVG), figure.caption, sheet.titles, f"f{place}-"))
+    return shown
+
+
+def saved(sheet: Sheet, form: FigureFile) -> bytes:
+    """Return a drawing as a file."""
+    file = io.BytesIO()
+    sheet.canvas.savefig(file, format=form.value, dpi=DOTS_PER_INCH, metadata=UNDATED[form])
+    return file.getvalue()
+
+
+@contextmanager
+def own_settings(text_as_text: bool = False) -> Iterator[None]:
+    """Set matplotlib's own settings, whatever a user's are, with fonts embedded and ids that are always the same."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "pdf.fonttype": 42,
+                "svg.fonttype": "none" if text_as_text else "path",
+                "svg.hashsalt": "lmms_eval_tasks",
+                "text.parse_math": False,
+            }
+        )
+        yield
+
+
+_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+_NAMES = {ink.light: f"var(--{name},{ink.light})" for name, ink in INKS.items()}
+_ROOT = f"fill:{_NAMES[INKS['ink'].light]};font:7px 'DejaVu Sans',Verdana,sans-serif;stroke-linejoin:round"
+_USUAL = {"text-anchor": "start", "font-size": "7px", "fill": _NAMES[INKS["ink"].light], "opacity": "1"}
+"""What a text has that does not say otherwise."""
+
+
+def page_svg(drawn: bytes, caption: str, titles: Mapping[str, str], prefix: str) -> Markup:
+    """Return a drawing as a page's element: its inks by name, its ids with a prefix, its marks with their titles."""
+    root = ElementTree.fromstring(drawn)
+    known = {"role": "img", "aria-label": one_line(caption), "style": _ROOT}
+    shown = ElementTree.Element("svg", {"viewBox": root.attrib["viewBox"], **known})
+    shown.extend(root.findall(f"{_SVG}g"))
+    for one in [*shown.iter()][1:]:
+        one.tag, one.tail = one.tag.removeprefix(_SVG), None
+        one.text = one.text if one.tag == "text" else None
+        of_group = one.attrib.pop("id", "") if one.tag == "g" else ""
+        if of_group in titles:
+            one.insert(0, title := ElementTree.Element("title"))
+            title.text = one_line(titles[of_group])
+        if of_group == SET_KIND:
+            one.set("class", SET_KIND)
+        for key, value in [*one.attrib.items()]:
+            del one.attrib[key]
+            if key == "style":
+                styles = [part.strip().split(": ", 1) for part in value.split(";") if ":" in part]
+                inks = ((name, _NAMES.get(styled, styled)) for name, styled in styles)
+                kept = [f"{name}:{styled}" for name, styled in inks if one.tag != "text" or _USUAL.get(name) != styled]
+                value = ";".join(one for one in kept if not one.startswith("font-family:"))
+            elif key in (_LINK, "id"):
+                key, value = key.replace(_LINK, "href"), re.sub("^#?", rf"\g<0>{prefix}", value)
+            else:
+                value = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}", value).strip()
+            if value and "rotate(-0 " not in value:
+                one.set(key, value)
+    return Markup(ElementTree.tostring(shown, encoding="unicode"))
