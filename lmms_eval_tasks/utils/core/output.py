@@ -243,7 +243,7 @@ def text_table(
     Args:
         title: What stands above it. Without one, the columns that are no names hold numbers, which stand to the right.
         columns: Headings of the columns.
-        names: How many columns, the first ones, hold names; they are repeated where the others do not fit side by side.
+        names: How many columns, the first ones, hold names.
         numbers: Whether the columns that are no names hold numbers, where the title does not say so.
         blank_repeats: Whether a terminal shows a name only where it is not that of the row above.
     """

@@ -114,12 +114,8 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-LEAST = 20
-"""Characters that a name or another text has at least, before it is folded."""
-MOST_BESIDE = 6
-"""With more values than these an interval stands below its score where a row does not fit a terminal."""
-
-Texts = Sequence[tuple[str, ...]]
+LONGEST = 24
+"""Characters of a word that is not folded while there is room otherwise."""
 
 
 class FittingTable:
@@ -152,30 +148,19 @@ class FittingTable:
         return [tuple(map(cell_text, row)) for row in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table, or several that show all of its columns."""
+        """Give the table, whose cells fold where the terminal is too narrow."""
         if self.title:
             yield console.render_str(self.title, style="table.title")
         for warning in self.warnings:
             yield console.render_str(warning, style="bold red")
-        names = range(self.names)
-        rows = self._shown_texts()
-        if len(self.headings) - self.names > MOST_BESIDE and not self._fits(rows, options.max_width):
-            rows = [
-                tuple(
-                    text.replace(" [", "\n[") if isinstance(cell, Number) else text
-                    for cell, text in zip(cells, texts, strict=True)
-                )
-                for cells, texts in zip(self.rows, rows, strict=True)
-            ]
-        widths, parts = self._lay_out(rows, options.max_width)
-        for part in parts:
-            table = Table(box=box.SIMPLE_HEAD, padding=(0, self.padding))
-            for column in (*names, *part):
-                justify: JustifyMethod = "right" if self._numbers and column not in names else "left"
-                table.add_column(self.headings[column], justify=justify, overflow="fold", width=widths[column])
-            for row in rows:
-                table.add_row(*(row[column] for column in (*names, *part)))
-            yield table
+        rows, widths = self._fit(options.max_width - 1 - len(self.headings) * (2 * self.padding + 1))
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, self.padding))
+        for place, (heading, width) in enumerate(zip(self.headings, widths, strict=True)):
+            justify: JustifyMethod = "right" if self._numbers and place >= self.names else "left"
+            table.add_column(heading, justify=justify, overflow="fold", width=width)
+        for row in rows:
+            table.add_row(*row)
+        yield table
         if self.caption:
             yield console.render_str(self.caption, style="table.caption")
 
@@ -190,55 +175,39 @@ class FittingTable:
             shown.append(("",) * same + row[same:])
         return shown
 
-    def _fits(self, rows: Texts, width: int) -> bool:
-        """Whether a row is no wider than a terminal, its values beside each other in full."""
-        columns = list(zip(self.headings, *rows, strict=True))
-        natural = sum(max(map(_width, column)) for column in columns[self.names :])
-        around = len(columns) * (2 * self.padding + 1) + 1
-        return natural + sum(map(_longest_word, columns[: self.names])) + around <= width
-
-    def _lay_out(self, rows: Texts, width: int) -> tuple[list[int], list[list[int]]]:
-        """The width of each column, and which columns stand beside the names in each table."""
-        names, around = self.names, 2 * self.padding + 1
-        columns = list(zip(self.headings, *rows, strict=True))
-        natural = [max(map(_width, column)) for column in columns]
-        words = list(map(_longest_word, columns))
-        whole = words[:names]
-        free = width - 1 - len(natural) * around
-        short = [min(one, max(width // 3, LEAST)) for one in natural[names:]]
-        # A number and its interval stay on one line.
-        folded = [max(word, min(one, LEAST)) for word, one in zip(words[names:], short, strict=True)]
-        for values in (natural[names:], short, *([] if self._numbers else [folded])):
-            if sum(whole) + sum(values) <= free:
-                widths = [*_shrink(natural[:names], whole, free - sum(values)), *values]
-                longest = max(range(len(widths)), key=lambda column: natural[column] - widths[column])
-                widths[longest] = min(natural[longest], widths[longest] + free - sum(widths))
-                return widths, [list(range(names, len(widths)))]
-        share = max(width // 2 - names * around, min(sum(whole), width - 1 - (names + 1) * around - LEAST))
-        shown = _shrink(natural[:names], whole if sum(whole) <= share else [LEAST] * names, share)
-        beside = width - 1 - sum(shown) - names * around
-        widths = [*shown, *(min(one, beside - around) for one in short)]
-        parts: list[list[int]] = [[]]
-        for column in range(names, len(widths)):
-            if parts[-1] and sum(widths[other] + around for other in (*parts[-1], column)) > beside:
-                parts.append([])
-            parts[-1].append(column)
-        return widths, parts
-
-
-def _shrink(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Widths whose sum is no more than a total, where the least ones allow it: the widest give way."""
-    most = max(widths)
-    shrunk = list(widths)
-    while sum(shrunk) > total and most > 0:
-        most -= 1
-        shrunk = [min(width, max(low, most)) for width, low in zip(widths, least, strict=True)]
-    return shrunk
+    def _fit(self, room: int) -> tuple[list[tuple[str, ...]], list[int]]:
+        """Return rows, and widths of columns; where they are too wide, intervals stand below, then words fold."""
+        rows = self._shown_texts()
+        below = [
+            tuple(
+                text.replace(" [", "\n[") if isinstance(cell, Number) else text for cell, text in zip(*row, strict=True)
+            )
+            for row in zip(self.rows, rows, strict=True)
+        ]
+        for shown, of_number in ((rows, _width), (below, _width), (below, _longest_word)):
+            least = [_longest_word(heading) for heading in self.headings]
+            for cells, texts in zip(self.rows, shown, strict=True):
+                needed = (
+                    (of_number if isinstance(cell, Number) else _longest_word)(text)
+                    for cell, text in zip(cells, texts, strict=True)
+                )
+                least = list(map(max, least, needed))
+            if sum(least) <= room:
+                break
+        else:
+            least = [1] * len(least)
+        widths = [max(map(_width, column)) for column in zip(self.headings, *shown, strict=True)]
+        for most in range(max(widths), 0, -1):
+            if sum(widths) <= room:
+                break
+            # The widest give way.
+            widths = [min(width, max(low, most)) for width, low in zip(widths, least, strict=True)]
+        return shown, widths
 
 
 def _width(text: str) -> int:
     return max((cell_len(line) for line in text.split("\n")), default=0)
 
 
-def _longest_word(column: Sequence[str]) -> int:
-    return max(_width(word) for text in column for word in (text.split() or [""]))
+def _longest_word(text: str) -> int:
+    return max((min(cell_len(word), LONGEST) for word in text.split()), default=0)
