@@ -15,8 +15,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge
 from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
-from lmms_eval_tasks.utils.judge.replies import Case, ReplyCache
-from lmms_eval_tasks.utils.judge.server import JudgeSettings
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, ReplyCache
 
 PROMPT = Prompt("grading", "Grade {answer}")
 GOOD = Say('{"score": 7}')
@@ -163,7 +162,7 @@ sys.path.insert(0, sys.argv[3])
 import test_judge as t
 from lmms_eval_tasks.utils.judge.named import open_judge
 from lmms_eval_tasks.utils.judge.replies import ReplyCache
-from lmms_eval_tasks.utils.judge.server import JudgeSettings
+from lmms_eval_tasks.utils.judge.replies import JudgeSettings
 settings = JudgeSettings(model="asked", url=sys.argv[1], concurrent=4)
 judge = open_judge(t.Grade, settings, ReplyCache(Path(sys.argv[2])))
 verdicts = judge.judge_all([t.case(str(i)) for i in range(40)], lambda what, done, total: print(done, flush=True))

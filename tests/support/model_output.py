@@ -28,7 +28,7 @@ from lmms_eval_tasks.testing.examples import read_file
 from lmms_eval_tasks.utils.core.text import secret_forms
 from lmms_eval_tasks.utils.judge.client import UnreadableReply, Verdict, read_reply
 from lmms_eval_tasks.utils.judge.replies import Case
-from lmms_eval_tasks.utils.servers.client import safe_line
+from lmms_eval_tasks.utils.judge.server import safe_line
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality
 
 Reader = Callable[[str], object]

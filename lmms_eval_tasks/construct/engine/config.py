@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import describe, first_line, hide_secrets, is_utf8
-from lmms_eval_tasks.utils.judge.server import JudgeSettings
+from lmms_eval_tasks.utils.judge.replies import JudgeSettings
 
 DEFAULT_ROLE = "default"
 """The model of all roles that are not named."""

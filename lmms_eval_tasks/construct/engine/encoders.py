@@ -14,9 +14,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.judge.client import Judge
-from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyCache, Sampling, Send
-from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_client
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError
 
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word; in Chinese and Japanese, which do not part them, a character."""
@@ -106,7 +104,6 @@ def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts
     return EncodedTexts(rows, vectors / np.where(lengths > 0, lengths, 1.0)[:, None])
 
 
-PATH = "/embeddings"
 TEXT = Prompt("embedding", "{text}")
 
 Component = Annotated[float, Field(allow_inf_nan=False)]
@@ -148,15 +145,18 @@ def _sampling(settings: JudgeSettings) -> Sampling:
 
 
 def _sender(settings: JudgeSettings) -> Send:
-    client = open_client(settings, PATH)
+    # Only here: the client takes a second to import, and most encoders ask no server.
+    from lmms_eval_tasks.utils.judge.server import Server
+
+    server = Server(settings)
 
     def send(case: Case) -> Reply:
-        value = client.post({"model": settings.model, "input": case.text, "encoding_format": "float"})
+        create = server.client.embeddings.create
+        reply = server.ask(create, model=settings.model, input=case.text, encoding_format="float")
         try:
-            vector, model = value["data"][0]["embedding"], value.get("model")
-            text = json.dumps({"embedding": vector})
-        except (AttributeError, IndexError, KeyError, TypeError):
+            text = json.dumps({"embedding": reply.data[0].embedding})
+        except (AttributeError, IndexError, TypeError):
             raise ServerError("reply without a vector", again=True) from None
-        return Reply(text, client.hide(str(model or settings.model)))
+        return Reply(text, server.hide(str(getattr(reply, "model", None) or settings.model)))
 
     return send

@@ -17,9 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send
-from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyRecord, Send, ServerError
 
 
 class BudgetReached(InputError):
@@ -100,6 +98,13 @@ def fault_kind(reason: str) -> str:
 T = TypeVar("T")
 
 
+def _open_sender(settings: JudgeSettings) -> Send:
+    # Only here: the client takes a second to import.
+    from lmms_eval_tasks.utils.judge.server import open_sender
+
+    return open_sender(settings)
+
+
 class Models:
     """Models of a build, ready to be asked; threads share it."""
 
@@ -109,7 +114,7 @@ class Models:
         folder: Path,
         max_requests: int | None = None,
         apart: Mapping[str, str] | None = None,
-        open_sender: Callable[[JudgeSettings], Send] = open_sender,
+        open_sender: Callable[[JudgeSettings], Send] = _open_sender,
     ) -> None:
         self._config = config
         self._records = {"": ReplyRecord(folder)}

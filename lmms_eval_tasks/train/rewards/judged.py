@@ -25,9 +25,8 @@ from lmms_eval_tasks.utils.core.text import (
     REWARD_JUDGE_URL,
 )
 from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply
-from lmms_eval_tasks.utils.judge.replies import Case, ReplyCache
-from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
-from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, ReplyCache
+from lmms_eval_tasks.utils.judge.server import OPENAI_KEY, open_sender
 
 PROMPTS: Mapping[str, Prompt] = {
     name: Prompt(name, Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8").rstrip("\n"))

@@ -19,8 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.core.forms import read_json
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, ReplyCache, Sampling, Send, reply_key
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, ReplyCache, Sampling, Send, ServerError, reply_key
 
 SHOWN = 200
 

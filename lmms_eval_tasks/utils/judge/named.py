@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import io
 import os
-from typing import TypeVar
+import threading
+from functools import cached_property
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.text import JUDGE, hide_secrets, parse_arguments
+from lmms_eval_tasks.utils.core.text import JUDGE, first_line, hide_secrets, parse_arguments
 from lmms_eval_tasks.utils.judge.client import Judge
-from lmms_eval_tasks.utils.judge.local import LocalModel
-from lmms_eval_tasks.utils.judge.replies import ReplyCache, ReplyRecord, Send
-from lmms_eval_tasks.utils.judge.server import LOCAL_MODEL, JudgeSettings, open_sender
-from lmms_eval_tasks.utils.servers.chat import ChatReply
+from lmms_eval_tasks.utils.judge.replies import (
+    LOCAL_MODEL,
+    Case,
+    JudgeSettings,
+    Reply,
+    ReplyCache,
+    ReplyRecord,
+    Sampling,
+    Send,
+    ServerError,
+)
 
 NO_JUDGE = "none"
-EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 
 R = TypeVar("R", bound=BaseModel)
 
 
 def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
-    """The judge that a user chose."""
+    """Return the judge that a user chose; None for none."""
     choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
     if choice == NO_JUDGE or (optional and not choice):
         return None
@@ -39,7 +48,8 @@ def read_settings(text: str | None = None, optional: bool = False) -> JudgeSetti
         problems.add(
             "model",
             "Expected the name of the judge's model but found none.",
-            f"name it, for instance {EXAMPLE}, or set {JUDGE}={NO_JUDGE} to run without a judge and judge later.",
+            f"name it, for instance {JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
+            f"{JUDGE}={NO_JUDGE} to run without a judge and judge later.",
         )
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
@@ -65,7 +75,7 @@ def open_judge(
     cache: ReplyCache | None = None,
     record: ReplyRecord | None = None,
 ) -> Judge[R]:
-    """A judge whose replies are of a schema; threads may share it."""
+    """Open a judge whose replies are of a schema; threads may share it."""
     send = judge_sender(settings)
     if record is not None:
         return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
@@ -97,7 +107,7 @@ def open_named_judge(
 
 
 def judge_sender(settings: JudgeSettings) -> Send:
-    """Return the function that sends one case to a judge, a server or a model in this process, without retrying."""
+    """Return the sender of cases to a judge, a server or a model in this process; it repeats no request."""
     if settings.provider == LOCAL_MODEL:
         if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
             raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")
@@ -106,10 +116,49 @@ def judge_sender(settings: JudgeSettings) -> Send:
     import lmms_eval.llm_judge  # noqa: F401
     from lmms_eval.models.model_utils.usage_metrics import log_usage
 
-    def note(reply: ChatReply) -> None:
-        """Count the tokens, for lmms-eval's summary and its budget."""
-        tokens = (reply.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
-        asked, said = (number if isinstance(number, int) else 0 for number in tokens)
-        log_usage(reply.model or settings.model, None, asked, said, 0, "judge")
+    from lmms_eval_tasks.utils.judge.server import open_sender
 
-    return open_sender(settings, note)
+    # For lmms-eval's summary of tokens and its budget.
+    return open_sender(settings, lambda model, asked, said: log_usage(model, None, asked, said, 0, "judge"))
+
+
+class LocalModel:
+    """A vision-language model of transformers, loaded in this process for the first case; threads may share it."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._lock = threading.Lock()
+
+    def reply(self, case: Case) -> Reply:
+        """Return the model's reply to a case."""
+        with self._lock:
+            try:
+                return Reply(self._generate(case), self._sampling.model)
+            except Exception as error:  # whatever loading, a processor or a GPU raises
+                reason = f"the model failed: {type(error).__name__}: {first_line(error)}"
+                raise ServerError(reason, again=False) from error
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        import torch
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        model = AutoModelForImageTextToText.from_pretrained(self._sampling.model, dtype="auto")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return AutoProcessor.from_pretrained(self._sampling.model), model.to(device).eval()
+
+    def _generate(self, case: Case) -> str:
+        from PIL import Image
+
+        processor, model = self._loaded
+        images = [{"type": "image", "image": Image.open(io.BytesIO(image)).convert("RGB")} for image in case.images]
+        messages = [{"role": "user", "content": [*images, {"type": "text", "text": case.text}]}]
+        inputs = processor.apply_chat_template(
+            messages, tokenize=True, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+        ).to(model.device)
+        sampling: dict[str, Any] = {"do_sample": False}
+        if self._sampling.temperature > 0:
+            sampling = {"do_sample": True, "temperature": self._sampling.temperature, "top_p": self._sampling.top_p}
+        given = model.generate(**inputs, max_new_tokens=self._sampling.max_tokens, **sampling)
+        new = given[:, inputs["input_ids"].shape[1] :]
+        return str(processor.batch_decode(new, skip_special_tokens=True)[0])

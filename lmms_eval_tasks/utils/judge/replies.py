@@ -1,4 +1,4 @@
-"""Replies of judges kept on disk, so that a run that is resumed pays for each only once."""
+"""What a judge is asked and how, and its replies, kept on disk so that a resumed run pays for each only once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.files import clear_parts, write_file
 from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.data.home import home
 
 logger = logging.getLogger(__name__)
@@ -85,6 +89,55 @@ class Limits:
     seed: int = 0
 
 
+LOCAL_MODEL = "transformers"
+"""The provider that asks no server."""
+ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
+"""The variables of servers' addresses, which are lmms-eval's."""
+
+
+class JudgeSettings(BaseModel):
+    """Settings for reaching and asking a judge."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    provider: Literal["openai", "azure", "local", "transformers"] = "openai"
+    url: str | None = None
+    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
+    top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
+    json_mode: bool = Sampling.json_mode
+    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
+    requests: int = Field(default=Limits.requests, ge=1, le=20)
+    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
+    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
+    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
+    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
+    seed: int = Limits.seed
+
+    @property
+    def address(self) -> str:
+        """The server's address, as given or as the provider's own variable says; empty for its default."""
+        return self.url or os.environ.get(ADDRESSES.get(self.provider, ""), "")
+
+    @property
+    def server(self) -> str:
+        """Provider and address without secrets, which tell servers of one model's name from each other."""
+        address = self.address.rstrip("/").removesuffix("/chat/completions")
+        return hide_secrets(f"{self.provider} {address}".rstrip(), {})
+
+    @property
+    def sampling(self) -> Sampling:
+        """The settings that determine the judge's replies."""
+        return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on concurrent requests and retries."""
+        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
+
+
 @dataclass(frozen=True)
 class Case:
     """Case to be assessed by a judge.
@@ -100,11 +153,16 @@ class Case:
     images: tuple[bytes, ...] = ()
 
 
-Send = Callable[[Case], Reply]
-"""Sends one request and returns its reply, from any thread.
+class ServerError(Exception):
+    """A request without a reply: the reason in one line without secrets, and whether to ask again, after what wait."""
 
-Raises:
-    ServerError: where there is none. Any other exception counts as one that will not succeed later.
+    def __init__(self, reason: str, *, again: bool, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.again, self.wait = reason, again, wait
+
+
+Send = Callable[[Case], Reply]
+"""Sends one request and returns its reply, from any thread, or raises `ServerError`; any other error counts as lasting.
 """
 
 

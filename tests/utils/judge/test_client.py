@@ -14,8 +14,7 @@ from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge, UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, reply_key
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, ServerError, reply_key
 
 PROMPT = Prompt("grading", "Grade {answer}")
 FAST = Limits(first_delay=0.001, longest_delay=0.01)

@@ -7,8 +7,7 @@ from pydantic import BaseModel
 
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyRecord, Sampling
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyRecord, Sampling, ServerError
 
 PROMPT = Prompt("step", "Do {what}")
 FAST = Limits(first_delay=0.001, longest_delay=0.01, requests=4)

@@ -1,38 +1,76 @@
-"""What a judge is sent and what is read of its replies, and what each way of failing says about asking again."""
+"""The client of servers: what is sent where, what is read of replies, what each failure says, and bounds."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import logging
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from judge_server import MODEL, Action, Drip, Drop, Fail, Give, Hold, JudgeServer, Raw, Say, in_turn, nobody
+from stub_server import completion
 
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.prompt import Prompt
-from lmms_eval_tasks.utils.judge.replies import Case, Reply
-from lmms_eval_tasks.utils.judge.server import JudgeSettings, open_sender
-from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.judge import server as server_module
+from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
+from lmms_eval_tasks.utils.judge.server import open_sender, parse_address, retry_after
 
 CASE = Case("What is it?", Prompt("asked", "{case}"))
+KEY = "plain-key-0123"
+VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NO_PROXY", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
 
 
 def settings(url: str, **values: Any) -> JudgeSettings:
-    return JudgeSettings(**{"model": "asked", "provider": "local", "url": url, "timeout": 0.5, **values})
+    return JudgeSettings(**{"model": "asked", "provider": "local", "url": url, "timeout": 30.0, **values})
+
+
+def connect(url: str, **values: Any) -> Send:
+    return open_sender(settings(url, **values))
 
 
 def sent(action: Action, **values: Any) -> Reply:
     with JudgeServer(in_turn([action])) as server:
-        return open_sender(settings(server.url, **values))(CASE)
+        return connect(server.url, **values)(CASE)
+
+
+def failed(send: Send) -> ServerError:
+    with pytest.raises(ServerError) as caught:
+        send(CASE)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    return caught.value
 
 
 def message(**fields: Any) -> Raw:
     return Raw(json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", **fields}}]}))
 
 
+# What is sent, and what is read of a reply
+
+
 def test_a_request_has_the_settings_and_the_pictures() -> None:
     with JudgeServer(in_turn([Say("a cat")])) as server:
-        send = open_sender(settings(server.url, temperature=0.5, top_p=0.9, max_tokens=7, json_mode=True))
+        send = connect(server.url, temperature=0.5, top_p=0.9, max_tokens=7, json_mode=True)
         assert send(Case("What is it?", CASE.prompt, (b"jpeg",))) == Reply("a cat", MODEL)
         (body,) = server.bodies
     content = body.pop("messages")[0]["content"]
@@ -45,30 +83,8 @@ def test_a_request_has_the_settings_and_the_pictures() -> None:
 
 def test_reasoning_models_are_asked_in_their_own_words() -> None:
     with JudgeServer(in_turn([Say("a cat")])) as server:
-        open_sender(settings(server.url, model="o4-mini", max_tokens=7))(CASE)
+        connect(server.url, model="o4-mini", max_tokens=7)(CASE)
     assert server.bodies[0]["max_completion_tokens"] == 7 and "temperature" not in server.bodies[0]
-
-
-@pytest.mark.parametrize(
-    ("action", "reason", "again"),
-    [
-        (Fail(500), "server error (500)", True),
-        (Fail(429, {"Retry-After": "7"}), "too many requests (429)", True),
-        (Fail(429, code="insufficient_quota"), "quota used up (429)", False),
-        (Fail(400, message="too long"), "request refused (400)", False),
-        (Fail(401, message="key sk-secret"), "key refused (401)", False),
-        (Drop(), "no reply", True),
-        (Hold(), "timed out", True),
-        (Drip(), "timed out", True),
-        (Raw("<html>"), "no reply", True),
-        (Raw('{"choices": []}'), "reply without text", True),
-    ],
-)
-def test_each_failure_says_whether_to_ask_again(action: Action, reason: str, again: bool) -> None:
-    with pytest.raises(ServerError) as caught:
-        sent(action)
-    assert caught.value.reason.startswith(reason) and caught.value.again is again
-    assert caught.value.wait == (7.0 if "7" in str(getattr(action, "headers", "")) else None)
 
 
 def test_a_refusal_in_a_field_of_its_own_is_the_text() -> None:
@@ -76,11 +92,343 @@ def test_a_refusal_in_a_field_of_its_own_is_the_text() -> None:
     assert sent(message(content=None)).text == ""
 
 
+def test_a_reply_is_read_whatever_type_its_server_names() -> None:
+    body = completion("a cat", MODEL).encode()
+    assert sent(Give(body, {"Content-Type": "text/plain"})) == Reply("a cat", MODEL)
+
+
 def test_a_key_is_sent_where_the_provider_has_one_and_hidden_in_replies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "swordfish")
     assert sent(Say("your key is swordfish"), provider="openai").text == "your key is [hidden]"
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(InputError, match="Expected OPENAI_API_KEY to be set"):
-        open_sender(settings("http://x/v1", provider="openai"))
+        connect("http://x/v1", provider="openai")
     with pytest.raises(InputError, match="but got transformers"):
-        open_sender(settings("http://x/v1", provider="transformers"))
+        connect("http://x/v1", provider="transformers")
+
+
+def test_what_the_environment_has_for_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}")
+    monkeypatch.setenv("OPENAI_ORG_ID", "our-organization")
+    with JudgeServer(in_turn([Say("a cat")])) as server:
+        for provider in ("local", "openai"):
+            connect(server.url, provider=provider)(CASE)
+    (local, openai) = (str(headers) for _, headers in server.heads)
+    assert KEY not in local and "our-organization" not in local
+    assert f"Bearer {KEY}" in openai and "our-organization" in openai
+
+
+def test_user_password_and_query_of_an_address_are_sent_and_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "other")
+    caplog.set_level(logging.DEBUG)
+    with JudgeServer(in_turn([Say("a cat")])) as server:
+        address = server.url.replace("//", "//me:p%40ss%2Fword@")
+        connect(f"{address}/?version=7&version=8&key={KEY}", provider="openai")(CASE)
+        ((path, headers),) = server.heads
+    assert path == f"/v1/chat/completions?version=7&version=8&key={KEY}"
+    # base64 of me:p@ss/word
+    assert headers["Authorization"] == "Basic bWU6cEBzcy93b3Jk"
+    assert KEY not in caplog.text and "word" not in caplog.text
+
+
+def test_what_a_server_repeats_of_what_was_sent_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    text = f"no {KEY}, geheimnis, bWU6Z2VoZWltbmlz or in-the-query"
+    with JudgeServer(in_turn([Fail(400, message=text), Say(text)])) as server:
+        send = connect(f"{server.url.replace('//', '//me:geheimnis@')}?token=in-the-query", provider="openai")
+        assert "no [hidden], [hidden], [hidden] or [hidden]" in failed(send).reason
+        assert send(CASE).text == "no [hidden], [hidden], [hidden] or [hidden]"
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ("localhost:8000/v1", "no scheme"),
+        ("127.0.0.1:8000", "no scheme"),
+        ("ftp://secret1@host/v1", "ftp://"),
+        ("file:///etc/passwd", "file://"),
+        ("http:///v1", "another host or port"),
+        ("http://me:secret1@host:99999/v1", "another host or port"),
+        ("http://me:secret1@host:0/v1", "another host or port"),
+        ("http://me:sec/ret1@host/v1", "another host or port"),
+        ("http://me:12/secret1@host/v1", "an @ behind the host"),
+        ("http://me:sec ret1@host/v1", "white space"),
+        ("http://me:sec\nret1@host/v1", "white space"),
+        ("http://[::1/v1", "another host or port"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_being_shown(text: str, got: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_address(text, "OPENAI_API_URL")
+    message = str(caught.value)
+    assert message.startswith("Expected OPENAI_API_URL to be an address such as http://localhost:8000/v1, but got ")
+    assert got in message and "ret1" not in message and "secret" not in message
+    assert caught.value.__cause__ is None and (caught.value.__context__ is None or caught.value.__suppress_context__)
+
+
+@pytest.mark.parametrize("key", ["plain-key\n0123", "plain-kéy", "plain-key\r\nHost: other"])
+def test_a_key_that_no_header_can_have_is_refused_without_being_shown(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(InputError, match="Expected OPENAI_API_KEY to hold one key") as caught:
+        connect("http://x/v1", provider="openai")
+    assert "plain" not in str(caught.value)
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    with JudgeServer(in_turn([Say("a cat")])) as server:
+        connect(server.url, provider="openai")(CASE)
+    assert server.heads[0][1]["Authorization"] == f"Bearer {KEY}"
+
+
+# Failures
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with JudgeServer(in_turn([Say("a cat")])) as other:
+        moved = Fail(status, {"Location": other.url.replace("127.0.0.1", "localhost")})
+        with JudgeServer(in_turn([moved])) as server:
+            error = failed(connect(server.url, provider="openai"))
+        assert not other.heads and not error.again
+        assert error.reason == f"sent elsewhere ({status}), which is not followed: name the server's own address"
+
+
+@pytest.mark.parametrize(
+    ("action", "reason", "again"),
+    [
+        (Fail(500), "server error (500)", True),
+        (Fail(503), "server error (503)", True),
+        (Fail(429, {"Retry-After": "7"}), "too many requests (429)", True),
+        (Fail(429, {"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}), "too many requests (429)", True),
+        (Fail(429, code="insufficient_quota"), "quota used up (429)", False),
+        (Fail(400, message="too long"), "request refused (400): ", False),
+        (Fail(401, message="key sk-secret"), "key refused (401)", False),
+        (Fail(403), "key refused (403)", False),
+        (Fail(407), "proxy refused (407): its address has no user and password", False),
+        (Drop(), "no reply", True),
+        (Hold(), "timed out", True),
+        (Drip(), "timed out", True),
+        (Raw("<html>"), "no reply (JSONDecodeError", True),
+        (Give(b"<html>", {"Content-Type": "text/html"}), "no reply (JSONDecodeError", True),
+        (Give(b"no gzip", {"Content-Encoding": "gzip"}), "no reply (error", True),
+        (Raw("[" * 100_000), "no reply (RecursionError", True),
+        (Raw("{}"), "reply without text", True),
+        (Raw("[]"), "reply without text", True),
+        (Raw('"text"'), "reply without text", True),
+        (Raw('{"choices": []}'), "reply without text", True),
+        (Raw('{"choices": {"message": 7}}'), "reply without text", True),
+        (Raw('{"choices": [{"message": "text"}]}'), "reply without text", True),
+    ],
+)
+def test_each_failure_says_whether_to_ask_again(action: Action, reason: str, again: bool) -> None:
+    with pytest.raises(ServerError) as caught:
+        sent(action, timeout=0.5 if reason == "timed out" else 30.0)
+    assert caught.value.reason.startswith(reason) and caught.value.again is again
+    wait = getattr(action, "headers", {}).get("Retry-After")
+    assert (caught.value.wait or 0) > 1e9 if wait and wait != "7" else caught.value.wait == (7.0 if wait else None)
+    assert "secret" not in caught.value.reason
+
+
+def test_a_wait_is_read_in_seconds_or_as_a_date() -> None:
+    assert retry_after("2.5") == 2.5
+    assert retry_after("-3") == 0.0
+    assert (retry_after(formatdate(4_102_444_800, usegmt=True)) or 0) > 1e9
+    for silent in ("", "soon", "inf", "nan"):
+        assert retry_after(silent) is None
+
+
+@examples(max_examples=200, deadline=None)
+@given(st.text(st.characters()) | st.from_regex(r"\w{3}, \d+ \w{3} \d+ \d+:\d+:\d+ [+-]?\w+"))
+def test_any_header_is_a_wait_or_none(text: str) -> None:
+    wait = retry_after(text)
+    assert wait is None or wait >= 0
+
+
+def test_a_port_where_nobody_was_is_not_tried_again_and_one_where_somebody_was_is() -> None:
+    with nobody() as url:
+        error = failed(connect(url))
+    assert error.reason == "no reply (ConnectError: [Errno 111] Connection refused)" and not error.again
+    with JudgeServer(in_turn([Fail(500)])) as server:
+        send = connect(server.url)
+        failed(send)
+    assert failed(send).again
+    assert not failed(connect("http://nobody.invalid/v1")).again
+
+
+# Proxies
+
+
+@pytest.fixture
+def proxy() -> Iterator[JudgeServer]:
+    with JudgeServer(in_turn([Say("by proxy")])) as server:
+        yield server
+
+
+def place(server: JudgeServer) -> str:
+    return server.url.removesuffix("/v1").removeprefix("http://")
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("scheme", ["", "http://"])
+def test_a_proxy_gets_its_own_login(
+    name: str, scheme: str, proxy: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, f"{scheme}us%40er:geheimnis@{place(proxy)}")
+    assert connect("http://models.example/v1?a=1")(CASE).text == "by proxy"
+    ((path, headers),) = proxy.heads
+    assert path == "http://models.example/v1/chat/completions?a=1"
+    assert headers["Proxy-Authorization"] == "Basic dXNAZXI6Z2VoZWltbmlz"
+    assert "Authorization" not in headers
+
+
+@pytest.mark.parametrize(
+    ("exempt", "host", "reached"),
+    [
+        ("", "127.0.0.1", False),
+        ("*", "127.0.0.1", True),
+        ("127.0.0.1", "127.0.0.1", True),
+        ("localhost", "127.0.0.1", False),
+        ("other, localhost", "localhost", True),
+        ("ocalhost", "localhost", False),
+    ],
+)
+def test_no_proxy_names_what_is_reached_without_one(
+    exempt: str, host: str, reached: bool, proxy: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", place(proxy))
+    monkeypatch.setenv("NO_PROXY", exempt)
+    with JudgeServer(in_turn([Say("directly")])) as server:
+        said = connect(server.url.replace("127.0.0.1", host))(CASE).text
+    assert said == ("directly" if reached else "by proxy")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_what_a_proxy_refuses_is_said_and_not_tried_again(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def refuse() -> None:
+            with proxy.accept()[0] as connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+        threading.Thread(target=refuse, daemon=True).start()
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        error = failed(connect(f"{scheme}://models.example/v1"))
+    assert error.reason.startswith("proxy refused (407): its address has no user and password") and not error.again
+
+
+def test_a_proxy_of_socks_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("socksio")
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def serve() -> None:
+            with proxy.accept()[0] as connection:
+                connection.recv(100)
+                connection.sendall(b"\5\0")
+                asked.append(connection.recv(100))
+                connection.sendall(b"\5\0\0\1\0\0\0\0\0\0")
+                connection.recv(1 << 16)
+                body = completion("by SOCKS", MODEL).encode()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+        threading.Thread(target=serve, daemon=True).start()
+        monkeypatch.setenv("ALL_PROXY", f"socks5h://127.0.0.1:{proxy.getsockname()[1]}")
+        assert connect("http://models.example/v1")(CASE).text == "by SOCKS"
+    assert b"models.example" in asked[0]
+
+
+@pytest.mark.parametrize("value", ["ftp://me:geheimnis@127.0.0.1:1", "http://me:geheim/nis@127.0.0.1"])
+def test_a_proxy_that_cannot_be_used_is_said_before_the_first_request(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", value)
+    with pytest.raises(InputError, match="Expected HTTP_PROXY, HTTPS_PROXY and ALL_PROXY to be addresses") as caught:
+        connect("https://models.example/v1")
+    assert "geheim" not in str(caught.value)
+
+
+# Certificates
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that nobody else signed, with its key in the same file."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl makes the certificate, and is not installed")
+    folder = tmp_path_factory.mktemp("certificate")
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    extensions = "-addext keyUsage=critical,digitalSignature,keyCertSign -addext basicConstraints=critical,CA:TRUE"
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "own.pem")]
+    subprocess.run(["openssl", *words.split(), *extensions.split(), *files], check=True, capture_output=True)
+    return folder / "own.pem"
+
+
+def test_the_variable_of_certificates_is_followed(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    with JudgeServer(in_turn([Say("a cat")]), context=context) as secure:
+        error = failed(connect(secure.url))
+        assert error.reason.startswith("certificate refused (") and "in SSL_CERT_FILE" in error.reason
+        assert not error.again
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert connect(secure.url)(CASE).text == "a cat"
+
+
+def test_a_variable_that_names_no_certificates_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty.pem").write_text("nothing")
+    for name in ("absent.pem", "empty.pem"):
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / name))
+        with pytest.raises(InputError, match=f"Expected SSL_CERT_FILE to name a file of certificates, but .*{name}"):
+            connect("https://models.example/v1")
+
+
+def test_an_encrypted_request_to_a_plain_port_is_not_tried_again() -> None:
+    with JudgeServer(in_turn([Say("a cat")])) as server:
+        error = failed(connect(server.url.replace("http:", "https:")))
+    assert error.reason.startswith("no reply (") and "SSL" in error.reason and not error.again
+
+
+# Bounds
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_reply_is_taken_up_to_a_bound_unpacked_or_not(packed: bool) -> None:
+    def give(size: int) -> Give:
+        body = completion("x" * size, MODEL).encode()
+        headers = {"Content-Encoding": "gzip"} if packed else {}
+        return Give(gzip.compress(body) if packed else body, headers)
+
+    assert len(sent(give(1 << 20)).text) == 1 << 20
+    with JudgeServer(in_turn([give(100 << 20)])) as server:
+        send = connect(server.url)
+        tracemalloc.start()
+        try:
+            error = failed(send)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert error.reason == "a reply of more than 16 MB" and not error.again
+    # The server's own copy of what it still sends is small: it sends what was made before.
+    assert most < 3 * server_module.LARGEST
+
+
+def test_the_text_of_an_error_is_bounded_too() -> None:
+    with JudgeServer(in_turn([Give(b"x" * (64 << 20), {}, 500)])) as server:
+        start = time.monotonic()
+        assert failed(connect(server.url)).reason == "server error (500)"
+        assert time.monotonic() - start < 20
+
+
+def test_a_connection_is_used_again_after_an_error() -> None:
+    with JudgeServer(in_turn([Fail(500), Say("a cat"), Say("a cat")]), protocol="HTTP/1.1") as server:
+        send = connect(server.url)
+        failed(send)
+        send(CASE)
+        send(CASE)
+        assert server.connections == 1

@@ -1,1 +1,0 @@
-"""Requests to servers: the one client of this package. It needs nothing but urllib3 and certifi."""
