@@ -111,7 +111,7 @@ def test_a_version_that_is_not_known_here(version: str, tmp_path: Path) -> None:
         1,
         "",
         f"{run / RESULTS} cannot be scored again: 1 problem.\n"
-        f"  {TASK}: Expected a version up to 2-A, but got {version}. "
+        f"  {TASK}: Expected a version up to 2-B, but got {version}. "
         "Remedy: Rescore with the lmms-eval-tasks that made the run, or a later one.\n",
     )
 

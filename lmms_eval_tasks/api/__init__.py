@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.utils.answers.choice import choice_grader
@@ -9,13 +13,7 @@ from lmms_eval_tasks.utils.answers.question import TaskContext
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, SampleWriter, TaskKind
 from lmms_eval_tasks.utils.benchmark.hooks import (
     RunningTask,
-    aggregate,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
-    write_submission,
 )
 from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
@@ -76,18 +74,20 @@ __all__ = [
     "TaskContext",
     "TaskKind",
     "UnscoredReason",
-    "aggregate",
     "building",
     "choice_grader",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
     "hook",
     "no_progress",
-    "process_docs",
     "read_prompt",
     "read_removed",
     "read_rows",
     "share_plot",
-    "write_submission",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a shared hook by its former place."""
+    if name not in hooks.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is called {hooks.__name__}.{name} now.", FutureWarning, stacklevel=2)
+    return getattr(hooks, name)

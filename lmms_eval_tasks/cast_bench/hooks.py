@@ -16,11 +16,7 @@ from lmms_eval_tasks.api import (
     Row,
     RunningTask,
     TaskContext,
-    aggregate,
-    doc_to_target,
-    doc_to_visual,
     hook,
-    process_docs,
 )
 from lmms_eval_tasks.api.evidence import (
     EvidenceQuestion,
@@ -38,14 +34,10 @@ from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 
 __all__ = [
-    "aggregate",
-    "doc_to_target",
     "doc_to_text",
-    "doc_to_visual",
     "open_doc_to_target",
     "open_doc_to_text",
     "open_process_results",
-    "process_docs",
     "process_results",
     "write_submission",
 ]

@@ -8,28 +8,14 @@ from typing import Any
 from lmms_eval_tasks.api import (
     Row,
     RunningTask,
-    aggregate,
     choice_grader,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
-    write_submission,
 )
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import SCENARIO
 from lmms_eval_tasks.causalvqa.official import official_choice
 
-__all__ = [
-    "aggregate",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_docs",
-    "process_results",
-    "write_submission",
-]
+__all__ = ["process_results"]
 
 
 def strata(row: Row) -> dict[str, str]:

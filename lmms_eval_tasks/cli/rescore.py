@@ -77,7 +77,7 @@ def _show_scores(rescored: Rescored) -> None:
     """The scores of a run that had none."""
     console = make_console()
     table = text_table("scores", "task", "score", "value")
-    for name, scores in rescored.results["results"].items():
+    for name, scores in rescored.values.items():
         for key, value in scores.items():
             if "_stderr" not in key and isinstance(value, int | float):
                 table.add_row(name, key.partition(",")[0], _number(value))

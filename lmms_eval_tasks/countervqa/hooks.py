@@ -11,11 +11,7 @@ from lmms_eval_tasks.api import (
     Row,
     RunningTask,
     TaskContext,
-    aggregate,
-    doc_to_target,
-    doc_to_visual,
     hook,
-    process_docs,
 )
 from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict, verdict_grader
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
@@ -23,17 +19,7 @@ from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, asks_of_action_first, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
 
-__all__ = [
-    "aggregate",
-    "annotated_doc_to_text",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "probe_doc_to_text",
-    "probe_process_results",
-    "process_docs",
-    "process_results",
-]
+__all__ = ["annotated_doc_to_text", "doc_to_text", "probe_doc_to_text", "probe_process_results", "process_results"]
 
 PROMPT = "countervqa"
 ANNOTATED_PROMPT = "countervqa_annotated"

@@ -33,9 +33,9 @@ from lmms_eval_tasks.runs.run_files import (
     results_files,
     sample_log,
 )
-from lmms_eval_tasks.runs.scores import scores_of, scores_path, scores_text
+from lmms_eval_tasks.runs.scores import scores_of, scores_path, scores_text, values_of
 from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, Task, file_of, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, Task, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
@@ -365,6 +365,7 @@ class Rescored:
     run: Run
     results: Mapping[str, Any]
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
+    values: Entries
     scores: int
     changes: tuple[Change, ...]
     items: Mapping[str, int]
@@ -386,10 +387,11 @@ def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Resco
         items[task] = sum(map(_is_otherwise, logged, logs[task]))
     computed = make_entries(regraded.tasks, find_groups(names))
     results = _updated(old, computed, [*names, *tasks])
-    scores, changes = _compare(old, results)
+    values = _with_others(results["results"], _scored_run(run.path, results, logs))
+    scores, changes = _compare(_with_others(old["results"], run), values)
     if run.only_predicted:  # there were no scores before
         changes, items = [], {}
-    return Rescored(run, results, logs, scores, tuple(changes), items, (*notes, *regraded.notes))
+    return Rescored(run, results, logs, values, scores, tuple(changes), items, (*notes, *regraded.notes))
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
@@ -400,15 +402,21 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
 def write_scored(rescored: Rescored, folder: Path, card: Sections) -> Path:
     """The same, with a card of one's own."""
     path = folder / rescored.run.path.name
-    logs = {}
     for task, lines in rescored.logs.items():
         write_file(sample_log(path, task), as_lines(lines))
-        logs[task] = [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
-    run = assemble_run(path, ResultsFile.model_validate(rescored.results), logs)
+    run = _scored_run(path, rescored.results, rescored.logs)
     write_file(scores_path(path), scores_text(scores_of(replace(run, logged=rescored.run.logged))))
     write_file(card_path(path), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
     write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
+
+
+def _scored_run(path: Path, results: Mapping[str, Any], logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
+    """A run of graded lines."""
+    items = {
+        task: [LoggedItem(task, Record.from_json(line[RECORD]), line) for line in lines] for task, lines in logs.items()
+    }
+    return assemble_run(path, ResultsFile.model_validate(results), items)
 
 
 @contextmanager
@@ -493,17 +501,30 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
     return new
 
 
-def _compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, list[Change]]:
+def _with_others(results: Mapping[str, Mapping[str, Any]], run: Run) -> Entries:
+    """The entries of a results file, with the scores of its tasks and groups that lmms-eval does not print."""
+    others = values_of(run)
+    return {
+        name: {**{_key(score): value for score, value in others.get(name, {}).items()}, **entries}
+        for name, entries in results.items()
+    }
+
+
+def _compare(old: Entries, new: Entries) -> tuple[int, list[Change]]:
     """Count the compared numbers and find those that differ; numbers are equal only to the last digit."""
     count, changes = 0, []
-    for name, scores in new["results"].items():
-        before = old["results"][name]
-        for key in dict.fromkeys((*before, *scores)):
-            then, now = before.get(key), scores.get(key)
-            count += any(value is None or isinstance(value, (int, float)) for value in (then, now))
-            both_nan = then != then and now != now
-            if key != "alias" and then != now and not both_nan:
-                changes.append(Change(name, key.removesuffix(f",{FILTER}"), then, now))
+    for name, now in new.items():
+        then = old[name]
+        for key in dict.fromkeys((*then, *now)):
+            before, after = then.get(key), now.get(key)
+            if not any(value is None or isinstance(value, (int, float)) for value in (before, after)):
+                continue
+            if "_stderr" in key and not (key in then and key in now):
+                continue  # of a score that only one of both versions prints
+            count += 1
+            both_nan = before != before and after != after
+            if before != after and not both_nan:
+                changes.append(Change(name, key.removesuffix(f",{FILTER}"), before, after))
     return count, changes
 
 

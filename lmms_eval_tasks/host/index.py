@@ -66,7 +66,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.hooks import is_hook, unbound_message
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, read_pointer
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, read_pointer
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS, SOCRATIC, name_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
@@ -133,7 +133,7 @@ def keep_prediction(
     state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
 ) -> dict[str, Any]:
     """Return the log entry of an answer that is not graded: an unscored record that says how its item was asked."""
-    graded = grade(doc, [""])["record"]
+    graded = grade(doc, [""])[RECORD]
     record = Record.from_json(graded)
     unscored = replace(
         record,
@@ -143,7 +143,7 @@ def keep_prediction(
         detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
         fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
     )
-    return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}
+    return {BYPASS: None, RECORD: {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}
 
 
 WRAPPED = "_lmms_eval_tasks"

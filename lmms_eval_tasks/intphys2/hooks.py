@@ -9,13 +9,7 @@ from lmms_eval_tasks.api import (
     Row,
     RunningTask,
     TaskContext,
-    aggregate,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
-    write_submission,
 )
 from lmms_eval_tasks.api.answers import plausibility_grader
 from lmms_eval_tasks.intphys2 import surprise
@@ -23,17 +17,7 @@ from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.official import official_answer
 from lmms_eval_tasks.intphys2.prompt import asks_for_digit
 
-__all__ = [
-    "aggregate",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_docs",
-    "process_results",
-    "surprise_doc_to_text",
-    "surprise_process_results",
-    "write_submission",
-]
+__all__ = ["process_results", "surprise_doc_to_text", "surprise_process_results"]
 
 
 @hook

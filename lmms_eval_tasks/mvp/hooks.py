@@ -9,26 +9,12 @@ from typing import Any
 from lmms_eval_tasks.api import (
     Row,
     RunningTask,
-    aggregate,
     choice_grader,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
-    write_submission,
 )
 from lmms_eval_tasks.mvp.official import official_choice
 
-__all__ = [
-    "aggregate",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_docs",
-    "process_results",
-    "write_submission",
-]
+__all__ = ["process_results"]
 
 INTPHYS = {"O1": "object permanence", "O2": "shape constancy", "O3": "spatio-temporal continuity"}
 """The concepts of IntPhys, by how the names of its clips begin, such as ``_O1_01_2.mp4``."""

@@ -131,15 +131,6 @@ class ResultsFile(_Part):
         """Whether a task's answers were kept and not scored."""
         return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
 
-    def scores_of(self, name: str) -> dict[str, float | None]:
-        """The scores of a task or group by name, without standard errors; None where one has no value."""
-        scores = {}
-        for key, value in self.results.get(name, {}).items():
-            metric, _, of = key.partition(",")
-            if of and "_stderr" not in metric and (value is None or isinstance(value, int | float)):
-                scores[metric] = value
-        return scores
-
     def groups_within(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
         """The groups all of whose tasks are among some, each with its tasks."""
         return {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -225,9 +226,6 @@ def scores_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ScoresFile.model_json_schema()}
 
 
-NO_ITEMS = "The run was made without --log_samples, so that no interval can be computed."
-
-
 def scores_of(run: Run) -> ScoresFile:
     """Every score of each task and group of a run, with intervals, from its records."""
     counted: dict[tuple[str, str], Units] = {}
@@ -241,29 +239,28 @@ def scores_of(run: Run) -> ScoresFile:
                 f"`lmms-eval-tasks rescore {run.path} --out DIR` writes them anew."
             ) from None
         parts.append(_part_scores(run, name, list(part), part, entries))
-    return _file(run, parts, METHOD, "")
-
-
-def scores_without_items(run: Run, saved: Mapping[str, Mapping[str, float | None]]) -> ScoresFile:
-    """The scores of a run whose items were not logged: what lmms-eval has of each, without intervals."""
-    parts = []
-    for name, scores in saved.items():
-        tasks = list(run.groups.get(name, (name,)))
-        entries = [_bare_entry(metric, scores[metric.name]) for metric in _listed(tasks[0]) if metric.name in scores]
-        parts.append(_part_scores(run, name, tasks, {}, entries))
-    return _file(run, parts, "", NO_ITEMS)
-
-
-def _file(run: Run, parts: Sequence[PartScores], method: str, without: str) -> ScoresFile:
     return ScoresFile(
         form=1,
         lmms_eval_tasks=lmms_eval_tasks.__version__,
         results=run.path.name,
         model=run.name,
-        method=method,
-        without_intervals=without,
-        parts=list(parts),
+        method=METHOD,
+        without_intervals="",
+        parts=parts,
     )
+
+
+def values_of(run: Run) -> dict[str, dict[str, float | None]]:
+    """Every score of each task and group of a run, but those that need a field which its records lack."""
+    values: dict[str, dict[str, float | None]] = {}
+    for name, part in comparable_parts(run).items():
+        values[name] = {}
+        for metric in _listed(next(iter(part))):
+            with suppress(KeyError):
+                units = [metric.units(records) for records in part.values()]
+                if any(units):
+                    values[name][metric.name] = score_tasks(metric, units)
+    return values
 
 
 def _part_scores(run: Run, name: str, tasks: Sequence[str], part: Part, scores: Sequence[ScoreEntry]) -> PartScores:
@@ -311,10 +308,6 @@ def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
         groups=sum(map(count_groups, counted)),
         items=sum(map(count_items, counted)),
     )
-
-
-def _bare_entry(metric: Metric, value: float | None) -> ScoreEntry:
-    return ScoreEntry(**_scores_named(metric), value=value, low=None, high=None, groups=None, items=None)
 
 
 def _scores_named(metric: Metric) -> dict[str, Any]:

@@ -23,7 +23,8 @@ from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, task_configs
+from lmms_eval_tasks.utils.benchmark.hooks import aggregate
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, Task, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
 from lmms_eval_tasks.utils.data.prepare import make_table
@@ -86,12 +87,23 @@ def group_members(configuration: Configuration) -> list[str] | None:
 
 
 def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
-    """Score of a group to what it is for each of `GROUP_SCORES`."""
-    kind = registry().tasks[configuration["task"][0]].kind
+    """Score of a group, one that all of its tasks have, to what it is for each of `GROUP_SCORES`."""
+    first, *others = (
+        {metric.name: metric for metric in registry().tasks[task].kind.metrics} for task in configuration["task"]
+    )
     return {
-        name: [aggregate_tasks(kind.metric(name), scores, GROUP_SIZES) for scores in GROUP_SCORES]
-        for name in (entry["metric"] for entry in configuration["aggregate_metric_list"])
+        name: [aggregate_tasks(metric, scores, GROUP_SIZES) for scores in GROUP_SCORES]
+        for name, metric in first.items()
+        if all(name in other for other in others)
     }
+
+
+def with_every_score(configuration: Configuration) -> Configuration:
+    """A task's configuration that lists all scores of its kind, those beyond the YAML aggregated as the others."""
+    listed = {entry["metric"] for entry in configuration["metric_list"]}
+    names = (metric.name for metric in registry().tasks[configuration["task"]].kind.metrics)
+    others = [{"metric": name, "aggregation": aggregate} for name in names if name not in listed]
+    return {**configuration, "metric_list": [*configuration["metric_list"], *others]}
 
 
 def version_of(configuration: Configuration) -> str:
@@ -133,13 +145,13 @@ def score_items(
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     evaluation = RecordedEvaluation(example.reply)
     with run_task(configuration, evaluation, example.environment) as state:
-        bound = bind_hooks(configuration, state)
+        bound = bind_hooks(with_every_score(configuration), state)
         for row, _ in items:
             bound["doc_to_text"](row, settings)
         graded = [grade_row(state, bound, row, response) for row, response in items]
         scores = {}
         for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
-            if name != SUBMISSION_ROWS:
+            if name not in (RECORD, SUBMISSION_ROWS):
                 values = [item[name] for item in graded if name in item]
                 score = aggregate(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
@@ -201,7 +213,8 @@ def run_task(
             for name in RUN_CHOICES:
                 os.environ.pop(name, None)
             os.environ.update(environment or {})
-            state = TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
+            metrics = [metric.name for metric in task.kind.metrics] if scored else []
+            state = TaskState(task.name, task.pointer, metrics, evaluation)
             kwargs = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default") or {}
             checked = kwargs_for_checks(task.benchmark, kwargs)
             if checked != kwargs:

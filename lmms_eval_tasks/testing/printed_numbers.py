@@ -11,7 +11,7 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.host.tasks.running import TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.tasks.running import TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.report.page_items import task_block
@@ -19,8 +19,8 @@ from lmms_eval_tasks.report.score_tables import columns_of, score_tables, stratu
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import ScoresFile, comparable_parts, references_of, scores_of, scores_text
-from lmms_eval_tasks.testing.examples import SteadyEvaluation
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, task_configs
+from lmms_eval_tasks.testing.examples import SteadyEvaluation, with_every_score
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, Task, task_configs
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import FittingTable, Number
@@ -106,9 +106,9 @@ def _draw(task: str, view: str, records: Sequence[Record]) -> list[Record]:
 
 
 def _log(folder: Path, task: Task, records: Sequence[Record]) -> dict[str, Score]:
-    """Write a task's sample log; the scores that lmms-eval has of it, by the functions that the YAML names."""
-    state = TaskState(task.name, task.pointer, task.metrics, SteadyEvaluation(None))
-    bound = bind_hooks(task_configs(task.benchmark.folder)[registry().find_parent(task.name)], state)
+    """Write a task's sample log; all of its scores as lmms-eval computes them, by the functions that the YAML names."""
+    state = TaskState(task.name, task.pointer, [metric.name for metric in task.kind.metrics], SteadyEvaluation(None))
+    bound = bind_hooks(with_every_score(task_configs(task.benchmark.folder)[registry().find_parent(task.name)]), state)
     gathered = [
         json.loads(json.dumps({"record": record.to_json(), **state.gather(record, True)})) for record in records
     ]
@@ -117,18 +117,16 @@ def _log(folder: Path, task: Task, records: Sequence[Record]) -> dict[str, Score
     return {
         entry["metric"]: entry["aggregation"](items)
         for entry in bound["metric_list"]
-        if entry["metric"] != SUBMISSION_ROWS
+        if entry["metric"] not in (RECORD, SUBMISSION_ROWS)
         and (items := [line[entry["metric"]] for line in gathered if entry["metric"] in line])
     }
 
 
 def _group_scores(group: str, tasks: Sequence[Mapping[str, Score]]) -> Iterator[tuple[str, Score]]:
-    """A group's scores from those that its tasks have, as lmms-eval takes them: a score's name may begin another's."""
-    first = registry().find_members(group)[0]
-    listed = [str(entry["metric"]) for entry in task_configs(first.benchmark.folder)[group]["aggregate_metric_list"]]
-    for metric in find_metrics(group, first.pointer, listed):
-        for name in dict.fromkeys(name for scores in tasks for name in scores if metric.name in name):
-            yield name, aggregate_tasks(metric, [scores[name] for scores in tasks if name in scores])
+    """A group's scores from those that its tasks have."""
+    for metric in registry().find_members(group)[0].kind.metrics:
+        if values := [scores[metric.name] for scores in tasks if metric.name in scores]:
+            yield metric.name, aggregate_tasks(metric, values)
 
 
 def check_values(finished: Finished) -> None:

@@ -16,6 +16,7 @@ from pydoc import locate
 from typing import Any
 from unittest.mock import patch
 
+from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.answer_checks import attempt, check_guesses, check_prompts, check_submission, grade_kind
@@ -87,10 +88,14 @@ def _check_scores(task: Task, file: str, config: Mapping[str, Any], problems: Pr
 
 
 def _check_home(benchmark: Benchmark, where: str, function: str, problems: Problems) -> None:
-    """A hook is of the module beside the YAML, which says what it offers."""
-    found = importlib.import_module(function.rpartition(".")[0])
+    """A hook is shared, or of the module beside the YAML, which says what it offers."""
+    module, _, name = function.rpartition(".")
+    if module == hooks.__name__ and name in hooks.__all__:
+        return
+    found = importlib.import_module(module)
     if Path(str(found.__file__)) != benchmark.folder / "hooks.py" or not inspect.isfunction(locate(function)):
-        problems.add(where, f"Expected a function of {benchmark.folder.name}.hooks, beside it, but got {function}.")
+        what = f"Expected a function of {benchmark.folder.name}.hooks, beside it, or of {hooks.__name__}, but got"
+        problems.add(where, f"{what} {function}.")
 
 
 def _check_settings(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
@@ -118,11 +123,6 @@ def _check_kinds(benchmark: Benchmark, problems: Problems) -> None:
         names = [metric.name for metric in found.metrics]
         for name in sorted({name for name in names if names.count(name) > 1 or name == SUBMISSION_ROWS}):
             problems.add(f"{where}, metrics", f"Expected each score once, but got {name} more often.")
-        listed = {name for task in own for name in task.metrics}
-        if unlisted := sorted(set(names) - listed):
-            files = ", ".join(file_of(benchmark.folder, task.name) for task in own)
-            what = f"Expected each score in the metric_list of {files}, but these are not: {', '.join(unlisted)}."
-            problems.add(f"{where}, metrics", what)
 
 
 def _check_leaderboards(benchmark: Benchmark, problems: Problems) -> None:

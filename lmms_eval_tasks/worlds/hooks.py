@@ -11,13 +11,8 @@ from lmms_eval_tasks.api import (
     Row,
     RunningTask,
     TaskContext,
-    aggregate,
     choice_grader,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
     read_prompt,
 )
 from lmms_eval_tasks.api.answers import plausibility_grader, verdict_grader
@@ -32,15 +27,10 @@ from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.worlds.card import CARD, COLUMNS, FRAME
 
 __all__ = [
-    "aggregate",
     "counterfactual_process_results",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
     "evidence_doc_to_text",
     "evidence_process_results",
     "possible_process_results",
-    "process_docs",
     "process_results",
     "question_doc_to_text",
 ]

@@ -13,13 +13,8 @@ from lmms_eval_tasks.api import (
     RunningTask,
     TaskContext,
     UnscoredReason,
-    aggregate,
-    doc_to_visual,
     hook,
-    process_docs,
 )
-from lmms_eval_tasks.api import doc_to_target as vlm_doc_to_target
-from lmms_eval_tasks.api import doc_to_text as vlm_doc_to_text
 from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
@@ -28,18 +23,7 @@ from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
 from lmms_eval_tasks.yocausal.submission import losses_by_timestep, mixed_versions, submission_item
 from lmms_eval_tasks.yocausal.table import stratum
 
-__all__ = [
-    "aggregate",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_docs",
-    "process_results",
-    "vlm_doc_to_target",
-    "vlm_doc_to_text",
-    "vlm_process_results",
-    "write_submission",
-]
+__all__ = ["doc_to_target", "doc_to_text", "process_results", "vlm_process_results", "write_submission"]
 
 NO_LOSSES = (
     "The response is no denoising losses: run this task with --model video_diffusion; for a model that answers in "

@@ -1,4 +1,4 @@
-"""The YAML is true: every task names its hooks by dotted names of its own package, and these are what runs."""
+"""The YAML is true: every task names its hooks by dotted names, and these are what runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.hooks import UnboundHook, unbound_message
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 
 TASKS = registry().tasks
@@ -50,6 +50,7 @@ def test_what_a_yaml_names_is_bound_to_its_task_by_position(name: str) -> None:
     state = new_state(name)
     bound = {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}
     bound |= {hook: state.config[hook] for hook in HOOKS}
+    assert bound.pop(RECORD)([{}]) == [] and state.evaluation.records == {state.name: [{}]}
     assert set(bound) == {what for what, _ in owners(state)}
     for what, owner in owners(state):
         assert isinstance(bound[what], partial)
@@ -69,7 +70,7 @@ def test_what_a_yaml_names_is_what_a_loaded_task_calls() -> None:
     manager = TaskManager()
     for name in [*TASKS, *VIEWS]:
         config = manager._get_config(name)
-        given = {entry["metric"]: entry["aggregation"] for entry in config["metric_list"]}
+        given = {entry["metric"]: entry["aggregation"] for entry in config["metric_list"] if entry["metric"] != RECORD}
         given |= {hook: config[hook] for hook in HOOKS}
         assert {what: function.func for what, function in given.items()} == {
             what: resolve(function) for what, function in named(name).items() if what in given
@@ -100,7 +101,7 @@ def test_a_variant_has_the_hooks_that_it_does_not_name_and_keeps_its_own(name: s
     bound = bind_hooks({"metric_list": [{"metric": score}], "doc_to_visual": show_nothing}, state)
     assert bound["doc_to_visual"] is show_nothing
     assert bound["process_results"].func is state.config["process_results"].func
-    assert [entry["metric"] for entry in bound["metric_list"]] == [score]
+    assert [entry["metric"] for entry in bound["metric_list"]] == [score, RECORD]
     assert bound["metric_list"][0]["aggregation"].func is aggregations(state)[score].func
     assert state_of(SimpleNamespace(config=SimpleNamespace(**bound))) is state
     with pytest.raises(InputError, match=rf"^Expected the task {name} to name an aggregation of cider by !function"):

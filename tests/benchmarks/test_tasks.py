@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.thorough import check_declared
-from lmms_eval_tasks.utils.benchmark.tasks import Task, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, Task, task_configs
 
 BENCHMARKS = registry().benchmarks
 TASKS = registry().tasks
@@ -41,5 +41,11 @@ def test_what_a_benchmark_declares_agrees(name: str) -> None:
 def test_a_task_prints_which_way_its_scores_are_better(name: str) -> None:
     state = task_state(name)
     better = {entry["metric"]: entry["higher_is_better"] for entry in state.config["metric_list"]}
-    assert list(better) == [entry["metric"] for entry in config_of(TASKS[name])["metric_list"]]
+    assert list(better) == [*(entry["metric"] for entry in config_of(TASKS[name])["metric_list"]), RECORD]
     assert all(better[metric.name] is metric.higher_is_better for metric in state.metrics)
+
+
+def test_the_yaml_is_short() -> None:
+    assert all(len(task.metrics) <= 12 for task in TASKS.values())
+    files = [path for benchmark in BENCHMARKS.values() for path in benchmark.folder.glob("*yaml")]
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in files) <= 700

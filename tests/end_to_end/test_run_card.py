@@ -49,7 +49,7 @@ def test_two_ranks_leave_one_card_that_says_what_ran(floor: HostRun, sample_worl
     opened, pairs, official = (card[section] for section in card if section.startswith("task "))
     assert (opened["prompt"], opened["judge"], opened["extractor"]) == ("cast_bench_open", "none", "a judge")
     assert (pairs["prompt"], pairs["official prompt"], pairs["data"]) == ("mcq_letter", "no", "sample data")
-    assert (official["prompt"], official["official prompt"], official["version"]) == ("official", "yes", "2-A")
+    assert (official["prompt"], official["official prompt"], official["version"]) == ("official", "yes", "2-B")
     assert pairs["data source"] == str(sample_world.folder / "causalvqa" / "CausalVQA")
     (signature,) = {record.fields["prompt"] for record in read_run(floor.out).records["causalvqa_debug_paired"]}
     assert signature == f"mcq_letter:{str(pairs['prompt sha256'])[:8]}"
@@ -71,18 +71,18 @@ def test_two_ranks_leave_one_file_of_scores_and_end_with_a_line_a_task(floor: Ho
     assert all(" groups; SAMPLE DATA, not the benchmark" in line for line in lines[-4:-1])
 
 
-def test_a_run_that_logs_no_items_has_scores_without_intervals(sample_world: SampleWorld, tmp_path: Path) -> None:
+def test_a_run_that_logs_no_items_has_the_same_file_of_scores(sample_world: SampleWorld, tmp_path: Path) -> None:
     run = run_host(
         "--model", "random_answer", "--tasks", "mvp_mini", "--limit", "4",
         home=sample_world.home, out=tmp_path, log_samples=False,
     )  # fmt: skip
     (path,) = tmp_path.rglob("*_scores.json")
     scores = read_scores(path)
-    assert scores.without_intervals and {part.apart for part in scores.parts} == {
-        "SAMPLE DATA, not the benchmark, --limit 4"
-    }
+    assert {part.apart for part in scores.parts} == {"SAMPLE DATA, not the benchmark, --limit 4"}
     for part in scores.parts:
-        assert part.score(part.leading).value == run.score(part.name, part.leading) is not None
+        leading = part.score(part.leading)
+        assert leading.value == run.score(part.name, part.leading) is not None
+        assert leading.low is not None and {"pairs_scored", "pair_accuracy_official"} <= {s.metric for s in part.scores}
     assert run.output.rstrip().splitlines()[-1].startswith("With --log_samples")
 
 

@@ -19,6 +19,8 @@ import psutil
 from warm_commands import run_command
 from warm_host import IMPORT_TIME, WarmHost, WarmRun
 
+from lmms_eval_tasks.runs.scores import read_scores, scores_path
+
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 LMMS_EVAL = SCRIPTS / "lmms-eval"
 
@@ -31,24 +33,32 @@ class HostRun:
     output: str
     out: Path
 
-    def results(self) -> dict[str, Any]:
+    def results_file(self) -> Path:
         found = sorted(path for path in self.out.rglob("*_results.json") if path.parent.name != "submissions")
         # The host catches what a run raises and still ends with status 0.
         assert self.status == 0 and len(found) == 1, self.output
-        (path,) = found
-        return json.loads(path.read_text(encoding="utf-8"))
+        return found[0]
+
+    def results(self) -> dict[str, Any]:
+        return json.loads(self.results_file().read_text(encoding="utf-8"))
 
     def score(self, task: str, metric: str) -> Any:
-        return self.results()["results"][task][f"{metric},none"]
+        return self.scores(task)[metric]
 
     def scores(self, task: str) -> dict[str, Any]:
-        """Every score of a task or group, without the host's error estimates."""
+        """Every score of a task or group: those that the host prints, and those of the file of scores alone."""
         found = self.results()["results"][task]
-        return {
+        printed = {
             name.removesuffix(",none"): value
             for name, value in found.items()
             if name.endswith(",none") and "_stderr" not in name
         }
+        path = scores_path(self.results_file())
+        parts = read_scores(path).parts if path.is_file() else []
+        scored = {score.metric: score.value for part in parts if part.name == task for score in part.scores}
+        both = scored.keys() & printed.keys()
+        assert {name: scored[name] for name in both} == {name: printed[name] for name in both}
+        return {**printed, **scored}
 
     def samples(self, task: str) -> list[dict[str, Any]]:
         (path,) = self.out.rglob(f"*_samples_{task}.jsonl")

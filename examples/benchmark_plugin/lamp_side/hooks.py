@@ -8,25 +8,11 @@ from typing import Any
 from lmms_eval_tasks.api import (
     Row,
     RunningTask,
-    aggregate,
     choice_grader,
-    doc_to_target,
-    doc_to_text,
-    doc_to_visual,
     hook,
-    process_docs,
-    write_submission,
 )
 
-__all__ = [
-    "aggregate",
-    "doc_to_target",
-    "doc_to_text",
-    "doc_to_visual",
-    "process_docs",
-    "process_results",
-    "write_submission",
-]
+__all__ = ["process_results"]
 
 grade = choice_grader()
 

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmms_eval_tasks import api
-from lmms_eval_tasks.api import aggregate, doc_to_target, doc_to_text, doc_to_visual, process_docs, write_submission
 
-__all__ = [
-    "aggregate", "doc_to_target", "doc_to_text", "doc_to_visual", "process_docs", "process_results", "write_submission"
-]  # fmt: skip
+__all__ = ["process_results"]
 
 TOLERANCE = 0.15
 """How many seconds off is still right."""

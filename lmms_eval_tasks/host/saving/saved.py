@@ -8,9 +8,8 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -27,36 +26,34 @@ from lmms_eval_tasks.runs.run_files import RESULTS, card_path, read_results, sam
 from lmms_eval_tasks.runs.scores import (
     PartScores,
     ScoresFile,
-    groups_of,
     scores_of,
     scores_path,
     scores_text,
-    scores_without_items,
 )
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import printable
-from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.scoring.record import Record
 
-UNLOGGED = "With --log_samples a run has intervals, and `lmms-eval-tasks report` shows it."
+UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 
 
-def announce(scores: ScoresFile, results: Path, output_path: str) -> None:
+def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True) -> None:
     """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants."""
     if on_command_line():
-        atexit.register(_print, scores, results, output_path)
+        atexit.register(_print, scores, results, output_path, logged)
 
 
-def _print(scores: ScoresFile, results: Path, output_path: str) -> None:
+def _print(scores: ScoresFile, results: Path, output_path: str, logged: bool) -> None:
     tasks = {task for part in scores.parts for task in part.tasks}
-    if scores.without_intervals or all(sample_log(results, task).is_file() for task in tasks):
+    if not logged or all(sample_log(results, task).is_file() for task in tasks):
         with suppress(OSError, ValueError):  # nobody reads any more
-            sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path)))
+            sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged)))
             sys.stdout.flush()
 
 
-def closing_lines(scores: ScoresFile, output_path: str) -> Iterator[str]:
+def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True) -> Iterator[str]:
     """A line for each task and group with its leading score, then how to look at the run."""
     yield ""
     groups = {part.name: part for part in scores.parts if part.tasks != [part.name]}
@@ -67,7 +64,7 @@ def closing_lines(scores: ScoresFile, output_path: str) -> Iterator[str]:
         yield _line(part, output_path)
         if part.name in groups:
             yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
-    yield UNLOGGED if scores.without_intervals else f"lmms-eval-tasks report {shlex.quote(output_path)}"
+    yield f"lmms-eval-tasks report {shlex.quote(output_path)}" if logged else UNLOGGED
 
 
 def _line(part: PartScores, output_path: str) -> str:
@@ -109,8 +106,8 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
             if path := saved_results(self, results):
                 write_card(path, results)
         with _warn_without("file of scores"):
-            if (path := saved_results(self, results)) and (scores := write_scores(path, results, given.get("samples"))):
-                announce(scores, path, self.output_path)
+            if (path := saved_results(self, results)) and (scores := write_scores(path, results)):
+                announce(scores, path, self.output_path, bool(given.get("samples")))
         return saved
 
     return save_with_card
@@ -154,40 +151,22 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-Samples = Mapping[str, Sequence[Mapping[str, Any]]] | None
-"""Task to its logged items; None where they were not to be logged."""
-
-
 def write_card(saved: Path, results: Results) -> None:
     """Write the card of a run beside its results file."""
     card = gather(results, results.evaluation)
     write_file(card_path(saved), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
 
 
-def write_scores(saved: Path, results: Results, samples: Samples) -> ScoresFile | None:
+def write_scores(saved: Path, results: Results) -> ScoresFile | None:
     """Write the scores of a run with their intervals beside its results file."""
-    own = results.evaluation.tasks
-    tasks = [task for task in results.get("configs", ()) if task in own]
-    if not tasks:
+    records = results.evaluation.records
+    logs = {
+        task: [LoggedItem(task, Record.from_json(record), {RECORD: record}) for record in records[task]]
+        for task in results.get("configs", ())
+        if records.get(task)
+    }
+    if not logs:
         return None
-    form = read_results(saved)
-    if any(form.is_predicted(task) for task in tasks):
-        return None
-    if samples:
-        logs = {task: _logged_items(task, samples[task]) for task in tasks if samples[task]}
-        scores = scores_of(assemble_run(saved, form, logs))
-    else:
-        sets = {task: read_manifest(own[task].benchmark.card).splits[own[task].pointer["split"]] for task in tasks}
-        run = replace(
-            assemble_run(saved, form, {}),
-            groups=form.groups_within(tasks),
-            sets={task: split.data_set for task, split in sets.items()},
-        )
-        scores = scores_without_items(run, {name: form.scores_of(name) for name in (*tasks, *groups_of(run))})
+    scores = scores_of(assemble_run(saved, read_results(saved), logs))
     write_file(scores_path(saved), scores_text(scores))
     return scores
-
-
-def _logged_items(task: str, samples: Sequence[Mapping[str, Any]]) -> list[LoggedItem]:
-    """Items as they come back from the log that lmms-eval writes after its results."""
-    return [LoggedItem(task, Record.from_json(sample["record"]), sample) for sample in samples]

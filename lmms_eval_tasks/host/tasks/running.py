@@ -27,7 +27,7 @@ from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_sha
 from lmms_eval_tasks.utils.answers.question import Grader, TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.benchmark.hooks import Ask, Grade, RunningTask, Warn, is_hook
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.benchmark.views import Shown, View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import VIEW_BYTES
@@ -59,6 +59,7 @@ class Evaluation(Asked):
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
+    records: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
@@ -243,7 +244,7 @@ class TaskState(RunningTask):
         self.pointer = pointer
         self.benchmark = find_benchmark(pointer["benchmark"])
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
-        scores = [metric for metric in metrics if metric != SUBMISSION_ROWS]
+        scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
         self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
@@ -344,7 +345,7 @@ class TaskState(RunningTask):
         record = graded.record
         self.evaluation.is_heard |= not record.unanswered
         items: dict[str, Any] = {
-            "record": {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
+            RECORD: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
             **self.gather(record, self.data_set.is_sample),
         }
         if self.submits:
@@ -359,6 +360,11 @@ class TaskState(RunningTask):
             for metric in self.metrics
             if metric.applies(record) and (sample or metric is not SAMPLE_DATA)
         }
+
+    def keep_records(self, records: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Keep the records of all ranks for the file of scores; lmms-eval prints no row of an empty list."""
+        self.evaluation.records[self.name] = records
+        return []
 
     @property
     def submits(self) -> bool:
@@ -379,19 +385,20 @@ class TaskState(RunningTask):
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """A task's configuration with its hooks and aggregations bound."""
+    """A task's configuration with its hooks and aggregations bound; its records are kept where lmms-eval aggregates."""
     own = _own_config(state)
     metrics = {metric.name: metric for metric in state.metrics}
     aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
     scores = []
     for entry in config["metric_list"]:
         name = entry["metric"]
-        if name == SUBMISSION_ROWS and not state.submits:
+        if name == RECORD or (name == SUBMISSION_ROWS and not state.submits):
             continue
         metric = metrics.get(name)
         function = _find(entry.get("aggregation") or aggregations.get(name), f"an aggregation of {name}", state)
         better = metric.higher_is_better if metric else None
         scores.append({"metric": name, "aggregation": _bind(function, metric or state), "higher_is_better": better})
+    scores.append({"metric": RECORD, "aggregation": state.keep_records, "higher_is_better": None})
     hooks = {name: _bind(_find(config.get(name) or own.get(name), name, state), state) for name in HOOKS}
     state.process_results = hooks["process_results"]
     return {**config, **hooks, "metric_list": scores}

@@ -98,6 +98,8 @@ def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
 SUBMISSION_ROWS = "submission_rows"
 """The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
+RECORD = "record"
+"""Where an item's log line has its record."""
 
 Groups = dict[str, tuple[tuple[str, ...], str]]
 """Group name to its tasks' names and its version."""

@@ -8,11 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -24,7 +23,7 @@ from lmms_eval_tasks.utils.judge.replies import Case, Limits, ReplyCache, Sampli
 
 SHOWN = 200
 
-R = TypeVar("R")
+Form = TypeVar("Form")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -46,8 +45,15 @@ def read_reply(text: str, schema: type[M]) -> M:
         raise UnreadableReply(one_line(str(error))) from None
 
 
+def reader_of(schema: type[Form] | Callable[[str], Form]) -> Callable[[str], Form]:
+    """Return the reader of replies: strict, as `read_reply`, if a form is given, else the given function."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return cast(Callable[[str], Form], partial(read_reply, schema=schema))
+    return cast(Callable[[str], Form], schema)
+
+
 def one_line(text: str) -> str:
-    """Return the beginning of a text, as one line."""
+    """The beginning of a text, as one line."""
     return " ".join(text.split())[:SHOWN]
 
 
@@ -57,6 +63,8 @@ NOT_ASKED = "not asked"
 """How the reason begins why a case was not asked, because its server failed too often before."""
 
 logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -108,9 +116,7 @@ class Judge(Generic[R]):
         self.sampling = sampling
         self.limits = limits or Limits()
         self._send = send
-        form: Any = schema
-        is_form = isinstance(form, type) and issubclass(form, BaseModel)
-        self._read: Callable[[str], R] = partial(read_reply, schema=form) if is_form else form
+        self._read: Callable[[str], R] = reader_of(schema)
         self._cache = cache
         self._slots = threading.BoundedSemaphore(self.limits.concurrent)
         self._lock = threading.Lock()
@@ -162,13 +168,8 @@ class Judge(Generic[R]):
         Returns:
             The verdicts, in the order of the cases.
         """
-
-        def judge_made(case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
-            made = case if isinstance(case, Case) else case()
-            return self.judge(made) if isinstance(made, Case) else made
-
         with ThreadPoolExecutor(self.limits.concurrent, thread_name_prefix="judge") as pool:
-            futures = [pool.submit(judge_made, case) for case in cases]
+            futures = [pool.submit(self._judge_made, case) for case in cases]
             try:
                 for done, future in enumerate(as_completed(futures), start=1):
                     future.result()
@@ -178,11 +179,18 @@ class Judge(Generic[R]):
                 raise
         return [future.result() for future in futures]
 
+    def _judge_made(self, case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
+        made = case if isinstance(case, Case) else case()
+        return self.judge(made) if isinstance(made, Case) else made
+
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
-        with suppress(UnreadableReply):
-            if stored := self._cache.find(key):
-                return Verdict(self._read(stored.text), None, stored.model, case.prompt.signature)
-        return None
+        stored = self._cache.find(key)
+        if stored is None:
+            return None
+        try:
+            return Verdict(self._read(stored.text), None, stored.model, case.prompt.signature)
+        except UnreadableReply:
+            return None
 
     def _ask(self, key: str, case: Case) -> Verdict[R]:
         unreadable = count(1)
@@ -192,19 +200,15 @@ class Judge(Generic[R]):
                 return next(unreadable) < self.limits.unreadable
             return isinstance(error, ServerError) and error.again and (error.wait or 0.0) <= self.limits.longest_delay
 
-        def delay(state: RetryCallState) -> float:
-            """Return the seconds before a repeat: more after each failure of the server, none after an unreadable
-            reply."""
-            if isinstance(_error(state), UnreadableReply):
-                return 0.0
-            chance = random.Random(f"{self.limits.seed} {key} {state.attempt_number - 1}").uniform(0.5, 1.0)
-            return chance * wait_exponential(self.limits.first_delay, self.limits.longest_delay)(state)
-
+        retrying = Retrying(
+            stop=stop_after_attempt(self.limits.requests),
+            wait=lambda state: self._delay(key, state),
+            retry=retry_if_exception(may_repeat),
+            before_sleep=self._announce_repeat,
+            reraise=True,
+        )
         try:
-            return Retrying(
-                stop=stop_after_attempt(self.limits.requests), wait=delay, retry=retry_if_exception(may_repeat),
-                before_sleep=self._announce_repeat, reraise=True,
-            )(self._ask_once, key, case)  # fmt: skip
+            return retrying(self._ask_once, key, case)
         except Exception as error:
             reason = _reason(error)
             logger.warning("judge: a case is unscored: %s", reason)
@@ -213,12 +217,12 @@ class Judge(Generic[R]):
                     self._failed_in_a_row += 1
                     if self._failed_in_a_row == self.limits.give_up_after:
                         logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
-            return Verdict(None, reason, self.sampling.model, case.prompt.signature)
+            return self._unscored(case, reason)
 
     def _ask_once(self, key: str, case: Case) -> Verdict[R]:
         if self._failed_in_a_row >= self.limits.give_up_after:
             reason = f"{NOT_ASKED}: the judge could not answer {self.limits.give_up_after} cases in a row"
-            return Verdict(None, reason, self.sampling.model, case.prompt.signature)
+            return self._unscored(case, reason)
         time.sleep(max(0.0, self._resume_at - time.monotonic()))
         with self._slots:
             reply = self._send(case)
@@ -228,6 +232,13 @@ class Judge(Generic[R]):
         self._cache.store(key, reply)
         return Verdict(read, None, reply.model, case.prompt.signature)
 
+    def _delay(self, key: str, state: RetryCallState) -> float:
+        """Seconds before a repeat: longer after each failure of the server, none after an unreadable reply."""
+        if isinstance(_error(state), UnreadableReply):
+            return 0.0
+        chance = random.Random(f"{self.limits.seed} {key} {state.attempt_number - 1}").uniform(0.5, 1.0)
+        return chance * wait_exponential(self.limits.first_delay, self.limits.longest_delay)(state)
+
     def _announce_repeat(self, state: RetryCallState) -> None:
         """Log a repeat; where the server says how long to wait, no thread asks before that."""
         error = _error(state)
@@ -236,13 +247,16 @@ class Judge(Generic[R]):
         with self._lock:
             self._resume_at = max(self._resume_at, time.monotonic() + wait)
 
+    def _unscored(self, case: Case, reason: str) -> Verdict[R]:
+        return Verdict(None, reason, self.sampling.model, case.prompt.signature)
+
 
 def _error(state: RetryCallState) -> BaseException | None:
     return state.outcome.exception() if state.outcome else None
 
 
 def _reason(error: BaseException | None) -> str:
-    """Return one line for the record."""
+    """One line for the record."""
     if isinstance(error, UnreadableReply):
         return f"{UNREADABLE}{error}"
     return error.reason if isinstance(error, ServerError) else one_line(f"{type(error).__name__}: {error}")

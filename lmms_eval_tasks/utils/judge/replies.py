@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import logging
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.files import clear_parts, write_file
@@ -39,7 +41,7 @@ class ReplyCache:
         self.folder = folder or home() / "judge_cache"
 
     def find(self, key: str) -> Reply | None:
-        """Return the reply kept under a key; None where there is none that can be read."""
+        """The reply kept under a key; None where there is none that can be read."""
         try:
             value = json.loads(self._path(key).read_text(encoding="utf-8"))
             text, model = value["text"], value["model"]
@@ -176,6 +178,13 @@ def reply_key(sampling: Sampling, case: Case) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
+LOCKS = ".requests"
+"""A file without content; a byte of it is locked for each request under way."""
+PLACES = 1 << 62
+PAUSE = 0.02
+"""Seconds between two looks at a request of another process."""
+
+
 class ReplyRecord(ReplyCache):
     """The record in a folder; a judge that asks through `recording` has it as its cache."""
 
@@ -186,25 +195,23 @@ class ReplyRecord(ReplyCache):
         self._asked: Counter[str] = Counter()
         self._accepted: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._requests: int | None = None
 
     def recording(self, send: Send, sampling: Sampling) -> Send:
         """Return a sender that gives recorded replies, or sends the request: the n-th time in a run gets the reply to
         the n-th request."""
-        kept = ReplyCache(self.folder)
 
         def send_once(case: Case) -> Reply:
             key = reply_key(sampling, case)
             with self._lock:
-                name = f"{key}.{self._asked[key]}"
-            reply = kept.find(name)
+                name = _name(key, self._asked[key])
+            reply = super(ReplyRecord, self).find(name)
             if reply is None:
-                # Keeps other processes from the same request; one that is killed lets go of it. Few requests under way
-                # share a lock.
-                with FileLock(self.folder / ".locks" / name[:3]):
-                    reply = kept.find(name)
+                with self._only_one(name):
+                    reply = super(ReplyRecord, self).find(name)
                     if reply is None:
                         reply = send(case)
-                        kept.store(name, reply)
+                        super(ReplyRecord, self).store(name, reply)
             with self._lock:
                 self._asked[key] += 1
             return reply
@@ -212,14 +219,14 @@ class ReplyRecord(ReplyCache):
         return send_once
 
     def unreadable(self, key: str) -> list[str]:
-        """Return the texts of the replies to a request in this run that were not accepted, in their order."""
+        """The texts of the replies to a request in this run that were not accepted, in their order."""
         with self._lock:
             number = self._asked[key] - (key in self._accepted)
-        stored = (super(ReplyRecord, self).find(f"{key}.{place}") for place in range(number))
+        stored = (super(ReplyRecord, self).find(_name(key, place)) for place in range(number))
         return [reply.text for reply in stored if reply is not None]
 
     def find(self, key: str) -> Reply | None:
-        """Return the reply that was accepted in this run; None before one was."""
+        """The reply that was accepted in this run; None before one was."""
         with self._lock:
             name = self._accepted.get(key)
         return None if name is None else super().find(name)
@@ -227,4 +234,34 @@ class ReplyRecord(ReplyCache):
     def store(self, key: str, reply: Reply) -> None:
         """Note that the last reply was accepted; it was kept when it came."""
         with self._lock:
-            self._accepted[key] = f"{key}.{self._asked[key] - 1}"
+            self._accepted[key] = _name(key, self._asked[key] - 1)
+
+    @contextmanager
+    def _only_one(self, name: str) -> Iterator[None]:
+        """Keep other processes from the same request; a process that is killed lets go of it."""
+        place = int(name[:15], 16) % PLACES
+        file = self._lock_file()
+        while True:
+            try:
+                # Not waited for in the kernel, which takes threads of two processes that wait for each other's
+                # requests for a deadlock.
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                break
+            except BlockingIOError:
+                time.sleep(PAUSE)
+        try:
+            yield
+        finally:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+    def _lock_file(self) -> int:
+        """The file of locks, open until the process ends: closing it once would let go of all its locks."""
+        with self._lock:
+            if self._requests is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._requests = os.open(self.folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o644)
+            return self._requests
+
+
+def _name(key: str, number: int) -> str:
+    return f"{key}.{number}"

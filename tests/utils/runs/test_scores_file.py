@@ -13,13 +13,11 @@ from logged_runs import TASK, weak, write_run
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.scores import (
-    NO_ITEMS,
     ScoresFile,
     read_scores,
     scores_of,
     scores_path,
     scores_text,
-    scores_without_items,
 )
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Number
@@ -72,16 +70,6 @@ def test_it_has_the_numbers_of_the_report_and_what_they_stand_on(scores: ScoresF
     assert "10,000 draws, seed 0" in scores.method
     counted = part.score("pairs_scored")
     assert (counted.kind, counted.value, counted.low, counted.groups) == ("groups", 60, None, 60)
-
-
-def test_without_items_there_are_values_and_no_interval(tmp_path: Path) -> None:
-    run = read_run(write_run(tmp_path / "weak", weak(), stratum=STRATUM))
-    bare = scores_without_items(run, {TASK: {"pair_accuracy": 12.5, "single_accuracy": None, "other": 3.0}})
-    assert bare.without_intervals == NO_ITEMS and not bare.method
-    (part,) = bare.parts
-    found = {score.metric: (score.value, score.low, score.groups) for score in part.scores}
-    assert found == {"pair_accuracy": (12.5, None, None), "single_accuracy": (None, None, None)}
-    assert part.outcomes == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,14 @@
+"""The hooks that every benchmark shares: a task's YAML names them as ``lmms_eval_tasks.api.hooks.…``."""
+
+from __future__ import annotations
+
+from lmms_eval_tasks.utils.benchmark.hooks import (
+    aggregate,
+    doc_to_target,
+    doc_to_text,
+    doc_to_visual,
+    process_docs,
+    write_submission,
+)
+
+__all__ = ["aggregate", "doc_to_target", "doc_to_text", "doc_to_visual", "process_docs", "write_submission"]
