@@ -86,8 +86,6 @@ def name_scored(runs: Sequence[ScoredRun], names: Sequence[str] = ()) -> list[Bo
     ]
 
 
-WHOLE_ITEMS = "whole items"
-"""The view of a task that has none."""
 SAME_DATA = "That these runs were asked the same items is not known: their cards do not say of which data they are."
 NO_RANK = "Runs without an interval have no rank."
 
@@ -101,14 +99,10 @@ class Row:
     rank: int | None = None
     alike: tuple[str, ...] = ()
 
-    def score(self, metric: str) -> ScoreEntry | None:
-        """One of its scores; None where it has none of that name."""
-        return find_score(self.part, metric)
-
     @property
     def leading(self) -> ScoreEntry | None:
         """The score that it is ranked by."""
-        return self.score(self.part.leading)
+        return find_score(self.part, self.part.leading)
 
 
 @dataclass(frozen=True)
@@ -124,22 +118,7 @@ class PublishedRow:
 class BoardTable:
     """Runs that can be compared: of one task or group, of one N of its version, one view and one set.
 
-    Attributes:
-        key: Names the table in the page's address; no other has it.
-        name: The task or group.
-        version: N of its version.
-        view: The view, or ``whole items``.
-        kind: What the set is, in a word.
-        data: The same in a phrase.
-        official: Whether it is the whole official release.
-        leading: The metric that runs are ranked by.
-        titles: Metric to its heading: the leading one, then others of the benchmark.
-        spans: The metrics whose intervals are shown: the leading one, and those of the benchmark's report.
-        rows: The runs: by rank, then by score, then by name.
-        published: What is published of the same; empty of anything but the whole items of the official release.
-        sources: Where that is printed, and what has to be known of it.
-        axis: Ends of the axis on which the leading score is drawn.
-        notes: What has to be known of it.
+    `titles` has the heading of the leading metric first; `spans` are the metrics whose intervals are shown.
     """
 
     key: str
@@ -182,7 +161,11 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
         for part in shown_parts(run.scores.parts, only):
             names[part.name] = True
             if only in ("", part.name):
-                comparable[_comparable_by(run, part)].append((run, part))
+                # Of the official release its name is enough; of anything else also the data and the number of items.
+                further = [str(sum(part.outcomes.values())), *run.digests(part.tasks)] if part.apart else []
+                data, of = " ".join(one.model_dump_json() for one in part.data), " ".join(sorted(part.tasks))
+                key = part.benchmark, part.name, part.view, _major(part), data, part.apart, part.leading, of, *further
+                comparable[key].append((run, part))
     if only and only not in names:
         raise InputError(f"Expected a task or group of these runs, any of {', '.join(names)}, but got {only}.")
     keys: defaultdict[str, int] = defaultdict(int)
@@ -207,17 +190,6 @@ def find_score(part: PartScores, metric: str) -> ScoreEntry | None:
     return next((one for one in part.scores if one.metric == metric and one.value is not None), None)
 
 
-def _comparable_by(run: BoardRun, part: PartScores) -> tuple[str, ...]:
-    """Return the key that comparable runs have in common.
-
-    Of the official release its name is enough; of anything else also the digests of the data and the number of items.
-    """
-    data = " ".join(one.model_dump_json() for one in part.data)
-    further = [str(sum(part.outcomes.values())), *run.digests(part.tasks)] if part.apart else []
-    tasks = " ".join(sorted(part.tasks))
-    return (part.benchmark, part.name, part.view, _major(part), data, part.apart, part.leading, tasks, *further)
-
-
 def _major(part: PartScores) -> str:
     return part.version.partition("-")[0] or NOT_KNOWN
 
@@ -229,7 +201,13 @@ def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> Bo
     items = max(sum(row.part.outcomes.values()) for row in rows)
     references = references_of(part.name, part.tasks[0], items) if official and not part.view and items else ()
     published = _published(references, part.leading)
-    titles = _titles(part, rows)
+    columns = columns_of(part.tasks[0])
+    there = {score.metric: score.title for row in rows for score in row.part.scores if score.kind == "mean"}
+    titles = {one.metric.name: one.heading for one in columns if one.metric and one.metric.name in there}
+    kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
+    data = ", ".join(one.text for one in part.data)
+    if part.apart:
+        data = f"{data}; {part.apart}" if all(one.is_official for one in part.data) else part.apart
     values = [end for row in rows if (score := row.leading) for end in (score.value, score.low, score.high)]
     values += [row.values.get(part.leading) for row in published]
     known = [value for value in values if value is not None]
@@ -241,14 +219,14 @@ def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> Bo
         key=key,
         name=part.name,
         version=_major(part),
-        view=part.view or WHOLE_ITEMS,
-        kind=_set_kind(part),
-        data=_set_text(part),
+        view=part.view or "whole items",
+        # Items left out of the official release leave a part of it.
+        kind=SetKind.OFFICIAL.value if official else kinds.pop().value if len(kinds) == 1 else "mixed",
+        data=data,
         official=official,
         leading=part.leading,
-        titles=titles,
-        spans=frozenset(one.metric.name for one in columns_of(part.tasks[0]) if one.metric and one.interval)
-        | {part.leading},
+        titles={part.leading: there.get(part.leading, part.leading), **titles},
+        spans=frozenset(one.metric.name for one in columns if one.metric and one.interval) | {part.leading},
         rows=tuple(rows),
         published=published,
         sources=tuple(reference_notes(references)),
@@ -259,7 +237,12 @@ def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> Bo
 
 def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
     rows = [Row(run, part) for run, part in entries]
-    spans = [(row, span) for row in rows if (score := row.leading) and (span := _span(score))]
+    spans = [
+        (row, Scored(score.value, score.low, score.high))
+        for row in rows
+        if (score := row.leading) and score.higher_is_better is not None
+        if score.value is not None and score.low is not None and score.high is not None
+    ]
     better_high = not any(row.leading and row.leading.higher_is_better is False for row in rows)
     standings = rank_scores([span for _, span in spans], better_high)
     for (row, _), standing in zip(spans, standings, strict=True):
@@ -272,35 +255,6 @@ def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
         return row.rank or inf, -value if better_high else value, row.run.title, int(row.run.tag)
 
     return sorted(rows, key=order)
-
-
-def _span(score: ScoreEntry) -> Scored | None:
-    """A score with its interval; None where it has none, or none is better than another."""
-    if score.value is None or score.low is None or score.high is None or score.higher_is_better is None:
-        return None
-    return Scored(score.value, score.low, score.high)
-
-
-def _titles(part: PartScores, rows: Sequence[Row]) -> dict[str, str]:
-    """The leading score and those that the benchmark's report shows beside it, as far as a run has them."""
-    there = {score.metric: score.title for row in rows for score in row.part.scores if score.kind == "mean"}
-    shown = {column.metric.name: column.heading for column in columns_of(part.tasks[0]) if column.metric}
-    titles = {metric: heading for metric, heading in shown.items() if metric in there}
-    return {part.leading: there.get(part.leading, part.leading), **titles}
-
-
-def _set_kind(part: PartScores) -> str:
-    """Return the kind of the set in one word; items left out of the official release leave a part of it."""
-    if not part.apart:
-        return SetKind.OFFICIAL.value
-    kinds = {SetKind.PART if one.is_official else one.kind for one in part.data}
-    return kinds.pop().value if len(kinds) == 1 else "mixed"
-
-
-def _set_text(part: PartScores) -> str:
-    texts = ", ".join(one.text for one in part.data)
-    left_out = all(one.is_official for one in part.data)
-    return f"{texts}; {part.apart}" if part.apart and left_out else part.apart or texts
 
 
 def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[PublishedRow, ...]:
@@ -339,38 +293,32 @@ HOW = "ranks by unpaired tests of the intervals, p < 0.05, Holm's method for all
 
 
 def board_tables(tables: Sequence[BoardTable]) -> list[FittingTable]:
-    """A table for each of a board's, and one for what is published of the same."""
-    found = []
-    for table in tables:
-        found.append(_measured(table))
-        if table.published:
-            found.append(_printed_published(table))
-    return found
+    """Return a table for each of a board's, and one for what is published of the same."""
+    return [one for table in tables for one in (_measured(table), _printed_published(table)) if one.rows]
 
 
 def overview_table(tables: Sequence[BoardTable]) -> FittingTable:
-    """Each run's leading score and rank in every table."""
-    numbers = {table.key: str(place) for place, table in enumerate(tables, start=1)}
-    headings = [f"({numbers[table.key]})" for table in tables]
-    overview = FittingTable("overview: leading scores and ranks", ["run", *headings])
-    rows: dict[int, tuple[str, dict[str, Row]]] = {}
-    for table in tables:
-        for row in table.rows:
-            rows.setdefault(int(row.run.tag), (row.run.title, {}))[1][table.key] = row
-    for _, (title, places) in sorted(rows.items()):
-        overview.add_row(title, *(_with_rank(places.get(table.key)) for table in tables))
+    """Return each run's leading score and rank in every table."""
+    numbered = {f"({place})": table for place, table in enumerate(tables, start=1)}
+    overview = FittingTable("overview: leading scores and ranks", ["run", *numbered])
+    for run, places in _overview(tables):
+        shown: list[Cell] = []
+        for row in places:
+            score, rank = (row.leading, row.rank) if row else (None, None)
+            value, unit = (score.value, score.unit) if score else (None, "")
+            shown.append(Number(value, unit=unit, after=f" (rank {rank})" if rank else "") if row else "")
+        overview.add_row(run.title, *shown)
     overview.caption = "\n".join(
-        f"({numbers[table.key]}) {table.name}, {table.titles[table.leading]}; {table.about}" for table in tables
+        f"{number} {table.name}, {table.titles[table.leading]}; {table.about}" for number, table in numbered.items()
     )
     return overview
 
 
-def _with_rank(row: Row | None) -> Cell:
-    if row is None:
-        return ""
-    score = row.leading
-    after = f" (rank {row.rank})" if row.rank else ""
-    return Number(score.value if score else None, unit=score.unit if score else "", after=after)
+def _overview(tables: Sequence[BoardTable]) -> Iterator[tuple[BoardRun, list[Row | None]]]:
+    """Give each run, by number, with its row in every table."""
+    runs = {int(row.run.tag): row.run for table in tables for row in table.rows}
+    for _, run in sorted(runs.items()):
+        yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
 
 
 def _measured(table: BoardTable) -> FittingTable:
@@ -401,7 +349,7 @@ def _measured(table: BoardTable) -> FittingTable:
 
 
 def _number(row: Row, metric: str, spanned: bool) -> Number:
-    score = row.score(metric)
+    score = find_score(row.part, metric)
     if score is None:
         return Number(None)
     low, high = (score.low, score.high) if spanned else (None, None)
@@ -439,7 +387,7 @@ def write_board(tables: Sequence[BoardTable], path: Path) -> None:
 
 def build_board(tables: Sequence[BoardTable]) -> str:
     """The page's text."""
-    runs = {int(row.run.tag): row.run for table in tables for row in table.rows}
+    rows = list(_overview(tables))
     script = (ASSETS / "board.js").read_text(encoding="utf-8").strip()
     environment = template_environment(ASSETS)
     environment.filters |= {
@@ -450,8 +398,8 @@ def build_board(tables: Sequence[BoardTable]) -> str:
     return environment.get_template("board.html").render(
         version=lmms_eval_tasks.__version__,
         tables=tables,
-        overview=list(_overview(tables, [runs[number] for number in sorted(runs)])) if len(tables) > 1 else [],
-        runs=len(runs),
+        overview=rows if len(tables) > 1 else [],
+        runs=len(rows),
         filters=list(_filters(tables)),
         chosen=lambda table, row: {name: of(table, row) for name, (_, of) in FILTERS.items()},
         place=_place,
@@ -466,24 +414,19 @@ def build_board(tables: Sequence[BoardTable]) -> str:
     )
 
 
-def _overview(tables: Sequence[BoardTable], runs: Sequence[BoardRun]) -> Iterator[tuple[BoardRun, list[Row | None]]]:
-    for run in runs:
-        yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
-
-
 def _filters(tables: Sequence[BoardTable]) -> Iterator[tuple[str, str, list[str]]]:
-    """Name, label and values of each filter that tells rows apart."""
+    """Give the name, label and values of each filter that tells rows apart."""
+
+    def order(value: str) -> tuple[bool, int, float, str]:
+        # Sizes by size, numbers by number, other texts by alphabet, and last what is not known.
+        number = _frames_number(value)
+        size = SIZES.index(value) if value in SIZES else len(SIZES)
+        return value == NOT_KNOWN, size, inf if number is None else number, value
+
     for name, (label, of) in FILTERS.items():
         values = {of(table, row) for table in tables for row in table.rows}
         if len(values) > 1:
-            yield name, label, sorted(values, key=_order)
-
-
-def _order(value: str) -> tuple[bool, int, float, str]:
-    """Sizes by size, numbers by number, other texts by alphabet, and last what is not known."""
-    number = _frames_number(value)
-    size = SIZES.index(value) if value in SIZES else len(SIZES)
-    return value == NOT_KNOWN, size, float("inf") if number is None else number, value
+            yield name, label, sorted(values, key=order)
 
 
 def _frames_number(value: str) -> float | None:

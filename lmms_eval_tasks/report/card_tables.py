@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import (
     HAZARDS,
-    CardDifference,
     Sections,
     Weight,
     applying_hazards,
@@ -32,7 +31,11 @@ def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> Non
         if not run.card:
             output.note(f"{name}{f': {run.title}' if len(runs) == 1 else ''}: {NO_CARD}")
         elif whole:
-            _show_whole(output, run, f"{name}: {run.path}")
+            table = text_table(f"{name}: {run.path}", "section", "field", "value", names=2, blank_repeats=True)
+            for section, fields in run.card.items():
+                for field, value in fields.items():
+                    table.add_row(section, field, "not known" if value is None else str(value))
+            output.table(table)
         else:
             first, *others = lines
             output.note(f"{name}: {first}", style="dim")
@@ -45,27 +48,15 @@ def print_cards(output: Output, runs: Sequence[Run], whole: bool = False) -> Non
             output.note(line, style="dim", indent=2)
     cards = [run.card for run in runs]
     for hazard, places in applying_hazards(cards).items():
-        print_hazard(output, hazard, _name_runs(places, len(runs)), cards)
+        numbers = ", ".join(str(place + 1) for place in places)
+        named = f" of {'run' if len(places) == 1 else 'runs'} {numbers}" if len(runs) > 1 else ""
+        print_hazard(output, hazard, named, cards)
 
 
 def print_hazard(output: Output, name: str, where: str = "", cards: Sequence[Sections] = ()) -> None:
     """Name a known hazard, with what it does and, where that is given, to which runs; it stays with the numbers."""
     output.warn(f"known hazard{where}: {name}", style="bold yellow")
     output.warn(describe_hazard(name, cards), style="yellow", indent=2)
-
-
-def _name_runs(places: Sequence[int], count: int) -> str:
-    """Return a phrase that names some of several runs by number; empty if there is only one."""
-    numbers = ", ".join(str(place + 1) for place in places)
-    return "" if count == 1 else f" of {'run' if len(places) == 1 else 'runs'} {numbers}"
-
-
-def _show_whole(output: Output, run: Run, title: str) -> None:
-    table = text_table(title, "section", "field", "value", names=2, blank_repeats=True)
-    for section, fields in run.card.items():
-        for field, value in fields.items():
-            table.add_row(section, field, "not known" if value is None else str(value))
-    output.table(table)
 
 
 def print_differences(
@@ -81,8 +72,11 @@ def print_differences(
     around = [difference for difference in differing if difference.weight is Weight.ENVIRONMENT]
     if matters:
         output.warn("These runs differ in what moves scores, beyond the model:")
-        for line in _merged(matters):
-            output.warn(line, style="red", indent=2)
+        places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for one in matters:
+            places[one.field, one.text].append(one.place)
+        for (field, texts), of in places.items():
+            output.warn(f"{field}: {texts} ({', '.join(of)})", style="red", indent=2)
         for hazard in (one.field for one in matters if explain and one.section == HAZARDS):
             output.warn(f"{hazard}: {describe_hazard(hazard, cards)}", style="red", indent=2)
     else:
@@ -93,11 +87,3 @@ def print_differences(
     if around:
         texts = "; ".join(f"{one.field}: {one.text}" for one in around)
         output.note(f"Environment differs: {texts}", style="dim")
-
-
-def _merged(differing: Sequence[CardDifference]) -> list[str]:
-    """One line for the tasks that differ in the same field in the same way."""
-    sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for difference in differing:
-        sections[difference.field, difference.text].append(difference.place)
-    return [f"{field}: {texts} ({', '.join(places)})" for (field, texts), places in sections.items()]

@@ -161,7 +161,10 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     for item_id in ordered:
         record = first[item_id]
         view = prepared.item_view(record)
-        question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
+        row = prepared.row(item_id)
+        question, options = (prompts.get(item_id, ""), ()) if row is None else (row["question"], row["options"])
+        if row is not None and view.text is not None:
+            question, options = view.text, ()
         answers = [
             _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
             for one, saved in zip(records, responses, strict=True)
@@ -193,13 +196,6 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         "graphs": list(map(json.loads, graphs)),
         "items": items,
     }
-
-
-def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[str]]:
-    """Return the question and the options of an item."""
-    if row is None:
-        return prompt, ()
-    return (view.text, ()) if view.text is not None else (row["question"], row["options"])
 
 
 def _open_rows(name: str, data_set: DataSet) -> TaskRows:

@@ -215,14 +215,13 @@ def _detectable(compared: Mapping[Pair, Comparison], references: Sequence[Refere
             Number(100 * apart if apart else None, unit="points"),
             Number(together / apart if known else None, digits=2, after=" ×"),
             *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
-            *(_near_chance(test.groups, percent) for percent in chance.values()),
+            # By how much two runs near chance have to differ that were asked so many other questions each.
+            *(
+                Number(100 * unpaired_effect(test.groups, percent / 100) if test.groups else None, unit="points")
+                for percent in chance.values()
+            ),
         )
     return table
-
-
-def _near_chance(groups: int, percent: float) -> Number:
-    """By how much two runs near chance have to differ that were asked so many other questions each."""
-    return Number(100 * unpaired_effect(groups, percent / 100) if groups else None, unit="points")
 
 
 def _above_chance(difference: ScoreDifference | None, percent: float) -> Number:

@@ -81,7 +81,10 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     else:
         own = usual_panels(runs, "members")
     card = task.benchmark.card if task else None
-    strata = _Strata(runs, _stated_order(card) if card else {})
+    keys = [key for split in card.splits.values() for key in split.strata] if card else []
+    names = card.strata_columns if card else ()
+    stated = {one: list(dict.fromkeys(key[at] for key in keys)) for at, one in enumerate(names)}
+    strata = _Strata(runs, stated)
     along = [(run.series, one) for one, (_, run, _) in zip(runs, entries, strict=True) if run.series]
     series = series_panels(along, references)
     figures = (*series, *_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
@@ -208,11 +211,6 @@ class _Strata:
             if share > most or (best is None and share == most):
                 best, most = (one, two), share
         return best
-
-
-def _stated_order(card: Card) -> dict[str, list[str]]:
-    keys = [key for split in card.splits.values() for key in split.strata]
-    return {name: list(dict.fromkeys(key[at] for key in keys)) for at, name in enumerate(card.strata_columns)}
 
 
 def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.output import show_progress, text_table
 from lmms_eval_tasks.utils.core.table import Cell, Number
@@ -61,7 +61,9 @@ def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[Choi
             rows = list(change(table) if change else table)
         items, from_keys = _read_items(rows, card.strata_columns)
         if items:
-            together, whole = _together([task.kind for task in sharing])
+            # What counts only together does so in the first score that says it.
+            known = (metric for task in sharing for metric in task.kind.metrics if metric.together)
+            together, whole = next(((metric.together, metric.title) for metric in known), (None, ""))
             names = tuple(task.name for task in sharing)
             sets.append(ChoiceSet(names, tuple(items), len(rows) - len(items), together, whole, from_keys))
     return sets
@@ -79,12 +81,6 @@ def _without_bars() -> Iterator[None]:
     finally:
         if shown:
             datasets.enable_progress_bars()
-
-
-def _together(kinds: Sequence[TaskKind]) -> tuple[int | None, str]:
-    """Return the number of items that count only together, and the title of the first score in which they do."""
-    metrics = (metric for kind in kinds for metric in kind.metrics)
-    return next(((metric.together, metric.title) for metric in metrics if metric.together), (None, ""))
 
 
 def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tuple[list[ChoiceItem], bool]:

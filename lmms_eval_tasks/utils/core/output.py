@@ -141,6 +141,8 @@ def _as_latex(document: Document) -> str:
 
 
 def _latex_table(table: FittingTable, warnings: Sequence[str]) -> str:
+    from pandas import DataFrame
+
     spans = [
         any(isinstance(row[column], Number) and row[column].interval_text for row in table.rows)  # type: ignore[union-attr]
         for column in range(len(table.headings))
@@ -153,28 +155,15 @@ def _latex_table(table: FittingTable, warnings: Sequence[str]) -> str:
         [text for cell, spanned in zip(row, spans, strict=True) for text in _latex_cells(cell, spanned)]
         for row in table.rows
     ]
-    lines = ["  " + " & ".join(row) + r" \\" for row in rows]
     caption = [
         *_sentences(table.title),
         *(rf"\textbf{{{text}}}" for text in _sentences(*warnings, *table.warnings)),
         *(f"{_LATEX_MARKS[mark]}: {text}" for mark in _marks(table) for text in _sentences(EXPLAINED[mark])),
         *_sentences(*table.caption.splitlines(), table.signature),
     ]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{' '.join(caption)}}}",
-            rf"\begin{{tabular}}{{{letters}}}",
-            r"\toprule",
-            "  " + " & ".join(headings) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
+    style = DataFrame(rows, columns=headings, dtype=object).style.hide(axis="index")
+    return str(
+        style.to_latex(hrules=True, column_format=letters, caption=" ".join(caption), position_float="centering")
     )
 
 

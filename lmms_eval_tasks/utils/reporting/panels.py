@@ -89,8 +89,13 @@ def usual_panels(runs: Sequence[RunRecords], members: str = "", answers: Sequenc
     panels.append(outcome_panel(runs))
     for run in runs:
         if given := _count_answers(run.records):
-            named = {answer: given.get(answer, Counter[str]()) for answer in answers}
-            panels.append(_answers_panel(run, named, members) if answers else _letters_panel(run, given))
+            if not answers:
+                panels.append(_letters_panel(run, given))
+                continue
+            named, corner = {answer: given.get(answer, Counter[str]()) for answer in answers}, "expected ↓  answered →"
+            columns = [*named, NOT_READ]
+            table = CountTable("Expected by answered", corner, named, columns, name=run.name, tag=run.tag)
+            panels.append(Panel(f"{members.capitalize()}: expected × answered", table))
     return panels
 
 
@@ -155,13 +160,6 @@ def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
     )
 
 
-def _answers_panel(run: RunRecords, given: Mapping[str, Counter[str]], called: str) -> Panel:
-    """Each expected answer against those given, which are no letters."""
-    columns, corner = [*given, NOT_READ], "expected ↓  answered →"
-    table = CountTable("Expected by answered", corner, given, columns, name=run.name, tag=run.tag)
-    return Panel(f"{called.capitalize()}: expected × answered", table)
-
-
 def _letters_panel(run: RunRecords, given: Mapping[str, Counter[str]]) -> Panel:
     """Position bias: the key's letters against the answered ones."""
     answered = sum(given.values(), Counter[str]())
@@ -212,7 +210,12 @@ def timestep_plot(
     metric = curves[0][2](timesteps[0])
     tags = [of.tag for _, of, _ in curves]
     lines = [
-        Line(label, _places(of, metric_at, timesteps), of.tag, of.tag in tags[:place])
+        Line(
+            label,
+            [Place("", at, score) for at in timesteps if (score := of.estimate(metric_at(at)))],
+            of.tag,
+            of.tag in tags[:place],
+        )
         for place, (label, of, metric_at) in enumerate(curves)
     ]
     named, tag = (run.name, run.tag) if run else ("", "")
@@ -220,8 +223,3 @@ def timestep_plot(
     ends = [end for line in lines for place in line.places for end in (place.score.low, place.score.high)]
     bounds = fit_axis(metric.bounds, ends)
     return LinePlot(caption, lines, along, (axis, bounds), rule, metric.unit, digits, name=named, tag=tag)
-
-
-def _places(run: RunRecords, metric_at: Callable[[float], Metric], timesteps: Sequence[float]) -> list[Place]:
-    scores = ((timestep, run.estimate(metric_at(timestep))) for timestep in timesteps)
-    return [Place("", timestep, score) for timestep, score in scores if score]
