@@ -1,4 +1,4 @@
-"""A leaderboard of one's own, from the scores and cards of runs alone."""
+"""A leaderboard of a user's own runs, ranked by task from their scores and cards alone, as tables and as a page."""
 
 from __future__ import annotations
 

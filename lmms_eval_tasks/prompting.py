@@ -1,4 +1,9 @@
-"""The prompts of this installation by their ids, and which one a run asks with."""
+"""Prompts of this installation by id, official prompt texts, and the choice of the prompt for a run.
+
+An official text is read from the user's checkout of the official repository, verified and kept in the data home. It
+is *official* where its digest is the card's, and else *another* text, which a run can only ask with under a name of
+its own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks of this installation: ours, and those that other packages announce."""
+"""The benchmarks of this installation, ours and those that other packages announce, and their prepared sets."""
 
 from __future__ import annotations
 

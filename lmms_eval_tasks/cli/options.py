@@ -1,4 +1,4 @@
-"""What several commands share: options of a benchmark's own function, files of items, warnings."""
+"""Shared parts of the commands: help groups and examples, options, and reading runs with the notes on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks prepare …` and `sample`."""
+"""The commands `lmms-eval-tasks sample` and `tiny-vlm`: simulated releases, and a tiny model with random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks submit` and `lmms-eval-tasks validate`."""
+"""The commands `lmms-eval-tasks submit`, for one benchmark or a whole leaderboard, and `validate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may leave of a run: what its scores are of, when it was made, and facts of its card that may leave."""
+"""Facts of a run that may leave this machine: the data of its scores, its time, and public fields of its card."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is done with finished runs: rescoring, merging, submission files, data frames."""
+"""Operations on finished runs: rescoring, merging, submission files, data frames."""

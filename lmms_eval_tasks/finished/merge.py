@@ -1,4 +1,6 @@
-"""The results and the run card of a whole run, from those of its parts."""
+"""Merging of the runs of parts, which `LMMS_EVAL_TASKS_SHARD` made, into a whole run with results, sample logs and run
+card, without model, clip or judge.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""lmms-eval 0.7.3's result entries for tasks whose scores all have aggregations that are not lmms-eval's own."""
+"""Rescoring of a finished run from its saved responses with today's scorer, without model, clip or judge, written as
+lmms-eval 0.7.3's result entries.
+"""
 
 from __future__ import annotations
 

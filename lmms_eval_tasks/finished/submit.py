@@ -1,4 +1,4 @@
-"""A leaderboard's file from a finished run, without its model; and the validation of any such file."""
+"""Submission files of one benchmark or of a whole leaderboard from finished runs, and validation of any such file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""lmms-eval's task index: our tasks are put into it, bound to the state of their evaluation, and checked before a
-run."""
+"""lmms-eval's task index with our tasks and their views in it, bound to an evaluation and checked before a run, and
+answers logged with their items under ``--predict_only``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranks of an evaluation: ending a run on all of them at once or on one alone, and torch's process group."""
+"""The ranks of an evaluation: exchange of values between them, and ending a run on all of them or on one alone."""
 
 from __future__ import annotations
 

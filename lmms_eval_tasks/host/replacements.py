@@ -1,7 +1,7 @@
-"""All that is replaced in lmms-eval while it runs, each with the reason why none of its hooks would do.
+"""Replacements in lmms-eval while it runs, each with the reason why none of its hooks would do, and quiet loading.
 
-These are four functions, and the class of its task managers. A new version of lmms-eval is tried by
-tests/host/test_replacements.py, which names what it breaks.
+These are four functions, and the class of its task managers. With a new version of lmms-eval,
+tests/host/test_replacements.py names those that no longer fit.
 
 Single objects have methods wrapped as well, by `replaced_method`, for as long as one evaluation lasts, because
 lmms-eval makes and asks all requests at once and has no hook around that:
@@ -9,9 +9,9 @@ lmms-eval makes and asks all requests at once and has no hook around that:
 - the model's `generate_until` (where it has it, `generate_each`): by `kept_answers` to take kept answers, by
   `across_ranks` to ask on the rank that has the clip, by `throughput` to time it, by `failed_requests` to
   say of an empty text which exception it stands for, by `unreadable_clips` to go on without a clip that cannot be
-  decoded, by `views_ahead` to know what comes next, by `across_ranks` to count calls;
-- a task's `build_all_requests`: by `part_of_run`, as `--limit` and `--offset` cannot say which documents are in a part
-  of a run;
+  decoded, by `views_ahead` to know the requests to come, by `across_ranks` to count calls;
+- a task's `build_all_requests`: by `part_of_run`, as `--limit` and `--offset` cannot say which documents are in a
+  part of a run;
 - the response cache's `execute`, `_lookup` and `_is_valid_response`: by `across_ranks`, as ranks whose answers are
   all kept have to take part in exchanges, and as the cache takes the text of a failed request for an answer.
 """

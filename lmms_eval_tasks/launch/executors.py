@@ -1,4 +1,4 @@
-"""Where jobs run: in processes here, or on SLURM; both by submitit."""
+"""Executors of jobs by submitit, on this machine with its GPUs dealt to the jobs, or on SLURM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a part's job does, in a process of its own that submitit starts: here, or on a node of SLURM."""
+"""The job of a part, in a process of its own that submitit starts here or on a node of SLURM."""
 
 from __future__ import annotations
 

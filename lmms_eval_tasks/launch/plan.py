@@ -1,4 +1,4 @@
-"""What is launched: a command, cut into parts. It is kept beside them, so that no other one is mixed in."""
+"""The plan of a launch: a command cut into parts, whose files on the disk let any later launch go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a launch, worked on until each is done or has failed too often."""
+"""The run of a launch, shown as it goes on, until each part is done or has failed too often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bases of our models: how they are built from arguments, and those that answer one request at a time."""
+"""Bases of our models, repeated failures that end a run, and the record of a model's work for its run card."""
 
 from __future__ import annotations
 

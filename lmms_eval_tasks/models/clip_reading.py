@@ -1,4 +1,4 @@
-"""Clips that are read ahead of the model: several at once, in order, in as much memory as is allowed."""
+"""Reading clips ahead of the model, within a limit of memory, and grouping requests that show the same clips."""
 
 from __future__ import annotations
 

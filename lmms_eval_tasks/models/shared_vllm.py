@@ -1,7 +1,7 @@
-"""`shared_vllm`: lmms-eval's vLLM model with clips as videos, each decoded and named once for all of its questions.
+"""The registered model `shared_vllm`: lmms-eval's vLLM model with clips as videos, each decoded and named once.
 
-`videos` samples and names clips, and `model` is the registered model. It was run with vLLM 0.32's own processor,
-caches, scheduler and engine on a CPU, with random weights: not with real ones, on a GPU or on several ranks.
+It was run with vLLM 0.32's own processor, caches, scheduler and engine on a CPU, with random weights: not with real
+ones, on a GPU or on several ranks.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a model is shown, without loading its weights."""
+"""A preview of a model's inputs, without loading its weights."""

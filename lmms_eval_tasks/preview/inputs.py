@@ -1,4 +1,4 @@
-"""By which reader a model of lmms-eval will decode clips, tried on one before any weights are read."""
+"""Inputs of a model's processor for items of a task, and a trial of its clip reader, both without weights."""
 
 from __future__ import annotations
 

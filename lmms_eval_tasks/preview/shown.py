@@ -1,4 +1,4 @@
-"""A contact sheet: the frames that are shown of some clips, on one picture."""
+"""Frames, tokens, positions and prompts that a model would be shown, as the output of `check` and a contact sheet."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a run scored: tables for the terminal and one HTML page."""
+"""Scores of runs as tables for the terminal and as one HTML page."""

@@ -1,4 +1,4 @@
-"""The best of several runs, where a benchmark's authors report it: said to be an optimistic choice, and by how much."""
+"""The best of several runs, where a benchmark's authors report it, and the gain in score from choosing it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building the page: sections, items and clips in one file that needs no network."""
+"""The HTML page of runs, in one file that needs no network, and the figures of its sections as files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a page's clips are: inside it, or files that it links to."""
+"""Files of a page: its clips, inside it or linked, and the HTML templates that all pages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the events of a graph stand on a page: by time from left to right, a chain of links in a lane of its own."""
+"""Items of a page's browser as one JSON block per task, and the places of events in their graphs."""
 
 from __future__ import annotations
 

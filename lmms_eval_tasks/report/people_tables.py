@@ -1,4 +1,4 @@
-"""What runs share with people: on which items both err, and what they choose there; for `humans` and the page."""
+"""Tables of people for `humans` and the page: answers and errors shared with runs, ratings, and checks of keys."""
 
 from __future__ import annotations
 

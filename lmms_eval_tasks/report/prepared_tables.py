@@ -1,4 +1,4 @@
-"""How the commands show a benchmark: what is known of it, and what of it is prepared."""
+"""Tables of a benchmark's facts and of its prepared data, for the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pair accuracy if the pairs of a run had been made at random: same question, other partners."""
+"""Pair accuracy of runs with random partners for the same question, next to that of their own pairs, as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether one run beats another: the same groups of items, answered by both."""
+"""Comparisons of runs two by two on the items that they share, as tables for `compare` and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks and groups that runs hold, and how their benchmark shows each."""
+"""Tables of the scores of tasks and groups in runs, also by stratum and by view, and next to published scores."""
 
 from __future__ import annotations
 

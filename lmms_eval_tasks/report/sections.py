@@ -1,4 +1,4 @@
-"""A page's sections: scores, figures and notes of each task or group, from records and facts."""
+"""Sections of a page with the scores, figures and notes of each task or group, and the attrition of built sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A series of runs: scores against a quantity as a figure, or what repeated runs have in common and how they spread."""
+"""Series of runs, as `--series` names them: scores against a quantity, or mean and spread over seeds."""
 
 from __future__ import annotations
 

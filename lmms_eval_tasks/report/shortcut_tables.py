@@ -1,4 +1,4 @@
-"""The questions of a prepared split as texts with options, whatever the benchmark."""
+"""Tables of shortcuts for `lmms-eval-tasks bias`: accuracy of rules that need no clip, on the questions of a split."""
 
 from __future__ import annotations
 

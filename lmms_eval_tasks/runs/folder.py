@@ -1,4 +1,4 @@
-"""The sample log of a task of ours: the one place where its lines are read and checked."""
+"""Finished runs, read back from their output folders with checked sample logs, names, and values in a series."""
 
 from __future__ import annotations
 

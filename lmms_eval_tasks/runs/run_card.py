@@ -1,4 +1,4 @@
-"""The run card: what a run was made with, enough to repeat it; how cards are read and compared."""
+"""Run cards: reading and comparing them, known hazards, and the record of the training of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a run that are run apart from each other, each as a run of its own: which one a run is."""
+"""Files of a run: the results file as lmms-eval writes it, the places of the others, and parts of a run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What holds of every benchmark: the body of `check --thorough`, and of the tests over the registry."""
+"""Properties of every benchmark: the body of `check --thorough`, and of the tests over the registry."""

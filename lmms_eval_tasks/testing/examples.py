@@ -1,4 +1,6 @@
-"""How tasks are run over examples, without lmms-eval and without a model."""
+"""Example rows with recorded responses, chosen as docs/versions.md says, and tasks run over them without lmms-eval and
+without a model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Runs of a benchmark's tasks as lmms-eval leaves them, of drawn records, and what lmms-eval has of them."""
+"""A check that a score has the same value, interval and items wherever it is printed, on drawn runs in the form that
+lmms-eval leaves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every score of a kind of task, on records drawn from those that it grades of examples."""
+"""Laws of the scores of a kind of task, checked on records drawn from graded examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks train …`: post-training as a benchmark's paper does it, or by the keys of a multiple-choice set."""
+"""The commands `lmms-eval-tasks train …`: post-training as a paper does it, or by the keys of a multiple-choice set."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What more than one benchmark needs."""
+"""Code that more than one benchmark needs."""

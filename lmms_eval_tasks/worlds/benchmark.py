@@ -1,4 +1,4 @@
-"""Worlds: questions of all the papers about scenes whose truth is computed."""
+"""The benchmark Worlds, questions of all the papers about scenes whose truth is computed, from scenes to its table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks worlds …`: commands of Worlds alone."""
+"""The commands `lmms-eval-tasks worlds …`, and the tables of `worlds profile`: the failing step of a causal answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of scenes, computed from their drafts again."""
+"""Facts and clips of scenes, computed from their drafts and kept, so that interrupted work goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Worlds' lines of a sample log have beyond those of every task."""
+"""Fields of Worlds' sample log lines beyond those of every task."""
 
 from __future__ import annotations
 

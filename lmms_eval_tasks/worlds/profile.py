@@ -1,4 +1,4 @@
-"""The profile of a model: which step fails on scenes that it is asked about in several ways."""
+"""The profile of a model: the step at which it fails on scenes that it is asked about in several ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows of Worlds: scores beside chance, the profile of a model, and evidence in clips."""
+"""Worlds in a report: scores next to chance, profiles of models as panels, and evidence in clips."""
 
 from __future__ import annotations
 

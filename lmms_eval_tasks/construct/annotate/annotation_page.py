@@ -1,4 +1,4 @@
-"""Timed descriptions as a page shows them."""
+"""The page that asks one annotator: one HTML file that needs no network, its clips in it or in a folder next to it."""
 
 from __future__ import annotations
 

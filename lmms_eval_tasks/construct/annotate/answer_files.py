@@ -1,4 +1,4 @@
-"""The form of the file with an annotator's answers, and what an answer may hold in each form of asking."""
+"""Annotators' answer files, checked and joined with their plan: choices, ratings, reviews and edited texts."""
 
 from __future__ import annotations
 

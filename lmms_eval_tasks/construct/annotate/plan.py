@@ -1,4 +1,4 @@
-"""Who is asked what: every version of a question as often as wanted, and nobody two members of a group.
+"""The plan of an annotation: each version of a question asked as often as wanted, nobody asked two of a group.
 
 Source: CausalVQA paper, its human baseline (15 responses to a version, nobody answers both versions of a question).
 Items that check attention name the choice to be made (instructed response items; Meade & Craig 2012).

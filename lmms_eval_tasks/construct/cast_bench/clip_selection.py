@@ -1,4 +1,7 @@
-"""Cuts, shake and blur of a clip, measured on its frames."""
+"""Selection of clips in which several people act separately, well filmed in one shot, by measures and then by a model.
+
+Source: CaST-Bench, supplement, 10.1. The measures of cuts, shake and blur, their limits and the wording are ours.
+"""
 
 from __future__ import annotations
 

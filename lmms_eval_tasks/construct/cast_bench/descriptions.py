@@ -1,8 +1,8 @@
-"""What each instance of a clip looks like, and what it does when.
+"""Descriptions of each instance of a clip: its looks, and its actions with their times, by a model or edited by people.
 
-Source: CaST-Bench, supplement, 10.2: a static description of under 30 words, from the frame with the instance outlined
-and from one with the rest blurred, and dynamic entries with their times. What people edited comes in place of the
-latter. The wording of the prompts is ours.
+Source: CaST-Bench, supplement, 10.2: a static description of under 30 words, from the frame with the instance
+outlined and from one with the rest blurred, and dynamic entries with their times. Entries that people edited come in
+place of the latter. The wording of the prompts is ours.
 """
 
 from __future__ import annotations

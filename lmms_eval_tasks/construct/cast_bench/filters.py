@@ -1,7 +1,9 @@
-"""Removes questions that can be answered without the clip, and those that can be answered without their evidence.
+"""Filters of questions that can be answered without the clip or without their evidence, and the last review by people.
 
-Source: CaST-Bench, supplement, 10.6: a text filter, then a filter on the clip with the boxes of the question's subject
-and of all evidence masked, where "unable to determine" is among the options.
+Source: CaST-Bench, supplement, 10.6: a text filter, then a filter on the clip with the boxes of the question's
+subject and of all evidence masked, where "unable to determine" is among the options; then people revise or discard
+questions, options and evidence. The conditions that a revision has to fulfil, and that a question nobody reviewed
+goes, are ours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The set in the form of CaST-Bench's release, its clips, and beside it what a release does not say."""
+"""The pipeline of a CaST-Bench build, from clips and tracks to a set in the form of the release, with further facts.
+
+Source: CaST-Bench (arXiv 2605.23216), supplement, sections 10.1 to 10.6.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Two wrong answers: one from the question's words, one from what is seen; all three answers exclude each other.
+"""Wrong options of a question: two distractors, from its words and from the clip, and a near-miss of each answer.
 
 Source: CaST-Bench, supplement, 10.5: the text-based distractor has 15 words at most and names nothing that the
-question does not name; answers exclude each other in pairs. Those that do not are written again, a bounded number of
-times.
+question does not name; answers exclude each other in pairs, and those that do not are written again, a bounded
+number of times. A near-miss has one attribute changed and a length within 10%. By rule one stretch of words is
+another; whether that is one attribute, and a meaning of its own, a model says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""What can be answered without the clip goes: a key that a text gives away, and what a model guesses both times."""
+"""Filters of question pairs: keys given away or guessed without the clip, people's answers, and reviewers' flags.
+
+Source: CausalVQA paper, section 2.2, with 2.2.7 and A.2: two reviewers look at each version; flags a to c remove a
+question, d to f have it repaired where at most one reviewer raised one of them. That this counts by version, that a
+model repairs texts by the reviewers' comments, that times without flag a are a repair, and that repaired texts pass
+the blind filter again, is ours. Bounds of difficulty are those of `utils.people.baseline`.
+"""
 
 from __future__ import annotations
 

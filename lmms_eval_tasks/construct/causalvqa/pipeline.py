@@ -1,4 +1,7 @@
-"""The set in the form of the official release: a table with answers, and the clips cut to what was asked about."""
+"""The pipeline of a CausalVQA build, and its set in the form of the official release: a table, and clips cut to size.
+
+Source: CausalVQA (arXiv 2506.09943), section 2.2 and appendix B. The wording of all prompts is ours.
+"""
 
 from __future__ import annotations
 

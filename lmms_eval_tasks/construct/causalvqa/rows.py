@@ -1,4 +1,6 @@
-"""The rows of a build, from an annotator's question to a pair of versions."""
+"""Rows of a CausalVQA build, from an annotator's question to a pair of versions, its configuration, and rules about
+texts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What can be seen: descriptions, a model's own answer, and wrong answers made of what is visible."""
+"""The two versions of a question: descriptions and first answers by models, plain wording, distractors and paraphrases.
+
+Source: CausalVQA (arXiv 2506.09943), 2.2.3 and B.2: the first answer of a model shows which words of the question
+are hints. The wording of the prompts is ours.
+"""
 
 from __future__ import annotations
 

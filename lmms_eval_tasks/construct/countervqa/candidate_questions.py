@@ -1,4 +1,8 @@
-"""From takes with their links to candidate questions, and to their partners."""
+"""Candidate questions and their partners from takes with causal links, and the naive baseline without a graph.
+
+Source: CounterVQA (arXiv 2511.19923), appendix C.3, which compares questions that a model writes from the
+annotations alone with those from causal graphs. The wording is ours.
+"""
 
 from __future__ import annotations
 

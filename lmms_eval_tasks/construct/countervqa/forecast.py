@@ -1,4 +1,4 @@
-"""What a build is expected to ask, before it asks anything."""
+"""A forecast of the requests of a build, before it asks any model."""
 
 from __future__ import annotations
 

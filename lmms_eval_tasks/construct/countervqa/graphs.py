@@ -1,4 +1,8 @@
-"""A clip's actions in order of time, and the causal links between them."""
+"""Causal graphs of clips' actions: made and checked, read from files of links, measured and filtered.
+
+Source: CounterVQA (arXiv 2511.19923): adjacent non-causal density (ANCD), causal depth, and the outlier score of
+causal node diversity (CNDA), with the thresholds of `Thresholds`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many clips and questions each step leaves, beside the paper's numbers."""
+"""The pipeline of a CounterVQA build, from files to a written set, and counts of its losses next to the paper's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Actions that a clip does not show and that its task might have: those of other clips of the same task."""
+"""Questions at three levels from a causal graph, their wording by template, and the absent actions of level 3.
+
+Source: CounterVQA (arXiv 2511.19923): ten candidates a level and clip. Level 1 asks about two adjacent actions
+without a link, level 2 about a path of two links or more without a direct one, level 3 about an action that never
+happened and the clip's main goal (figures 8 and 10) or an action of the clip (equation 3). By these rules the
+answers of a level are all the same, so there are two rules more, which are ours: level 1 with a link, level 2
+without a path. `CounterfactualQuestion.rule` says by which one a question was made.
+"""
 
 from __future__ import annotations
 

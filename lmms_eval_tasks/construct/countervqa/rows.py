@@ -1,4 +1,9 @@
-"""What the steps of a build pass on: pairs of actions, takes with their links, and questions."""
+"""Rows of a CounterVQA build, from takes to pairs of actions and questions, and the options of the build.
+
+Source: CounterVQA (arXiv 2511.19923), sections 2.3 and A.1: the fifth of a clip's pairs of which an observer is most
+confident go on. Appendix D: simpler models see frames of the clip; how many is not said there, and the number here
+is ours.
+"""
 
 from __future__ import annotations
 

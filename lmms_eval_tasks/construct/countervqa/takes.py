@@ -1,4 +1,9 @@
-"""Timed descriptions of actions, take by take, in the forms in which Ego-Exo4D's are about."""
+"""Takes, the timed actions of clips in forms like Ego-Exo4D's, and the interaction of each: H2H or H2O.
+
+Source: CounterVQA (arXiv 2511.19923), section 2.2 and appendix C.1: the interaction, people with each other or one
+person with objects, is a property of the video's activity, H2H for basketball, soccer and dance. The words by which
+an activity is known, and the rule where nothing names it, are ours.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Absent actions, rephrasing and verification by models.
+"""Checks of questions by models: absent actions, rephrasing, verification, and a filter of those solved from frames.
 
 Source: CounterVQA (arXiv 2511.19923), section 2.3: two text models see the annotations, and a question is kept where
-both answer it correctly. Rephrasing is ours.
+both answer it correctly. Appendix D: questions that simpler vision-language models solve are dropped; which models,
+how many, and their view of a clip is not said there, and here a question goes where all that are named are right.
+Rephrasing is ours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Candidates for minimal pairs: questions about clips with their answers, from CSV, JSON lines or a prepared table."""
+"""Candidates for minimal pairs, from CSV, JSON lines or a prepared table, and rules by which answers exclude each
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairs of items of one question in falling order of their cosine, without ever holding all of them."""
+"""Mining of minimal pairs: one question, answers that exclude each other, clips in falling order of their cosine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build is expected to ask and to cost, before it asks anything."""
+"""The command `lmms-eval-tasks build BENCHMARK --config FILE`, and its forecast of requests, tokens and cost."""
 
 from __future__ import annotations
 

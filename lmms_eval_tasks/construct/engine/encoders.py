@@ -1,4 +1,4 @@
-"""Sentence encoders: what turns the texts of actions into vectors that can be compared."""
+"""Sentence encoders for texts of actions, by TF-IDF, a sentence-transformers model or an embeddings server."""
 
 from __future__ import annotations
 

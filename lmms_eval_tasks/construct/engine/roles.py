@@ -1,4 +1,4 @@
-"""A bound on the requests that a build sends."""
+"""The models of a build, one for each role, within a budget of requests, and the strict reading of their replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A benchmark's pipeline, as an object."""
+"""A benchmark's pipeline and its run: steps one after the other, with the outcome of each row kept."""
 
 from __future__ import annotations
 

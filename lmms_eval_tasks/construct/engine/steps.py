@@ -1,4 +1,4 @@
-"""What goes from step to step."""
+"""Steps of a pipeline, the base of its rows, and the questions that a step asks models about a row."""
 
 from __future__ import annotations
 

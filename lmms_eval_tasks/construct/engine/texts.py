@@ -1,4 +1,4 @@
-"""Times of a clip as models write them."""
+"""Texts written by models: times of a clip, equality, marks of an option, and rewriting until no fault is left."""
 
 from __future__ import annotations
 

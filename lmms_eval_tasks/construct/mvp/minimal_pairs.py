@@ -1,6 +1,7 @@
-"""Pairs that single frames solve, found with the rule of `filter single-frame`.
+"""Minimal pairs mined from asked clips, without those that single frames solve, and balanced over skills.
 
-Source: the paper's section 3 and appendix C.3: models give their best guess by common sense from a frame.
+Source: MVP paper (arXiv 2506.09987), section 3 and appendix C.3: models give their best guess by common sense from a
+frame. Pairs are found with the rule of `filter single-frame`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Minimal pairs in the official release's format: tables that `datasets` finds by the card, and the clips."""
+"""The pipeline of an MVP build, from sources' annotations to minimal pairs in the official release's format.
+
+Source: MVP paper (arXiv 2506.09987), section 3 (questions from the sources' annotations, pairs mined by the look of
+their clips, pairs that single frames solve removed, skills balanced). How a question is written where a source has
+none is ours.
+"""
 
 from __future__ import annotations
 

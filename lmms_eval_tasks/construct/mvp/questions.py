@@ -1,4 +1,4 @@
-"""What a clip can be told from: other annotations of its source and skill that exclude its own."""
+"""Questions with two candidates about a clip and a contrasting one, the source's own or a model's, and their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of a build pass on: an annotated clip, a question about it, and a minimal pair."""
+"""Rows of an MVP build, from an annotated clip to a minimal pair, its configuration, and the reading of annotations."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How requests reach a model: kept answers, parts, ranks and views made ahead."""
+"""Requests on their way to a model: kept answers, parts, ranks and views made ahead."""

@@ -1,4 +1,6 @@
-"""Whether all ranks of an evaluation would ask and grade the same: compared before the first request."""
+"""An evaluation on several ranks: a check that they agree, all questions of a clip dealt to one rank so that it is
+encoded once, and lmms-eval's response cache.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of a model in a folder that runs and ranks may share, each by what was asked of which model."""
+"""Answers kept in a folder that runs and ranks may share, from which an interrupted run goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are there only so that each rank has as many as the others; nobody reads their answers."""
+"""Throughput of a model, in clips and questions an hour, and the mark of requests that only pad ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What views show is made ahead in processes of its own, while the model answers what was asked before."""
+"""Media of views, made ahead in separate processes while the model answers earlier requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The models that this package adds to lmms-eval."""
+"""Our models in lmms-eval, the forms of answers that models give, checks of a run before weights are loaded, and texts
+of adapters that are no answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which weights a model was loaded with."""
+"""Identity of a model of lmms-eval and of its weights: everything on which its answers may depend."""
 
 from __future__ import annotations
 

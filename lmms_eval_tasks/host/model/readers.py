@@ -1,7 +1,10 @@
-"""By which reader qwen-vl-utils decodes clips, and ours in its table for those that cannot be used.
+"""The readers by which models decode clips, found in their code before weights are read, and qwen-vl-utils' in
+particular.
 
-It takes torchcodec where that is installed, even without the FFmpeg that torchcodec needs, else decord. What one cannot
-read is read by torchvision, which has had no reader of clips since 0.28: a run then ends at its first clip.
+qwen-vl-utils takes torchcodec where that is installed, even without the FFmpeg that torchcodec needs, else decord. A
+clip that this reader cannot read goes to torchvision, which has had no reader of clips since 0.28: a run then ends
+at its first clip. Our reader takes the place in its table of those that cannot be used.
+
 Source: vision_process.py of qwen-vl-utils 0.0.14.
 """
 

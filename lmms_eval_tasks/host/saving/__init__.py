@@ -1,1 +1,1 @@
-"""What is written beside lmms-eval's results."""
+"""Files written next to lmms-eval's results."""

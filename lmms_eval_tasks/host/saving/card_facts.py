@@ -1,4 +1,4 @@
-"""The run card of a run of lmms-eval: what its fields are found in, and which known hazards apply to it."""
+"""Facts for a run card, known hazards among them, gathered when lmms-eval has saved its results."""
 
 from __future__ import annotations
 

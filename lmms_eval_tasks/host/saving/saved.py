@@ -1,4 +1,4 @@
-"""The last lines of a run, below lmms-eval's own table: what each task scored, and how to look at it."""
+"""The end of a run: its run card and scores with intervals as files, and its last lines on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Prompts of tasks that are not ours without their question: the options alone, put as the task puts them."""
+"""Views of tasks that are not ours: their files for ``--include_path``, wrapped hooks, and prompts without the
+question.
+"""
 
 from __future__ import annotations
 

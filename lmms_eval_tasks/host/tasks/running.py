@@ -1,4 +1,4 @@
-"""The state of an evaluation: what holds for all of its tasks."""
+"""State of an evaluation and of each of its tasks, and the hooks of the tasks' YAML files bound to it."""
 
 from __future__ import annotations
 

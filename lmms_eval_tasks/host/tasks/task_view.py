@@ -1,4 +1,4 @@
-"""Captions that stand in place of clips: from a file, or from a first pass of any model over the same clips."""
+"""The view of a task: clips, made media or captions that a model is shown, and their traces in prompts and records."""
 
 from __future__ import annotations
 

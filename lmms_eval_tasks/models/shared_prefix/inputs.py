@@ -1,5 +1,4 @@
-"""Chat messages to what a model takes: each family's frames, template and processor, as lmms-eval's adapters use
-them."""
+"""Inputs of the model from chat messages, by family as lmms-eval's adapters make them, and loading of a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shared_prefix`: the registered model."""
+"""The registered model `shared_prefix`, and the arguments of generation that tasks ask for."""
 
 from __future__ import annotations
 

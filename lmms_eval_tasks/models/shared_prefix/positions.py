@@ -1,5 +1,4 @@
-"""Where a prompt's tokens stand for the model: as the installed library has it, or as the library of the weights'
-time."""
+"""Positions of a prompt's tokens, as the installed library gives them or as the library of the weights' time did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering the questions of a clip: what is shown is encoded once, and where that is possible also read once."""
+"""Shared work on the questions of a clip, encoded once and if possible read once, with batch sizes and a check."""
 
 from __future__ import annotations
 

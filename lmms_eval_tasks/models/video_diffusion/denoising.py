@@ -1,4 +1,4 @@
-"""What is asked about clips, and answers about them on disk, so that a run that was killed goes on where it stopped."""
+"""Denoising losses of an item's clips on a loaded model, with answers on disk from which a killed run goes on."""
 
 from __future__ import annotations
 

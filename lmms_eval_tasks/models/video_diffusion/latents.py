@@ -1,4 +1,4 @@
-"""Where a model's parts are kept."""
+"""Latents of clips' windows, each file decoded once and each window encoded once, and placement of a model's parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`lmms-eval-tasks train countervqa …`."""
+"""The commands `lmms-eval-tasks train countervqa …`, and stage II of the paper's training as configurations.
+
+Source: CounterVQA (arXiv 2511.19923): GRPO with rewards over the clip's graph (stage II), and the ablations of Table
+3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The questions of a CounterVQA set as a training set, with the reasoning that a teacher wrote or without."""
+"""A CounterVQA set as training rows, with a teacher's reasoning or without, its supervised stage, and tested clips.
+
+Source: CounterVQA (arXiv 2511.19923): supervised training is stage I of the paper's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of an answer that rewards read: claims in lines, each of which is one claim or a fault, then the answer."""
+"""The form of an answer that rewards read, claims in lines and then the answer, and the check that it ends rightly."""
 
 from __future__ import annotations
 

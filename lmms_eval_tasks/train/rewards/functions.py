@@ -1,4 +1,4 @@
-"""The rewards by the names that a trainer calls them by."""
+"""Rewards by the names that trainers call them by, alone or combined, and as one number for EasyR1 and verl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Finds the action of a clip that a phrase names: by the lemmas of its words, with its verb and its object."""
+"""Causal and visual rewards: agreement of an answer's claimed links and actions with the graph of the clip.
+
+Source: CounterVQA (arXiv 2511.19923), section 3, rewards the agreement of reasoning with the causal graph, and
+section 3.2 reasoning that names the visible and invents nothing; neither says how it is measured. Both measures are
+ours; docs/training.md explains them and their reasons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rewards need to know of a question: the clip's actions and links, the pair that is asked about, the key."""
+"""A question as the rewards read it: the clip's actions and links, the pair that is asked about, the key."""
 
 from __future__ import annotations
 

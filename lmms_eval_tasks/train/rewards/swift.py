@@ -1,4 +1,4 @@
-"""What ms-swift passes to a reward: completions, and columns of a batch."""
+"""Rewards for ms-swift, computed from the completions and columns of a batch."""
 
 from __future__ import annotations
 

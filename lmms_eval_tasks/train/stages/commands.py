@@ -1,4 +1,6 @@
-"""The commands of every training: `sft` and `grpo` with what a benchmark adds to them, `export` and `curves`."""
+"""Commands of every training: `sft` and `grpo` with a benchmark's additions, `export`, and `curves` from ms-swift's
+log.
+"""
 
 from __future__ import annotations
 

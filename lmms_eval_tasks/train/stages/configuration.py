@@ -1,4 +1,4 @@
-"""The configuration of a training by ms-swift: one YAML file that people read, change and run again."""
+"""The configuration of a training by ms-swift: one YAML file, with GRPO's settings and a user's own rewards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clips that a model is tested on, which must not be among those that it is trained on."""
+"""A new stage of a training, written only after its clips were compared with those of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises an option by the yes or no that it alone starts with."""
+"""Multiple-choice answers: the option that a free-text response chooses, and the record of the item."""
 
 from __future__ import annotations
 

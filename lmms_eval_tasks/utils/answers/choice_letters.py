@@ -1,4 +1,4 @@
-"""An option letter, the cue before it and the letters joined to it; tables of rules about them."""
+"""Option letters in a text: whether it states, weighs or rejects each, by rules on the words before and behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spatio-temporal grounding: how well predicted evidence covers the true one in time and space."""
+"""Options with their evidence in time and space: grounding measures, the record of a question, and the scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes: the official reading of one box, the conventions in which models answer, and intersection over union."""
+"""Boxes and timed instances of evidence: conventions of boxes, the official reading, overlap, and shown frame sizes."""
 
 from __future__ import annotations
 

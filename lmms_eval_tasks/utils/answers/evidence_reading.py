@@ -1,5 +1,9 @@
-"""The answer object inside a response: found as the official CaST-Bench code finds it, and as a careful reader
-would."""
+"""Answers with evidence, read from a response in two ways, and the true evidence of a release.
+
+The *official* reading follows the evaluator of CaST-Bench rule for rule, also for the answer object and its times,
+and scores come from it. The *diagnostic* reading takes the answer that a careful reader would, and shows how much
+was lost to format. Neither raises on any text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a video diffusion model answers about a pair of clips: its denoising losses, as JSON text."""
+"""Losses as answers, in JSON text: denoising losses of a pair of clips, or one loss for each clip shown."""
 
 from __future__ import annotations
 

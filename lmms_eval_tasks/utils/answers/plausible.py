@@ -1,4 +1,4 @@
-"""Reads from a free answer whether it takes a clip for possible."""
+"""Answers to the question of whether a clip is possible: the verdict in a free text, and its grader."""
 
 from __future__ import annotations
 

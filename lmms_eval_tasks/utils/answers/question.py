@@ -1,4 +1,6 @@
-"""What a benchmark is: one object that everything else asks, and that names all of its parts."""
+"""Interface between a row, its task and its grader: settings, prompt of a choice, context, stratum and fields of a
+record.
+"""
 
 from __future__ import annotations
 

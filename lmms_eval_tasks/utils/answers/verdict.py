@@ -1,4 +1,4 @@
-"""Contractions of English spelled out, so that rules meet one form of each: "couldn't have" is "could not have"."""
+"""Yes, no or "cannot tell" in free answers to counterfactual questions: the reader by sentences, grader and scores."""
 
 from __future__ import annotations
 

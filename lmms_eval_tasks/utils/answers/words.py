@@ -1,4 +1,4 @@
-"""The words around an option letter that say what the letter does there, in the languages models answer in."""
+"""Tokens of a plain text, and the words around option letters by their role, in the languages of models' answers."""
 
 from __future__ import annotations
 

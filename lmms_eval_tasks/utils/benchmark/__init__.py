@@ -1,1 +1,1 @@
-"""What a benchmark is: its facts and its task files."""
+"""The definition of a benchmark: its facts and its task files."""

@@ -1,4 +1,4 @@
-"""What a benchmark is: one object that everything else asks, and that names all of its parts."""
+"""The benchmark as one object that everything else asks and that names all of its parts, and its kinds of tasks."""
 
 from __future__ import annotations
 

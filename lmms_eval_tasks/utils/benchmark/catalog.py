@@ -1,4 +1,4 @@
-"""What packages announce by entry points: benchmarks, and what makes sets of their form or trains on them."""
+"""The catalog of benchmarks, trainers and builders that packages announce by entry points, and shared leaderboards."""
 
 from __future__ import annotations
 

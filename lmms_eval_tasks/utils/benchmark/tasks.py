@@ -1,4 +1,4 @@
-"""The tasks and groups of a benchmark, read from the YAML files of its folder and checked against what it declares."""
+"""Tasks and groups of a benchmark, read from its YAML files without lmms-eval and checked against its declarations."""
 
 from __future__ import annotations
 

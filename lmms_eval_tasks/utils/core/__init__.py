@@ -1,1 +1,1 @@
-"""What every other package stands on: errors, files, JSON, words."""
+"""The basis of every other package: errors, files, JSON, words."""

@@ -1,4 +1,4 @@
-"""Errors that a user can act on: every problem of an input collected in one message."""
+"""Errors that a user can act on: all problems of an input in one message, and faults in other people's code."""
 
 from __future__ import annotations
 

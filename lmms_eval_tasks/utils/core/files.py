@@ -1,4 +1,4 @@
-"""Reading files of any size, and writing them whole or not at all."""
+"""Files, sets and folders written whole or not at all, and read while they may be replaced; digests of files."""
 
 from __future__ import annotations
 

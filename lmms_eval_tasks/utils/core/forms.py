@@ -1,4 +1,4 @@
-"""CSV files that anybody may have made, row by row."""
+"""CSV, JSON and Parquet from any source, read strictly into checked rows, with every issue noted."""
 
 from __future__ import annotations
 

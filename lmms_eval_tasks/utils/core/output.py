@@ -1,4 +1,4 @@
-"""Where a command's tables, notes and warnings go: to a terminal one by one, or into one document."""
+"""Output of commands: tables, notes, warnings and progress on a terminal, or one document in another format."""
 
 from __future__ import annotations
 

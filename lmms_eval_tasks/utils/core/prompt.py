@@ -1,4 +1,4 @@
-"""What a prompt is: a text with fields, and a digest by which a run can say what it asked."""
+"""A prompt as a text with fields and a digest that records its wording, and its lettered options."""
 
 from __future__ import annotations
 

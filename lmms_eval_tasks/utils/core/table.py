@@ -1,4 +1,4 @@
-"""Cells of tables: a text, a count, or a number with what is known of it."""
+"""Tables and their cells: a text, a count or a number with its notes, shown whole on a terminal of any width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments written as ``name=value,name=value``, as lmms-eval's ``--model_args`` has them."""
+"""Texts in messages and settings: quoting and listing values, hiding secrets, arguments, environment variables."""
 
 from __future__ import annotations
 

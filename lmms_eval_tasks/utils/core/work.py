@@ -1,4 +1,4 @@
-"""Dealing work to several hands so that each has as much to do, and what belongs together stays together."""
+"""Work dealt evenly to workers or done in parallel threads, the processor cores for it, and progress callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed facts about a benchmark."""
+"""The card of a benchmark, with typed facts and published numbers, and the kinds of data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening clips: whether a file is a video that can be read, and the black video that replaces a missing one."""
+"""Clip files: videos that can be read, facts of their containers and frames, decoding in order, and a placeholder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of a clip by their number or time, by PyAV: upright, in the colours that the clip says it was coded with."""
+"""Frames of a clip by number or time, by PyAV, upright and in its own colours, also in another order."""
 
 from __future__ import annotations
 

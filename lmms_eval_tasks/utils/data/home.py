@@ -1,4 +1,4 @@
-"""The data home: where prepared tables and clips lie, and how a run reads them."""
+"""The data home: places of prepared tables and clips, how a run reads them, and reports of missing clips."""
 
 from __future__ import annotations
 

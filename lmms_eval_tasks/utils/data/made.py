@@ -1,4 +1,4 @@
-"""What a view shows of a clip in place of it: one frame, or all frames in another order."""
+"""Clips and pictures made of a clip: one frame, another order, masked boxes, a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much moves in a clip, and whether as much moves at its end as at its beginning."""
+"""The amount of motion in a clip, and its symmetry between beginning and end."""
 
 from __future__ import annotations
 

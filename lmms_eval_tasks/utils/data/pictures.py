@@ -1,4 +1,4 @@
-"""What a decoded frame shows: upright, as planes of brightness and colours, or as RGB."""
+"""Pictures of decoded frames, upright as planes or RGB or as JPEG, and their coding to a clip in any order."""
 
 from __future__ import annotations
 

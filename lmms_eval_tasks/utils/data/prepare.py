@@ -1,4 +1,4 @@
-"""Putting clips where a build wants them: linked, taken from an earlier build, or made."""
+"""Building a benchmark's folder of the data home: tables, placed and measured clips, and the guard of earlier sets."""
 
 from __future__ import annotations
 

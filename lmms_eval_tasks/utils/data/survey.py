@@ -1,4 +1,4 @@
-"""What is prepared here, and which of its clips cannot be shown."""
+"""A survey of prepared splits: clips that cannot be shown, and lengths of clips and wording of questions by stratum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges: language models that grade what no rule can."""
+"""Judges, language models that grade answers that no rule can grade, and the strict reading of their replies."""
 
 from __future__ import annotations
 

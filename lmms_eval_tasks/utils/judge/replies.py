@@ -1,4 +1,4 @@
-"""What a judge is asked and how, and its replies, kept on disk so that a resumed run pays for each only once."""
+"""Replies of judges kept on disk, so that a resumed run pays for each only once, and the cases that they answer."""
 
 from __future__ import annotations
 

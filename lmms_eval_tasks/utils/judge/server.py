@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's protocol, asked through OpenAI's client on httpx."""
+"""Judges and other models behind servers that speak OpenAI's protocol, with the settings to reach and ask them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The items that runs and people both answered, each with what every run and every person said."""
+"""Agreement of runs and people on the items that both answered: errors, difficulty, and choice of wrong options.
+
+Source: Geirhos, Meding & Wichmann 2020 (arXiv 2006.16736): Cohen's kappa of right and wrong, and its bounds. How
+several people to an item count is ours: docs/statistics.md.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""Human baselines from annotators' responses: modal answer, agreement, difficulty, and accuracy by stratum.
+"""Human baselines from annotators' responses: scores by stratum, difficulty, studies, and checks of keys and links.
 
 Source: CausalVQA paper (thresholds of difficulty; bootstrap stratified by type and difficulty, with annotators'
-responses as proxies for one human's); YoCausal paper (*unknown* counts half). docs/statistics.md says where it is
-our own reading.
+responses as proxies for one human's; questions whose most frequent answer is not the key were left out, 14%; the two
+versions of a question, MCQ and MCQ′, are meant to be equally hard). YoCausal paper, section on people (two clips
+next to each other, *unknown* counts half, Tables 4 and 5). CounterVQA (arXiv 2511.19923), appendix D: precision,
+recall, F1 and accuracy of edges; over which pairs the accuracy is taken is not said there, and here it is over every
+two actions in their order of time, and those links of either graph that go against it. docs/statistics.md says where
+it is our own reading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Descriptions of what happens in a clip, each with its span of time, that people may edit."""
+"""Inquiries to people: the items they see, in which form, the answers they may give, and the effect of review flags.
+
+Source: CausalVQA (arXiv 2506.09943), 2.2.7: two reviewers look at each version of a question; flags a to c remove
+it, and d to f have it repaired where at most one of its reviewers raised any of them. The effect of more flags, and
+the words, are ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What annotators answered: read from CSV and checked against the items that they were asked."""
+"""Annotators' responses and ratings, read from CSV and checked against their items, and agreement of raters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of a report's tables, each a function of a run's records."""
+"""Columns of a report's tables, layouts of a paper's tables, and the records of a run from which they are filled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a report: what each shows, and the table of its numbers; `drawing` draws them."""
+"""The base of figures, with caption, table and one drawing, and the sheet with axes on which matplotlib draws them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leads to what in a clip, as a report page shows it of an item."""
+"""Views of an item on a report page: its clips, graph of events, tracks of evidence, and the answers of runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Bootstrap over groups of items, for every score that is a function of counts summed over groups.
+"""Bootstrap intervals over groups of items, of any score that is a function of counts summed over groups.
 
-Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14; docs/statistics.md."""
+Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14; docs/statistics.md.
+"""
 
 from __future__ import annotations
 

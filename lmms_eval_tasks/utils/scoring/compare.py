@@ -1,4 +1,4 @@
-"""Whether one run beats another: the same groups of items, answered by both."""
+"""Comparison of runs on the same groups of items, ranks of runs by their intervals, and minimal detectable effects."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""A score of a task, defined once: lmms-eval's aggregation, reports, comparisons and `rescore` all use this definition.
+"""Scores of tasks, each defined once for lmms-eval's aggregation, reports, comparisons and `rescore`, and common ones.
 
-Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks one,
-if its members count only together. A stratum without a value leaves the mean over strata, as the official code of
-YoCausal has it. A task without a score leaves its group of tasks without one, since a mean over fewer tasks would be
-another score."""
+Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks
+one, if its members count only together. A stratum without a value leaves the mean over strata, as the official code
+of YoCausal has it. A task without a score leaves its group of tasks without one, since a mean over fewer tasks would
+be another score.
+"""
 
 from __future__ import annotations
 

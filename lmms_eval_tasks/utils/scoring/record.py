@@ -1,4 +1,4 @@
-"""The record: the typed result for one item, from which every score is computed."""
+"""The record, the typed result for one item from which every score is computed, and its line in a sample log."""
 
 from __future__ import annotations
 

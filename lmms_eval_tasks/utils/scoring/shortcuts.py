@@ -1,4 +1,4 @@
-"""What the texts of a question give away: rules that choose an option without a clip, and how often they are right."""
+"""Shortcuts: rules that choose an option without a clip, a text model's preference among them, and their accuracy."""
 
 from __future__ import annotations
 

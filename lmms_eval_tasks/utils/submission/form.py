@@ -1,4 +1,4 @@
-"""The official form of a benchmark's submission."""
+"""The official form of a benchmark's submission, and the tasks and prepared table from which a file is made."""
 
 from __future__ import annotations
 

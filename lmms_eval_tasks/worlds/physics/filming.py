@@ -1,4 +1,4 @@
-"""What a clip shows of a scene, and what its file is called."""
+"""Clips of scenes and sights of their bodies, rendered in several processes, encoded as H.264 and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scene as MuJoCo's model: its bodies, their contacts, its camera and its light."""
+"""A scene as MuJoCo's model, with bodies, contacts, camera and light, and the checks that it can be run."""
 
 from __future__ import annotations
 

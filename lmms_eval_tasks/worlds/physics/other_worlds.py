@@ -1,4 +1,4 @@
-"""Scenes in which something is otherwise: a body is not there, is held where it is, or is released later."""
+"""Other worlds of a scene: interventions on bodies, the twin of a minimal pair, and events that are unsure there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a scene's model looks like: floors, sky, light and shadows. Nothing here changes how bodies move."""
+"""Pictures of a scene: floor, sky, light and shadows of its model, which do not change how bodies move, its frames, and
+the boxes of its bodies in them.
+"""
 
 from __future__ import annotations
 

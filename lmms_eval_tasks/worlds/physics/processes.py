@@ -1,4 +1,4 @@
-"""Work that several processes share, with results that do not depend on how many they are."""
+"""Processes that share work or render, with results that do not depend on their number."""
 
 from __future__ import annotations
 

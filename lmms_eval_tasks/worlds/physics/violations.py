@@ -1,4 +1,6 @@
-"""Rollouts in which a body breaks a principle of physics from a time on; until then they are as those that do not."""
+"""Violations of principles of physics in a scene: rollouts that break one from a time on, and the choice of visible
+ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of a scene: events that surely happen, or surely do not, to bodies that are no scenery."""
+"""Events and worlds of a scene that may be asked about: sure ones, of bodies that are no scenery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small draws that several tasks share."""
+"""Balance of a set of questions: draws, letters of right options, and counts that keep keys free of bias."""
 
 from __future__ import annotations
 

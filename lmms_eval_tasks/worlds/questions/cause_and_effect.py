@@ -1,4 +1,6 @@
-"""Cause and effect, each question asked twice in other words and with its options in another order."""
+"""Questions on cause and effect: pairs in two wordings and orders of options, and causes with their evidence in the
+form of CaST-Bench's release.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Actual causes, as interventions show them."""
+"""Actual causes of events, as interventions show them, and the answers of a reader who takes every path of hits for a
+cause.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen: what happens, what comes first, and which body it happens to."""
+"""Questions on perception: events that happen, their order, and the body to which each happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what a clip shows is possible: of a scene's clip, and of one that breaks a principle."""
+"""Questions on the possibility of a clip: of a scene's own clip, and of one that breaks a principle."""
 
 from __future__ import annotations
 

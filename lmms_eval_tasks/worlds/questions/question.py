@@ -1,4 +1,6 @@
-"""A question of any task."""
+"""A question of any task, its sketch before options have letters, and the traits of options that must not give a key
+away.
+"""
 
 from __future__ import annotations
 

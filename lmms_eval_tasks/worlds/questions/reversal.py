@@ -1,4 +1,4 @@
-"""Whether a clip runs forward or backward, where much energy is lost and where hardly any is."""
+"""Questions on a clip's direction of time, where much energy is lost and where hardly any is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bodies, events and changes are named in questions."""
+"""Names of bodies, events and changes in questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The families of scenes: each module of this folder is one, and its `FAMILY` says how its scenes are drawn."""
+"""Bases of the families of scenes, and the parts that all of them draw alike: colours, cameras, floors, bystanders."""
 
 from __future__ import annotations
 

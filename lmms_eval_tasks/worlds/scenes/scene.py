@@ -1,4 +1,6 @@
-"""A scene is data: bodies with places and velocities, a camera and a light. Lengths in metres, times in seconds."""
+"""A scene as data, bodies with places and velocities in metres and seconds, a camera and a light, and all known facts
+about it.
+"""
 
 from __future__ import annotations
 

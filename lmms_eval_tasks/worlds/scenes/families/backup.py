@@ -1,4 +1,4 @@
-"""What happens has a cause, and another stands ready: without the first it would have happened all the same."""
+"""Scenes in which a second cause stands ready: without the first, the event would have happened all the same."""
 
 from __future__ import annotations
 
