@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.preview.shown import print_shown, write_sheet
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.report.card_tables import print_hazard
 from lmms_eval_tasks.report.prepared_tables import (
@@ -20,7 +19,6 @@ from lmms_eval_tasks.report.prepared_tables import (
     print_statistics,
     print_warnings,
 )
-from lmms_eval_tasks.testing.thorough import check_runnable
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, make_console, show_progress, text_table
@@ -97,6 +95,8 @@ def check(
             if thorough:
                 stops += _check_thoroughly(console, house, keep)
             else:
+                from lmms_eval_tasks.testing.thorough import check_runnable
+
                 check_runnable(house).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
             for split in read_manifest(house.card).splits:
@@ -209,7 +209,7 @@ def _show_model(
             soft_wrap=True,
         )
         return []
-    from lmms_eval_tasks.preview.shown import show_task
+    from lmms_eval_tasks.preview.shown import print_shown, show_task, write_sheet
 
     try:
         with quiet_host():

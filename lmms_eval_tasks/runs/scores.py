@@ -1,4 +1,5 @@
-"""What of a run is scored: its tasks and groups, and by which scores each."""
+"""Scores of a run with their intervals, by task and group: computed from its records, or read from its file of
+scores."""
 
 from __future__ import annotations
 

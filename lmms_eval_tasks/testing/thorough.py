@@ -1,4 +1,5 @@
-"""What a benchmark declares: its YAML, hooks, pointers, settings and scores agree. No data is read, nothing graded."""
+"""The thorough check of a benchmark, ours or another's: its declarations without data, then its examples and
+versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The facts of Worlds, whose truth is computed."""
+"""The card of Worlds, and its scores: those of the papers whose questions it asks, each also by difficulty of
+scenes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Sets for training, made of scenes: in the form of another benchmark's release."""
+"""The command `worlds export countervqa`: new scenes as a CounterVQA set for training, with graphs from
+interventions."""
 
 from __future__ import annotations
 

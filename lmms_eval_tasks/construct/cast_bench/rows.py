@@ -1,4 +1,5 @@
-"""What a set of CaST-Bench's kind is built from, and with which limits."""
+"""Rows of a CaST-Bench build from step to step, its configuration, rules about texts, and questions in released
+form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Vectors of clips from any model: read, checked, and made ready for cosines that no order of adding changes."""
+"""Vectors of clips, read from files of any model or made by a vision model, for exact cosines in any order of
+adding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a benchmark's `build` made, as the command shows it."""
+"""A built set as the command shows it, and its attrition by step next to the paper's numbers, as a table and a
+picture."""
 
 from __future__ import annotations
 

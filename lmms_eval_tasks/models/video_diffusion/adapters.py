@@ -1,4 +1,5 @@
-"""The families: what each overrides of `Adapter`, after its own diffusers pipeline."""
+"""Families of video diffusion models, each after its own diffusers pipeline, and their noising: DDPM or flow
+matching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Training on multiple-choice sets of one's own, by their keys, for every benchmark whose trainer reads such."""
+"""Training stages on a user's multiple-choice sets, by their keys, for every benchmark whose trainer reads such
+sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A stage of a training: its folder with rows, configuration and provenance, and its run, which can be stopped."""
+"""A written stage of a training: its rows, configuration and provenance, its resumable run by `swift`, and its
+export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether a run's boxes look as if they were written in another convention than the one they were scored in."""
+"""Settings of tasks that ask for boxes and times, and a warning where a run's boxes seem to follow another
+convention."""
 
 from __future__ import annotations
 

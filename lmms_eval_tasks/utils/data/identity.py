@@ -1,4 +1,5 @@
-"""Which set is prepared, decided once: from the marks of its source, known digests, its keys and the card's counts."""
+"""Identity of a prepared set: from the marks of its source, known digests, its keys, and its counts next to the
+card's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What was prepared, from what: the `manifest.json` beside the prepared tables."""
+"""The `manifest.json` next to prepared tables: their contents, origin and attrition, and groups that a filter
+removed."""
 
 from __future__ import annotations
 

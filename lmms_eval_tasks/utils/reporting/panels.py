@@ -1,4 +1,5 @@
-"""Panels of a report page: what a page shows of a task beside its scores, each a function of the runs' records."""
+"""Panels of a report page about a task, each a function of the runs' records, and curves of scores against a
+quantity."""
 
 from __future__ import annotations
 
