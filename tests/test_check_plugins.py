@@ -80,13 +80,13 @@ def ask_by_itself(package: Path) -> None:
         "def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Any = None) -> str:\n"
         '    return task.put(doc, lmms_eval_specific_kwargs, lambda row, settings: row["questoin"])\n'
     )
-    edit(package / HOOKS, "    doc_to_text,\n", "")
+    edit(package / YAML, "lmms_eval_tasks.api.hooks.doc_to_text", "lamp_side.hooks.doc_to_text")
     edit(package / HOOKS, "grade = choice_grader()\n", f"grade = choice_grader()\n\n\n{own}")
 
 
 def aggregate_by_itself(package: Path) -> None:
     own = "@hook\ndef aggregate(metric: Any, items: Sequence[Any]) -> Any:\n    return metric.score(items[:5])\n"
-    edit(package / HOOKS, "    aggregate,\n    choice", "    choice")
+    edit(package / YAML, "lmms_eval_tasks.api.hooks.aggregate", "lamp_side.hooks.aggregate")
     edit(package / HOOKS, "grade = choice_grader()\n", f"grade = choice_grader()\n\n\n{own}")
 
 
@@ -106,12 +106,11 @@ SPOILT = {
     ),
     "a hook that is not there": (
         swap(YAML, "lamp_side.hooks.process_results", "lamp_side.hooks.proces_results"),
-        ["lamp_side.yaml, process_results: Expected a function of lamp_side.hooks, any of aggregate, doc_to_target, ",
-         ", but got lamp_side.hooks.proces_results."],
+        ["lamp_side.yaml, process_results: lamp_side.hooks has no function proces_results; it has process_results."],
     ),
     "hooks that cannot be imported": (
         swap(HOOKS, "grade = choice_grader()", "grade = choice_grder()"),
-        ["lamp_side.yaml, process_docs: Expected a function, but importing lamp_side.hooks.process_docs fails: "
+        ["lamp_side.yaml, process_results: Expected a function, but importing lamp_side.hooks.process_results fails: "
          "lamp_side/hooks.py, line ", "NameError: name 'choice_grder' is not defined"],
     ),
     "a score that cannot be read": (
@@ -206,7 +205,7 @@ def test_rows_are_checked_by_the_tasks_that_ask_them(tmp_path: Path) -> None:
     package = install(tmp_path, PENDULUMS)
     hooks = package / "hooks.py"
     text = hooks.read_text(encoding="utf-8").split("@api.hook")[0]
-    text = re.sub(r"__all__ = .*?fmt: skip", "", text, flags=re.DOTALL)
+    text = re.sub(r"__all__ = .*", "", text)
     own = """
 
 @api.hook
@@ -231,7 +230,7 @@ def {name}(task, doc, results):
     changed = run("check", "pendulums", "--thorough")
     assert changed.returncode == 1 and "pendulums_period: Expected N to be raised" in changed.stderr
     edit(package / "pendulums_period.yaml", "hooks.period", "hooks.perod")
-    assert "any of aggregate, " in run("check", "pendulums").stderr
+    assert "has no function perod; it has grade_choice, grade_seconds, period, slowest." in run("check", "pendulums").stderr
 
 
 def test_a_version_that_is_raised_can_be_kept(run: Run, tmp_path: Path) -> None:

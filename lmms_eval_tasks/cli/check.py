@@ -50,12 +50,12 @@ def check(
     task: Annotated[
         str | None,
         typer.Option(
-            help="The task of which is shown what the model gets; the first of what is prepared if none is named.",
+            help="Task whose first item is shown (default: the first prepared task).",
             show_default=False,
         ),
     ] = None,
     item: Annotated[
-        str | None, typer.Option(help="The item of it; its first if none is named.", show_default=False)
+        str | None, typer.Option(help="Item of it that is shown (default: its first).", show_default=False)
     ] = None,
     batch_size: Annotated[
         int, typer.Option("--batch_size", min=1, max=64, help="How many items with clips of their own go together.")
@@ -72,7 +72,10 @@ def check(
         ),
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Keep what the versions stand for beside the YAML; with --thorough.")
+        bool,
+        typer.Option(
+            "--keep", help="With --thorough: write version_examples.json and version_digests.json beside the YAML."
+        ),
     ] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""

@@ -65,7 +65,7 @@ def submit(
     done = write(name, runs[0], out, split, part, allow_unofficial or allow_sample, allow_incomplete)
     print_notes(Output("submit"), done.runs[0])
     if done.apart:
-        console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")
+        console.print(f"{done.apart}: do not send it to a leaderboard.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
     console.print(f"{name}, split {done.split}, {done.part}: {counts}")
     if done.built.rows < done.items:
@@ -108,7 +108,7 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
         warning = f"The files come from {len(models)} models: {', '.join(models)}. A leaderboard row is for one model."
         output.note(f"warning: {warning}", style="yellow", whole=True)
     for apart in dict.fromkeys(slot.made.apart for slot in done.slots if slot.made and slot.made.apart):
-        output.warn(f"{apart}: no leaderboard should be sent this.")
+        output.warn(f"{apart}: do not send it to a leaderboard.")
     table = text_table(f"For {name}, in {out}", "file", "tasks", "rows", "empty", "checked")
     for slot in done.slots:
         table.add_row(*_row(slot))

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, OfficialForm, read_prepared
 
-UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
+UNOFFICIAL = "--allow-unofficial writes the file nevertheless; do not send it to a leaderboard."
 RUN_AGAIN = "The run's command with the same output path asks again."
 UNKNOWN = (
     "Prepare the release itself, its archive or its dataset on the hub, and score the run again (`rescore`), so that "
@@ -38,7 +38,7 @@ class SubmissionFile:
         split: Of the benchmark.
         part: Which of the benchmark's files it is.
         items: How many items that file would have of a complete run.
-        apart: Why no leaderboard should be sent it; empty of the official release.
+        apart: Reason not to send it to a leaderboard; empty for the official release.
         runs: What it was made from.
     """
 

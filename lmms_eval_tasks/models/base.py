@@ -27,7 +27,7 @@ from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.text import quote, suggest
+from lmms_eval_tasks.utils.core.text import quote, unknown_argument
 from lmms_eval_tasks.utils.data.card import Row
 
 
@@ -94,8 +94,7 @@ class OwnModel(lmms):  # type: ignore[misc]
             given = {name: True for name, needed in known.items() if needed}
             problems.add("--model_args", f"Expected name=value,name=value but got {quote(arg_string)}.")
         for name in (name for name in given if name not in known):
-            expected = f"one of the arguments {', '.join(known)}" if known else "no arguments"
-            problems.add(name, f"Expected {expected}, but got this one.{suggest(name, known)}")
+            problems.add(name, unknown_argument(name, known))
         for name, needed in known.items():
             if needed and name not in given:
                 problems.add(name, "Expected this argument but found none.", f"--model_args {name}=…")

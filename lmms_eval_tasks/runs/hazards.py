@@ -192,8 +192,8 @@ def video_as_images(run: RunFacts) -> bool:
 def decord_other_frames(run: RunFacts) -> bool:
     """Where a clip has open groups of pictures (as x265 makes them), is a transport stream, or was cut at its
     beginning without coding the rest anew, decord gives other frames than those that are asked for, several
-    places off. It cannot open AV1. It is maintained no more, and crashes at the end of a process are traced to
-    it. FORCE_QWENVL_VIDEO_READER=pyav lets adapters that read by qwen-vl-utils read by PyAV."""
+    places off. It cannot open AV1. It is unmaintained and can crash at exit.
+    FORCE_QWENVL_VIDEO_READER=pyav lets adapters that read by qwen-vl-utils read by PyAV."""
     return run.reader in ("decord", "qwen-vl-utils: decord")
 
 

@@ -152,7 +152,7 @@ def test_data_that_is_not_the_release(world_home: Path, run: Path, tmp_path: Pat
     (problem,) = refusal(tmp_path / "files", made)[1:]
     assert "data: Expected the official release, but got sample data." in problem
     status, printed, _ = command("submit", NAME, made, "--out", tmp_path / "files", "--allow-unofficial")
-    assert status == 0 and "SAMPLE DATA, not the benchmark: no leaderboard should be sent this." in printed
+    assert status == 0 and "SAMPLE DATA, not the benchmark: do not send it to a leaderboard." in printed
     assert_written(tmp_path / "files", run, *WRITTEN)
 
 

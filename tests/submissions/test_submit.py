@@ -81,7 +81,7 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
     assert refused(tmp_path, "causalvqa", with_log(run, tmp_path / "run", "causalvqa_paired", spoil)) == [
         "cannot be submitted to CausalVQA: 5 problems, nothing was written.",
         "  data: Expected the official release, but got sample data. Remedy: --allow-unofficial writes the file "
-        "nevertheless; no leaderboard should be sent it.",
+        "nevertheless; do not send it to a leaderboard.",
         "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run "
         "was of.",
         "  items: Expected all to be asked, but for want of clips this was not done for `8_0`. Remedy: "
@@ -102,10 +102,10 @@ def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pyt
     assert refused(tmp_path / "refused", "causalvqa", run)[1] == (
         f"  data: Expected the official release, but got {part}. Remedy: Prepare the release itself, its archive or "
         "its dataset on the hub, and score the run again (`rescore`), so that both say which set they are of. "
-        "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
+        "--allow-unofficial writes the file nevertheless; do not send it to a leaderboard."
     )
     status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-unofficial")
-    assert (status, printed.splitlines()[0]) == (0, f"{part}: no leaderboard should be sent this.")
+    assert (status, printed.splitlines()[0]) == (0, f"{part}: do not send it to a leaderboard.")
     status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-sample")
     assert (status, printed.splitlines()[0]) == (0, "warning: --allow-sample is called --allow-unofficial now.")
     status, printed, _ = command("validate", "causalvqa", out)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from lmms_eval_tasks.host.model.model_identity import weights_identity
 from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS, Protocol, nearest_bucket
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.text import unknown_argument
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""
@@ -153,7 +154,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     problems = Problems()
     chosen = {name: value for name, value in arguments.items() if value is not None}
     for name in sorted(chosen.keys() - set(CHOICES)):
-        problems.add(name, f"Expected one of the arguments {', '.join(CHOICES)}, but got this one.")
+        problems.add(name, unknown_argument(name, CHOICES))
 
     def choose(name: str, default: Any, allowed: Callable[[Any], bool], expected: str) -> Any:
         value = chosen.get(name, default)

@@ -312,13 +312,11 @@ def check_functions(benchmark: Benchmark) -> Problems:
                 problems.add(f"{file}, {what}", f"Expected a function, but importing {function} fails: {why}.")
             else:
                 if not callable(found):
-                    module = locate(function.rpartition(".")[0])
+                    path, _, called = function.rpartition(".")
+                    module = locate(path)
                     functions = (name for name, value in vars(module).items() if isfunction(value) and name[0] != "_")
-                    offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "none"
-                    problems.add(
-                        f"{file}, {what}",
-                        f"Expected a function of {function.rpartition('.')[0]}, any of {offered}, but got {function}.",
-                    )
+                    offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "no function"
+                    problems.add(f"{file}, {what}", f"{path} has no function {called}; it has {offered}.")
     return problems
 
 

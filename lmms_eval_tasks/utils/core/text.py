@@ -201,6 +201,13 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {nearest[0]}?" if nearest else ""
 
 
+def unknown_argument(name: str, known: Iterable[str]) -> str:
+    """Return the message for an argument that there is not: the nearest known one, or all of them."""
+    names = list(known)
+    others = f" Known are {', '.join(names)}." if names else " There are none."
+    return f"Unknown argument {name}.{suggest(name, names) or others}"
+
+
 def _as_json(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)

@@ -331,7 +331,7 @@ def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: 
             "  frames: Expected 1 more than a multiple of 4, but got 10. Remedy: frames=9\n"
             "  height: Expected a multiple of 16, but got 40. Remedy: height=32",
         ),
-        ({"heigth": 32}, "  heigth: Expected one of the arguments pretrained, revision, name, "),
+        ({"heigth": 32}, "  heigth: Unknown argument heigth. Did you mean height?"),
         ({"batch": 0}, "Expected batch to be auto or a whole number from 1, but got 0."),
         ({"offload": "disk"}, "Expected offload to be false, true, layers, but got 'disk'."),
     ],
