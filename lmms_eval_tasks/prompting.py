@@ -223,7 +223,7 @@ class OfficialPrompt:
             problems.add(
                 str(path),
                 f"Expected the official {self.part} with SHA-256 {self.published}, but got {sha256(text)}.",
-                f"check out the release that the card is about, or keep this text as {prompt.prompt_id} by "
+                remedy=f"check out the release that the card is about, or keep this text as {prompt.prompt_id} by "
                 "--accept-other.",
             )
         title = read_card(self.benchmark).title

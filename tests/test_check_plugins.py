@@ -255,7 +255,7 @@ def test_what_cannot_run_is_found_without_thoroughness(run: Run, tmp_path: Path)
 def test_a_prepare_that_fails_is_named_by_its_file_and_line(tmp_path: Path) -> None:
     """In a process of its own: each benchmark's `prepare` is made when the command line is imported."""
     package = install(tmp_path)
-    edit(package / BENCHMARK, "issues = GroupedIssues()", 'issues = {}["totl"]')
+    edit(package / BENCHMARK, "issues = Problems()", 'issues = {}["totl"]')
     release = tmp_path / "release"
     release.mkdir()
     (release / "pairs.jsonl").write_text("")

@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.benchmark.hooks import (
     RunningTask,
     hook,
 )
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.card import Card, Human, Row, SplitFacts
@@ -51,7 +51,6 @@ __all__ = [
     "ChoiceForm",
     "Column",
     "GradedItem",
-    "GroupedIssues",
     "Human",
     "InputError",
     "Inquiry",
@@ -60,6 +59,7 @@ __all__ = [
     "Origin",
     "Outcome",
     "Panel",
+    "Problems",
     "Progress",
     "Record",
     "Row",
@@ -86,7 +86,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a shared hook by its former place."""
+    """Return what has another name now."""
+    if name == "GroupedIssues":
+        warnings.warn(f"{__name__}.{name} is called {__name__}.Problems now.", FutureWarning, stacklevel=2)
+        return Problems
     if name not in hooks.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(f"{__name__}.{name} is called {hooks.__name__}.{name} now.", FutureWarning, stacklevel=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.errors import Problems as Problems  # its former place
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import CsvTable, WholeText, as_lines, read_csv, read_object, read_released_json
 from lmms_eval_tasks.utils.core.text import describe, quote, summarize_names
@@ -21,7 +21,6 @@ from lmms_eval_tasks.utils.data.release import (
 __all__ = [
     "CsvTable",
     "DamagedSource",
-    "Problems",
     "PublishedStatistics",
     "UnreadableClip",
     "WholeText",

@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.api.release import Problems, is_safe, quote, read_released_json, summarize_names
+from lmms_eval_tasks.api import Problems
+from lmms_eval_tasks.api.release import is_safe, quote, read_released_json, summarize_names
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.cast_bench.taxonomy import read_option_kind, read_type
@@ -64,7 +65,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
             FILE,
             f"Expected answers to all questions or to none, but line {answered[True]} has one and line "
             f"{answered[False]} lacks one.",
-            "use the file as it was released.",
+            remedy="use the file as it was released.",
         )
     return items, problems, [*_warnings(items), *problems.warnings()]
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from lmms_eval_tasks.api import Problems
 from lmms_eval_tasks.api.evidence import is_clock, official_box, read_truth
-from lmms_eval_tasks.api.release import Problems, quote, read_released_json
+from lmms_eval_tasks.api.release import quote, read_released_json
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"

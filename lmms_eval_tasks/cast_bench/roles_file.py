@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
-from lmms_eval_tasks.api.release import Problems, WholeText, describe
+from lmms_eval_tasks.api import Problems, RowForm, read_rows
+from lmms_eval_tasks.api.release import WholeText, describe
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
 
 ROLES = "roles.jsonl"
@@ -29,7 +29,7 @@ class QuestionRoles(RowForm):
 
 def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Problems) -> None:
     """Give the rows of a release the kind of each option, from the file beside it."""
-    issues = GroupedIssues()
+    issues = Problems()
     lines = list(read_rows(path, QuestionRoles, issues, exact=False))
     if not issues and len(lines) != len(rows):
         issues.add("lines", f"Expected {len(rows):,}, one for each question, but got", f"{len(lines):,}")
@@ -44,4 +44,4 @@ def add_option_kinds(rows: Sequence[dict[str, Any]], path: Path, problems: Probl
             issues.add("option_roles", f"Expected {ANSWER} for the right option alone, but not in", where)
         else:
             row["option_kinds"] = [None if role == ANSWER else role for role in roles]
-    problems.extend(issues.as_problems(f"{path.name}, "))
+    problems.extend(issues, f"{path.name}, ")

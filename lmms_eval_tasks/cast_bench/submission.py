@@ -18,7 +18,7 @@ from lmms_eval_tasks.api import (
     Built,
     Checked,
     GradedItem,
-    GroupedIssues,
+    Problems,
     Row,
     RowForm,
     SubmissionForm,
@@ -102,9 +102,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     return Built(json.dumps(metrics, indent=2) + "\n", len(asked), empty, (note,) if partial else (), partial)
 
 
-def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomplete: bool, issues: GroupedIssues
-) -> None:
+def examine(entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomplete: bool, issues: Problems) -> None:
     """Note items whose log lacks what the files are made of; answers are submitted as they are."""
     for entry in entries:
         if not {"prompt", "predict", "asked", "settings"} <= entry.submission.keys():
@@ -113,13 +111,13 @@ def examine(
             issues.add("log", clause, describe(entry.record.item_id), remedy)
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
     """Validate predictions, or metrics where the file is one JSON object of them, against the form and the table."""
     check_part = _check_metrics if _is_metrics(path) else _check_predictions
     return check_part(path, prepared.get(SPLIT), allow_incomplete, issues)
 
 
-def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: Problems) -> Checked:
     questions: dict[QuestionText, list[str]] = {}
     for row in table.rows if table else ():
         questions.setdefault(QuestionText.of(row["question"], row["options"]), []).append(row["item_id"])
@@ -159,7 +157,7 @@ def _is_metrics(path: Path) -> bool:
     return len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
 
 
-def _check_metrics(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def _check_metrics(path: Path, table: Table | None, allow_incomplete: bool, issues: Problems) -> Checked:
     metrics = read_object(path, Metrics, issues)
     count = metrics.overall_per_qa.n_qas if metrics else 0
     if metrics:

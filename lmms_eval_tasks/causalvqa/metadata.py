@@ -7,7 +7,8 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.api.release import CsvTable, Problems, is_safe, quote
+from lmms_eval_tasks.api import Problems
+from lmms_eval_tasks.api.release import CsvTable, is_safe, quote
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
@@ -80,7 +81,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
     if len(answered) == 2 and not problems:
         rows = f"row {answered[True]} has one and row {answered[False]} lacks one"
         what = f"Expected answers to all questions or to none, but {rows}."
-        problems.add(file, what, "use the file as it was released.")
+        problems.add(file, what, remedy="use the file as it was released.")
     return items, problems
 
 

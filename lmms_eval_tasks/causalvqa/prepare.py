@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.api import Origin, Progress, SplitManifest, building, no_progress
-from lmms_eval_tasks.api.release import Problems, open_release
+from lmms_eval_tasks.api import Origin, Problems, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import open_release
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import SCENARIO, metadata_name, read_items
 
@@ -49,7 +49,7 @@ def prepare(
             if release.holds(f"{split}/videos"):
                 what = f"Expected it beside the clips in {split}/videos, but there is none."
                 remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
-                problems.add(files[split], what, remedy)
+                problems.add(files[split], what, remedy=remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
         with building(CARD.name) as build:

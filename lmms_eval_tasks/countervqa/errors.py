@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.api import (
-    GroupedIssues,
     InputError,
     Outcome,
+    Problems,
     Progress,
     RowForm,
     no_progress,
@@ -131,7 +131,7 @@ def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
     path = analysis_path(results, task)
     if not path.is_file():
         return []
-    issues = GroupedIssues()
+    issues = Problems()
     items = [item for _, item in read_rows(path, AnalysedItem, issues)]
     issues.raise_if_any(f"{path.name} cannot be read")
     return items

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
-from lmms_eval_tasks.api.release import Problems, WholeText, describe, is_safe
+from lmms_eval_tasks.api import Problems, RowForm, read_rows
+from lmms_eval_tasks.api.release import WholeText, describe, is_safe
 
 QUESTIONS = "questions.jsonl"
 GRAPHS = "graphs.jsonl"
@@ -89,13 +89,13 @@ def read_release(
     questions_file: Path, graphs_file: Path
 ) -> tuple[list[CounterfactualQuestion], dict[str, ClipGraph], Problems]:
     """The questions in the order of their file, the graph of each clip, and every problem of both files."""
-    issues = GroupedIssues()
+    issues = Problems()
     graphs: dict[str, ClipGraph] = {}
     for where, graph in read_rows(graphs_file, ClipGraph, issues, exact=False):
         _check_graph(graph, where, graphs, issues)
         graphs.setdefault(graph.clip, graph)
-    problems = issues.as_problems(f"{graphs_file.name}, ")
-    issues = GroupedIssues()
+    problems = Problems().extend(issues, f"{graphs_file.name}, ")
+    issues = Problems()
     questions: dict[str, tuple[str, CounterfactualQuestion]] = {}
     for where, question in read_rows(questions_file, CounterfactualQuestion, issues, exact=False):
         if question.id in questions:
@@ -105,11 +105,11 @@ def read_release(
     _check_partners(questions, issues)
     if not questions and not issues:
         issues.add("lines", "Expected questions, but", "there is none")
-    problems.extend(issues.as_problems(f"{questions_file.name}, "))
+    problems.extend(issues, f"{questions_file.name}, ")
     return [question for _, question in questions.values()], graphs, problems
 
 
-def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], issues: GroupedIssues) -> None:
+def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], issues: Problems) -> None:
     if not is_safe(graph.clip):
         issues.add("clip", "Expected a path below the folder of clips, but got", f"{describe(graph.clip)} ({where})")
     if graph.clip in graphs:
@@ -142,9 +142,7 @@ def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], 
             pairs.add((link.cause, link.effect))
 
 
-def _check_question(
-    question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: GroupedIssues
-) -> None:
+def _check_question(question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: Problems) -> None:
     for field, case in question_faults(question, graph):
         issues.add(field, case, f"({where})")
     if question.rule is not None and RULE_LEVELS[question.rule] != question.level:
@@ -193,7 +191,7 @@ def asked_goal(question: CounterfactualQuestion, graph: ClipGraph) -> str:
     return (question.goal if question.goal is not None else graph.goal).strip()
 
 
-def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]], issues: GroupedIssues) -> None:
+def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]], issues: Problems) -> None:
     for where, question in questions.values():
         if question.partner is None:
             continue

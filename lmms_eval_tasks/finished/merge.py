@@ -372,7 +372,7 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], probl
         now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
         for digest in {part.card.get(f"{TASK}{task}", {}).get("data sha256") for part in parts} - {None, now}:
             what = f"Expected the data of the parts, {str(digest)[:8]}, but what is prepared here is {now[:8]}."
-            problems.add(task, what, PREPARE)
+            problems.add(task, what, remedy=PREPARE)
         start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
         held = Counter(dict.fromkeys(range(start, start + number), 0))
         held.update(map(_document, lines))

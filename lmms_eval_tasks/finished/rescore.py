@@ -100,7 +100,9 @@ def _refuse_aggregations_of_host(tasks: Mapping[str, ScoredTask]) -> None:
             if is_own or any(part in function for part in BOOTSTRAPPED):
                 got = function or aggregation
                 what = f"Expected an aggregation of which lmms-eval computes no stderr, but got {got}."
-                problems.add(f"{name}, {metric}", what, "Name `aggregate`, or a function of yours, in the task's YAML.")
+                problems.add(
+                    f"{name}, {metric}", what, remedy="Name `aggregate`, or a function of yours, in the task's YAML."
+                )
     problems.raise_if_any("Standard errors cannot be computed again without lmms-eval")
 
 
@@ -307,10 +309,10 @@ def _find_docs(
         asked, here = run.set_of(task), read_manifest(state.benchmark.card).splits[state.pointer["split"]]
         if items and not asked.may_share(here.data_set):
             problem = f"Expected {asked.text}, on which it was run, but prepared is {here.data_set.text}."
-            problems.add(task, problem, OTHER_DATA)
+            problems.add(task, problem, remedy=OTHER_DATA)
         elif missing:
             names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
-            problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
+            problems.add(task, f"Expected every item in the prepared data, but {names}.", remedy=OTHER_DATA)
         else:
             docs[task] = [_asked_row(rows[item.record.item_id], item) for item in items]
         digest, now = run.card.get(f"{TASK}{task}", {}).get("data sha256"), here.table_sha256
@@ -453,7 +455,7 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
         match = _VERSION.fullmatch(theirs)
         if not match or int(match[1]) > int(ours.partition("-")[0]):
             remedy = "Rescore with the lmms-eval-tasks that made the run, or a later one."
-            problems.add(name, f"Expected a version up to {ours}, but got {theirs}.", remedy)
+            problems.add(name, f"Expected a version up to {ours}, but got {theirs}.", remedy=remedy)
         elif theirs != ours:
             notes.append(f"{name} was run as version {theirs} and is scored as version {ours}")
     if not tasks:

@@ -13,7 +13,7 @@ from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_files import MERGE
 from lmms_eval_tasks.utils.benchmark.catalog import LeaderboardPlace
 from lmms_eval_tasks.utils.benchmark.tasks import tasks_of_part
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, SetKind
@@ -81,7 +81,7 @@ def submit(
     # What a run that was cut short lacks is noted with all else that is wrong.
     run = read_run(source, allow_incomplete=True, allow_predictions=True)
     split = _choose_split(card, run, part, split)
-    issues = GroupedIssues()
+    issues = Problems()
     made = make_file(card, split, part, (run,), allow_unofficial, allow_incomplete, issues)
     issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     if made is None:
@@ -97,13 +97,13 @@ def make_file(
     runs: Sequence[Run],
     allow_unofficial: bool,
     allow_incomplete: bool,
-    issues: GroupedIssues,
+    issues: Problems,
 ) -> SubmissionFile | None:
     """A file from the runs that hold its tasks, each task in one of them; None where there are issues."""
     form = find_form(card.name)
     tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
     table = read_prepared(card, split, tasks.values())
-    gaps = GroupedIssues() if allow_incomplete else issues
+    gaps = Problems() if allow_incomplete else issues
     held = {task: run for task in tasks for run in runs if task in run.records}
     sets = [run.set_of(task) for task, run in held.items()]
     others = {one: one.apart for one in (*sets, table.data_set) if not one.is_official}
@@ -159,13 +159,13 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     if not path.is_file():
         got = "a folder" if path.is_dir() else "something that is no file" if path.exists() else "nothing"
         raise InputError(f"{path} is no valid submission to {card.title}: Expected a file, but got {got}.")
-    issues = GroupedIssues()
+    issues = Problems()
     checked = check_file(form, card, path, allow_incomplete, issues)
     issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
 
 
-def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: bool, issues: Problems) -> Checked:
     """Read a file in a benchmark's official form and check it against the prepared data, noting every issue."""
     prepared = {}
     if (benchmark_dir(card.name) / "manifest.json").is_file():
@@ -210,9 +210,7 @@ def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
     return chosen[0]
 
 
-def _note_ids(
-    records: Sequence[Record], names: Sequence[str], split: str, issues: GroupedIssues, gaps: GroupedIssues
-) -> bool:
+def _note_ids(records: Sequence[Record], names: Sequence[str], split: str, issues: Problems, gaps: Problems) -> bool:
     """Note items that are unknown or doubled, and the gaps: missing or not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
@@ -314,7 +312,7 @@ def _fill(
     slot = Slot(place, path, _name(list(tasks)), absent if len(absent) < len(tasks) else (), outdated=path.is_file())
     if path.is_dir():
         problems.add(str(path), "Expected nothing in the file's place, or an older file, but got a folder.")
-    issues = GroupedIssues()
+    issues = Problems()
     for task, held in holders.items():
         if len(held) > 1:
             case = f"{task} ({', '.join(str(run.path) for run in held)})"
@@ -327,7 +325,7 @@ def _fill(
         made = make_file(card, place.split, part, own, allow_unofficial, allow_incomplete, issues)
         if made is None and not issues:
             issues.add("items", "Expected one that has what the file needs, but got", "none")
-    problems.extend(issues.as_problems(f"{where}, "))
+    problems.extend(issues, f"{where}, ")
     return replace(slot, made=made, lacking=(), outdated=False) if made else slot
 
 
@@ -343,10 +341,10 @@ def _check(slots: Sequence[Slot], allow_incomplete: bool, problems: Problems) ->
     with tempfile.TemporaryDirectory() as folder:
         for slot in slots:
             if slot.made:
-                benchmark, issues, path = slot.place.benchmark, GroupedIssues(), Path(folder, slot.path.name)
+                benchmark, issues, path = slot.place.benchmark, Problems(), Path(folder, slot.path.name)
                 write_file(path, slot.made.built.text)
                 found = check_file(find_form(benchmark.name), benchmark.card, path, allow_incomplete, issues)
-                problems.extend(issues.as_problems(f"{slot.path.name}, "))
+                problems.extend(issues, f"{slot.path.name}, ")
                 slot = replace(slot, checked=found)
             checked.append(slot)
     return checked

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from lmms_eval_tasks.api import Row
+from lmms_eval_tasks.api import Problems, Row
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE
-from lmms_eval_tasks.api.release import CsvTable, Problems, is_safe, quote
+from lmms_eval_tasks.api.release import CsvTable, is_safe, quote
 from lmms_eval_tasks.intphys2.card import CAMERAS, CONDITIONS, DIFFICULTIES, KINDS
 
 QUESTION = "Is what this video shows physically possible?"

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from lmms_eval_tasks.api import InputError, Origin, Progress, Row, SplitManifest, building, no_progress
+from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, Row, SplitManifest, building, no_progress
 from lmms_eval_tasks.api.clips import measure_motion
-from lmms_eval_tasks.api.release import Problems, download_dataset, open_release
+from lmms_eval_tasks.api.release import download_dataset, open_release
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS
 from lmms_eval_tasks.intphys2.metadata import heldout_items, read_items
 
@@ -61,7 +61,9 @@ def prepare(
             if split in contents:
                 items[split] = read_items(split, file, contents[split], found[split])
             elif release.holds(FOLDERS[split]):
-                found[split].add(file, "Expected it beside the clips, but there is none.", "get the release again.")
+                found[split].add(
+                    file, "Expected it beside the clips, but there is none.", remedy="get the release again."
+                )
             problems.extend(found[split])
         if withheld:
             items["heldout"], found["heldout"] = heldout_items(sorted(withheld.values())), Problems()

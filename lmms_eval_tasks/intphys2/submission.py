@@ -16,7 +16,7 @@ from lmms_eval_tasks.api import (
     Built,
     Checked,
     GradedItem,
-    GroupedIssues,
+    Problems,
     Row,
     RowForm,
     SubmissionForm,
@@ -41,9 +41,7 @@ class SubmittedClip(RowForm):
     model_answer: int | None = Field(ge=0, le=1)
 
 
-def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomplete: bool, issues: GroupedIssues
-) -> None:
+def examine(entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomplete: bool, issues: Problems) -> None:
     """Note answers that are neither possible nor impossible."""
     for entry in entries:
         answered = entry.record.answered
@@ -68,7 +66,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     return Built(as_lines(lines), len(lines), sum(line["model_answer"] is None for line in lines))
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
     """Validate a file against the form, and against the held-out split where that is prepared."""
     table = prepared.get(SPLIT)
     lines = list(read_rows(path, SubmittedClip, issues))

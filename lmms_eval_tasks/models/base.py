@@ -97,7 +97,7 @@ class OwnModel(lmms):  # type: ignore[misc]
             problems.add(name, unknown_argument(name, known))
         for name, needed in known.items():
             if needed and name not in given:
-                problems.add(name, "Expected this argument but found none.", f"--model_args {name}=…")
+                problems.add(name, "Expected this argument but found none.", remedy=f"--model_args {name}=…")
         problems.raise_if_any(f"{model_name(cls)} cannot be run as asked")
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:

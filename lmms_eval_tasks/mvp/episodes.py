@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 
-from lmms_eval_tasks.api import InputError, Progress
-from lmms_eval_tasks.api.release import Problems, UnreadableClip, read_metadata
+from lmms_eval_tasks.api import InputError, Problems, Progress
+from lmms_eval_tasks.api.release import UnreadableClip, read_metadata
 from lmms_eval_tasks.mvp.tfrecord import BadRecord, TfRecord, index_records, read_example
 
 INFO = "dataset_info.json"
@@ -84,7 +84,7 @@ class Episodes:
         for path in sorted(self.folder.glob(f"{glob.escape(self._name)}-*-of-*")):
             if path.name not in self.files:
                 what = f"Expected no file but {self.files[0]} to {self.files[-1]}, by {INFO}, but got this one."
-                problems.add(str(path), what, _OTHERS)
+                problems.add(str(path), what, remedy=_OTHERS)
         places: dict[int, TfRecord] = {}
         for file, length in enumerate(self._lengths):
             records = self._index(self.folder / self.files[file], length, problems)
@@ -99,14 +99,14 @@ class Episodes:
         try:
             records = index_records(path) if path.is_file() else None
         except BadRecord as error:
-            problems.add(str(path), str(error), _DAMAGED)
+            problems.add(str(path), str(error), remedy=_DAMAGED)
             return []
         if records is None:
-            problems.add(str(path), "Expected a regular file, but got something else.", _DAMAGED)
+            problems.add(str(path), "Expected a regular file, but got something else.", remedy=_DAMAGED)
             return []
         if len(records) != length:
             what = f"Expected {length:,} episodes, as {INFO} says of this file, but got {len(records):,}."
-            problems.add(str(path), what, _OTHERS)
+            problems.add(str(path), what, remedy=_OTHERS)
             return []
         return records
 

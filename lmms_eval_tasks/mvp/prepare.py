@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
-from lmms_eval_tasks.api.release import Problems, download_dataset, is_safe, quote, summarize_names
+from lmms_eval_tasks.api import InputError, Origin, Problems, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import download_dataset, is_safe, quote, summarize_names
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
 

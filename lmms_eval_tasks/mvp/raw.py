@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
-from lmms_eval_tasks.api import InputError, Progress
-from lmms_eval_tasks.api.release import Problems, quote, summarize_names
+from lmms_eval_tasks.api import InputError, Problems, Progress
+from lmms_eval_tasks.api.release import quote, summarize_names
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
 from lmms_eval_tasks.mvp.converted import PICTURES, ConvertedClip, EpisodeClip, PictureClip, WebmClip
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
@@ -84,7 +84,7 @@ def find_raw_clips(
             problems.add(
                 f"--raw {source}={folder}",
                 f"Expected files such as {summarize_names(files, 2)} in it, but got none of {len(files):,}.",
-                f"give the folder that the download was unpacked to, of {CLIP_SOURCES[source]}.",
+                remedy=f"give the folder that the download was unpacked to, of {CLIP_SOURCES[source]}.",
             )
         clips |= in_source
         progress("finding clips in downloads", done, len(folders))
@@ -119,7 +119,7 @@ def _below(
         problems.add(
             str(place),
             f"Expected {kind}, but got something else.",
-            "unpack the download again, or delete it to go on without this clip.",
+            remedy="unpack the download again, or delete it to go on without this clip.",
         )
     return place
 
@@ -138,7 +138,7 @@ def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> R
             str(scene),
             f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "
             f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)}).",
-            "unpack the download again, or delete the folder to go on without this clip.",
+            remedy="unpack the download again, or delete the folder to go on without this clip.",
         )
     return RawClip(PictureClip(scene), str(inside))
 
@@ -153,13 +153,15 @@ def _find_episodes(
         problems.add(
             f"--raw language_table={folder}",
             f"Expected {INFO} in it, which says how many episodes each file holds, but there is none.",
-            f"copy it from {CLIP_SOURCES['language_table']}.",
+            remedy=f"copy it from {CLIP_SOURCES['language_table']}.",
         )
         return {}
     try:
         episodes = Episodes(root)
     except InputError as error:
-        problems.add(f"--raw language_table={folder}", str(error), f"copy it from {CLIP_SOURCES['language_table']}.")
+        problems.add(
+            f"--raw language_table={folder}", str(error), remedy=f"copy it from {CLIP_SOURCES['language_table']}."
+        )
         return {}
     names = {path: _EPISODE.fullmatch(path.name) for path in paths}
     numbers = {path: int(name[1]) for path, name in names.items() if name}

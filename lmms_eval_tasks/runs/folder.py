@@ -27,7 +27,7 @@ from lmms_eval_tasks.runs.run_files import (
     sample_log,
 )
 from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
@@ -87,7 +87,7 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
     lines = path.read_bytes().split(b"\n")
     if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
         return None
-    issues = GroupedIssues()
+    issues = Problems()
     items: list[LoggedItem] = []
     torn = False
     for number, line in enumerate(lines, start=1):
@@ -105,11 +105,11 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
         if (record := _read_record(value, form, where, issues)) is not None:
             items.append(LoggedItem(f"{path.name}, {where}", record, value))
     _note_doubled(items, issues)
-    problems.extend(issues.as_problems(f"{path.name}, ", MAKE_AGAIN))
+    problems.extend(issues, f"{path.name}, ", MAKE_AGAIN)
     return SampleLog(tuple(items), torn)
 
 
-def _read_record(value: Any, form: type[LogLine], where: str, issues: GroupedIssues) -> Record | None:
+def _read_record(value: Any, form: type[LogLine], where: str, issues: Problems) -> Record | None:
     only_predicted = isinstance(value, dict) and BYPASS in value
     if validate_value(value, LogLine if only_predicted else form, issues, where) is None:
         return None
@@ -120,7 +120,7 @@ def _read_record(value: Any, form: type[LogLine], where: str, issues: GroupedIss
         return None
 
 
-def _note_doubled(items: list[LoggedItem], issues: GroupedIssues) -> None:
+def _note_doubled(items: list[LoggedItem], issues: Problems) -> None:
     seen: set[str] = set()
     for item in items:
         name = item.record.item_id
@@ -348,12 +348,12 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
     if not (logs or problems or (gaps and not allow_incomplete)):
         predicted = [task for task in results.configs if results.is_predicted(task)]
         remedy = "A run with --predict_only is read where this package was installed when it was made."
-        problems.add(path.name, "Expected a task of ours, but the run has none.", remedy if predicted else "")
+        problems.add(path.name, "Expected a task of ours, but the run has none.", remedy=remedy if predicted else "")
     card: Sections = {}
     try:
         card = read_run_card(card_path(path))
     except InputError as error:
-        problems.add(card_path(path).name, str(error), "Move it away: the run can be read without its card.")
+        problems.add(card_path(path).name, str(error), remedy="Move it away: the run can be read without its card.")
     problems.raise_if_any(f"{path} cannot be read")
     if gaps and not allow_incomplete:
         try:
@@ -397,7 +397,7 @@ def _open_log(path: Path, task: str, known: Task | None, results: ResultsFile, p
         return None
     if results.config.logs_samples and results.expected_items(task):
         return SampleLog(())
-    problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
+    problems.add(log.name, f"Expected the sample log of {task}, but there is none.", remedy="Run with --log_samples.")
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.runs.run_card import CARD
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
@@ -176,7 +176,7 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
     except ValueError as error:
         what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise CutShort(f"{path} is not a results file of lmms-eval: Expected JSON, but got {what}.") from None
-    issues = GroupedIssues()
+    issues = Problems()
     form = validate_value(value, ResultsFile, issues, "")
     issues.raise_if_any(f"{path} is not a results file of lmms-eval")
     assert form is not None

@@ -138,7 +138,7 @@ def read_responses(
         task = file.stem.partition(SAMPLES)[2] or None
         gap = _missing_items(file)
         if gap and not allow_incomplete:
-            problems.add(file.name, gap, "missing=unparsed replays the part that is there.")
+            problems.add(file.name, gap, remedy="missing=unparsed replays the part that is there.")
             continue
         for where, text in _lines(_split(file, without_torn=bool(gap)), file.name, problems):
             value = _read_object(text)

@@ -19,7 +19,7 @@ from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.runs.run_files import RESULTS, SUBMISSIONS, CutShort, ResultsFile, card_path, read_results
 from lmms_eval_tasks.utils.benchmark.views import MASKED
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.data.card import DataSet
@@ -215,7 +215,7 @@ def read_scores(path: Path) -> ScoresFile:
         value = read_written_json(content.decode("utf-8"))
     except ValueError as error:
         raise InputError(f"{path} is not a scores file: Expected JSON, but got {error}.") from None
-    issues = GroupedIssues()
+    issues = Problems()
     form = validate_value(value, ScoresFile, issues, "")
     issues.raise_if_any(f"{path} is not a scores file")
     assert form is not None

@@ -25,7 +25,7 @@ from lmms_eval_tasks.testing.examples import (
 )
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, file_of, tasks_of_part
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems, blame
+from lmms_eval_tasks.utils.core.errors import Problems, blame
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
@@ -91,7 +91,7 @@ def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Probl
 
     if unread := attempt(problems, where, "answers of somebody who saw nothing", benchmark.folder, read):
         problems.add(
-            where, f"Expected answers that can be read, but got {describe(unread[0])}.", "name some in its form."
+            where, f"Expected answers that can be read, but got {describe(unread[0])}.", remedy="name some in its form."
         )
     return problems
 
@@ -107,12 +107,12 @@ def check_submission(
             tasks = tasks_of_part(registry().tasks_of(benchmark.name), split, part)
             where = f"submission, {part} of {split}"
 
-            def write(split: str = split, part: str = part, tasks: Mapping[str, Task] = tasks) -> GroupedIssues:
+            def write(split: str = split, part: str = part, tasks: Mapping[str, Task] = tasks) -> Problems:
                 return _submit(benchmark, split, part, tasks, rows, examples[0].items, notes)
 
             issues = attempt(problems, where, "a file of a run's answers", benchmark.folder, write) if tasks else None
             if issues is not None:
-                problems.extend(issues.as_problems(f"{where}, "))
+                problems.extend(issues, f"{where}, ")
     return problems
 
 
@@ -124,9 +124,9 @@ def _submit(
     rows: Sequence[Row],
     items: Sequence[tuple[Row, Any]],
     notes: list[str],
-) -> GroupedIssues:
+) -> Problems:
     """The issues that a form's check notes in the file that it has built itself."""
-    form, issues = benchmark.submission, GroupedIssues()
+    form, issues = benchmark.submission, Problems()
     assert form is not None
     asked = [asks(task, rows) for task in tasks.values()]
     items = [(row, response) for row, response in items if any(asks_it(row) for asks_it in asked)]
@@ -135,10 +135,10 @@ def _submit(
     if not table.rows:
         return issues
     entries = [entry for name in tasks for entry in _grade_items(benchmark, name, items)]
-    refused = GroupedIssues()
+    refused = Problems()
     form.examine(entries, {row["item_id"]: row for row in table.rows}, True, refused)
     if refused:
-        reasons = "; ".join(refused.as_problems().first)
+        reasons = "; ".join(refused.first)
         notes.append(f"submission, {part} of {split}: the example answers make no file ({reasons})")
         return issues
     built = form.build(entries, table, part)

@@ -162,7 +162,7 @@ def compare_kept(now: Entries, kept: Entries, labels: Mapping[str, str], command
         alike.setdefault(f"Expected N to be raised, because these changed: {described}.", []).append(name)
     for number, (described, names) in enumerate(alike.items(), 1):
         remedy = REMEDY.format(command=command) if number == len(alike) else ""
-        problems.add(summarize_names(names), described, remedy)
+        problems.add(summarize_names(names), described, remedy=remedy)
     return problems
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, no_progress, read_rows
+from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.card import CARD
 from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events
@@ -130,7 +130,7 @@ def _read_facts(path: Path, number: int) -> list[Facts] | None:
     """The facts of a file; None where it is not there, or of another version."""
     if not path.is_file():
         return None
-    issues = GroupedIssues()
+    issues = Problems()
     facts = [one for _, one in read_rows(path, Facts, issues)]
     return facts if not issues and len(facts) == number else None
 

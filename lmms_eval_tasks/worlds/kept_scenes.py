@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from lmms_eval_tasks.api import GroupedIssues, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api import Problems, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.physics.filming import SceneClip
 from lmms_eval_tasks.worlds.physics.mechanics import problems_of
@@ -125,7 +125,7 @@ def _as_json(draft: SceneDraft) -> dict[str, Any]:
 
 def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:
     """The drafts of a file."""
-    issues = GroupedIssues()
+    issues = Problems()
     drafts: list[SceneDraft] = []
     places: dict[str, str] = {}
     for place, draft in read_rows(path, SceneDraft, issues):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api import InputError, Problems, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, draft_of
 from lmms_eval_tasks.worlds.physics.mechanics import problems_of
@@ -127,7 +127,7 @@ def _read_tried(path: Path | None) -> list[TriedScene]:
     """The tried scenes of a file; none where it is not there, or of another version."""
     if path is None or not path.is_file():
         return []
-    issues = GroupedIssues()
+    issues = Problems()
     found = [one for _, one in read_rows(path, TriedScene, issues)]
     return [] if issues else found
 

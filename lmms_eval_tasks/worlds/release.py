@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, read_rows
+from lmms_eval_tasks.api import InputError, Problems, read_rows
 from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.release import as_lines, describe, is_safe
@@ -43,7 +43,7 @@ def read_questions(folder: Path) -> list[Question]:
     path = folder / QUESTIONS
     if not path.is_file():
         raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
-    issues = GroupedIssues()
+    issues = Problems()
     questions = []
     known: set[str] = set()
     closed: set[str] = set()
@@ -81,7 +81,7 @@ def clips_folder(source: Path) -> Path:
 
 def refuse_other_scenes(scenes: Iterable[Scene], path: Path) -> None:
     """Stop where scenes are of a family or a depth that no score is of."""
-    issues = GroupedIssues()
+    issues = Problems()
     for scene in scenes:
         for field, clause, found in _faults_of_scene(scene.family, scene.depth):
             issues.add(field, clause, f"{describe(found)} ({scene.id})")

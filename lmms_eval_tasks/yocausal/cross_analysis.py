@@ -14,8 +14,8 @@ from itertools import combinations
 from math import isfinite
 from pathlib import Path
 
-from lmms_eval_tasks.api import Record
-from lmms_eval_tasks.api.release import Problems, quote, read_csv
+from lmms_eval_tasks.api import Problems, Record
+from lmms_eval_tasks.api.release import quote, read_csv
 from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal.ranking import FORWARD_PROMPT, NULL, TASK, Ranking, measured_with, rank_runs
 from lmms_eval_tasks.yocausal.table import read_labels

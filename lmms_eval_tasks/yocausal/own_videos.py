@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, RowForm, read_rows
+from lmms_eval_tasks.api import InputError, Problems, RowForm, read_rows
 from lmms_eval_tasks.api.clips import videos_below
-from lmms_eval_tasks.api.release import Problems, UnreadableClip, WholeText, describe, is_safe, read_csv
+from lmms_eval_tasks.api.release import UnreadableClip, WholeText, describe, is_safe, read_csv
 from lmms_eval_tasks.yocausal.reversal import DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
@@ -41,7 +41,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     for path in files:
         name = path.relative_to(folder).as_posix()
         if name.encode("utf-8", "replace").decode("utf-8") != name:
-            problems.add(name, "Expected a name in UTF-8, which an id can be made of.", "rename it.")
+            problems.add(name, "Expected a name in UTF-8, which an id can be made of.", remedy="rename it.")
             continue
         video: Video | None = None
         try:
@@ -56,7 +56,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             problems.add(
                 name,
                 "Expected a shorter name, without a backslash, a line break or another control character.",
-                "rename it.",
+                remedy="rename it.",
             )
             continue
         if pair.item_id in file_of:
@@ -96,7 +96,7 @@ def _pair(name: str, video: Video | None, key: str, caption: str | None) -> Pair
 def read_captions(file: Path, folder: Path, videos: Sequence[Path], problems: Problems) -> dict[str, str]:
     """Captions by the videos' paths below their folder; a video may have none, a caption must have a video."""
     names = {video.relative_to(folder).as_posix() for video in videos}
-    issues, captions = GroupedIssues(), dict[str, str]()
+    issues, captions = Problems(), dict[str, str]()
     try:
         for where, row in _caption_rows(file, issues):
             case = f"{describe(row.file)} ({where})"
@@ -112,11 +112,11 @@ def read_captions(file: Path, folder: Path, videos: Sequence[Path], problems: Pr
         problems.add(file.name, f"Expected a file of captions, but got: {error}.")
     except InputError as error:
         problems.add("captions", str(error))
-    problems.extend(issues.as_problems(f"{file.name}, "))
+    problems.extend(issues, f"{file.name}, ")
     return captions
 
 
-def _caption_rows(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, CaptionRow]]:
+def _caption_rows(file: Path, issues: Problems) -> Iterator[tuple[str, CaptionRow]]:
     if file.suffix.lower() != ".csv":
         yield from read_rows(file, CaptionRow, issues, exact=False)
         return

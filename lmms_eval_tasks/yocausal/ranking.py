@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.api import InputError
-from lmms_eval_tasks.api.release import Problems
+from lmms_eval_tasks.api import InputError, Problems
 from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.report import references
@@ -96,12 +95,12 @@ def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] 
         records = run.records[TASK]
         rsi, cci = metrics.RSI.score_records(records), metrics.CCI.score_records(records)
         if rsi is None:
-            problems.add(where, "Expected scored pairs, but there are none.", "its sample log says why.")
+            problems.add(where, "Expected scored pairs, but there are none.", remedy="its sample log says why.")
         elif cci is None:
             problems.add(
                 where,
                 "Expected pairs labelled causal and pairs labelled not causal, but one of the two is missing.",
-                "label them by `lmms-eval-tasks yocausal label` and prepare with --labels.",
+                remedy="label them by `lmms-eval-tasks yocausal label` and prepare with --labels.",
             )
         else:
             scored[name] = (run, rsi, cci)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.api import InputError, Origin
-from lmms_eval_tasks.api.release import Problems, download_dataset, is_safe, open_release, read_released_json
+from lmms_eval_tasks.api import InputError, Origin, Problems
+from lmms_eval_tasks.api.release import download_dataset, is_safe, open_release, read_released_json
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
@@ -28,7 +28,7 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
         for subset in files:
             if subset not in contents and release.holds(f"subset/{subset}"):
                 remedy = f"Get the release again, or move {subset} away to prepare the other subsets alone."
-                problems.add(files[subset], "Expected it beside the subset's clips, but there is none.", remedy)
+                problems.add(files[subset], "Expected it beside the subset's clips, but there is none.", remedy=remedy)
     pairs: list[PairRow] = []
     clips: Clips = {}
     for subset, content in contents.items():

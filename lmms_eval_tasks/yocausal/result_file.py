@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.api import Checked, GroupedIssues, RowForm, Table
+from lmms_eval_tasks.api import Checked, Problems, RowForm, Table
 from lmms_eval_tasks.api.release import describe, read_object
 from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.yocausal.card import CARD
@@ -93,7 +93,7 @@ class ResultFile(OpenRow):
     per_video_results: list[PairEntry]
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
     """Check a file's form, its numbers against its pairs, and its pairs against the prepared table where there is
     one."""
     table = prepared.get(SPLIT)
@@ -117,7 +117,7 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
     return Checked(f"{CARD.title}, split {SPLIT}", rows, 0, checked, tuple(notes), table)
 
 
-def _check_pair(pair: PairEntry, where: str, issues: GroupedIssues) -> None:
+def _check_pair(pair: PairEntry, where: str, issues: Problems) -> None:
     """Note totals, a winner and a difference that do not follow from the losses."""
     field = "per_video_results"
     directions = {"forward": pair.forward_metrics, "backward": pair.backward_metrics}
@@ -139,7 +139,7 @@ def _check_pair(pair: PairEntry, where: str, issues: GroupedIssues) -> None:
         issues.add(f"{field}.comparison.loss_diff", f"Expected {expected}, but got", case)
 
 
-def _check_metrics(result: ResultFile, issues: GroupedIssues) -> None:
+def _check_metrics(result: ResultFile, issues: Problems) -> None:
     """Note metrics that are not what the official functions give for the losses of the file's own pairs."""
     metrics = official_metrics(
         (pair.official_dataset, pair.winner.value, pair.vlm_causality, pair.human_discriminable)
@@ -157,7 +157,7 @@ def _check_metrics(result: ResultFile, issues: GroupedIssues) -> None:
 
 
 def _compare(
-    field: str, written: Mapping[str, float | None], expected: Mapping[str, Any], issues: GroupedIssues, of: str = ""
+    field: str, written: Mapping[str, float | None], expected: Mapping[str, Any], issues: Problems, of: str = ""
 ) -> None:
     for name, value in expected.items():
         if name not in written:
@@ -168,7 +168,7 @@ def _compare(
 
 
 def _compare_with_table(
-    pairs: Sequence[PairEntry], table: Table, allow_incomplete: bool, issues: GroupedIssues
+    pairs: Sequence[PairEntry], table: Table, allow_incomplete: bool, issues: Problems
 ) -> list[str]:
     """Note pairs that the release does not have and those that are missing; return what else differs from it."""
     released = {

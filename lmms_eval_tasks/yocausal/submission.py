@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.api import Built, GradedItem, GroupedIssues, SubmissionForm, Table
+from lmms_eval_tasks.api import Built, GradedItem, Problems, SubmissionForm, Table
 from lmms_eval_tasks.api.losses import DenoisingResponse, combine_by_timestep
 from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
@@ -113,7 +113,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | Non
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: Problems
 ) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:

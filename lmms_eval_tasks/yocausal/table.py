@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api import InputError, Problems, Progress, RowForm, no_progress, read_rows
 from lmms_eval_tasks.api.clips import ClipMotion, most_symmetric
 from lmms_eval_tasks.api.release import WholeText, describe
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
@@ -113,7 +113,7 @@ def _read_label_rows(file: Path, known: Container[str], names: Sequence[str]) ->
     """The lines of a labels file by item id; each has one label at least of those that are named."""
     if not file.is_file():
         raise InputError(f"The labels cannot be used: there is no file {file}.")
-    issues, labels = GroupedIssues(), dict[str, LabelRow]()
+    issues, labels = Problems(), dict[str, LabelRow]()
     wanted = " or ".join(names)
     for where, row in read_rows(file, LabelRow, issues, exact=False):
         if row.id not in known:
@@ -126,7 +126,7 @@ def _read_label_rows(file: Path, known: Container[str], names: Sequence[str]) ->
             labels[row.id] = row
     if not issues and all(getattr(row, name) is None for row in labels.values() for name in names):
         issues.add(wanted, "Expected true or false for at least one pair, but", "no pair has a label")
-    problems = issues.as_problems(f"{file.name}, ")
+    problems = Problems().extend(issues, f"{file.name}, ")
     problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
     return labels
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.api import GroupedIssues, InputError, Record
+from lmms_eval_tasks.api import InputError, Problems, Record
 from lmms_eval_tasks.api.prompts import Prompt
 from lmms_eval_tasks.intphys2.benchmark import BENCHMARK
 from lmms_eval_tasks.intphys2.hooks import grade
@@ -20,7 +20,6 @@ from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF, heldout_
 from lmms_eval_tasks.intphys2.report import references
 from lmms_eval_tasks.intphys2.submission import FORM
 from lmms_eval_tasks.utils.answers.plausible import read_plausibility
-from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.submission.form import Table
 
@@ -243,7 +242,7 @@ def test_the_file_of_a_run(table: Table) -> None:
 def checked(path: Path, table: Table | None, lines: list[dict[str, Any]], allow_incomplete: bool = False) -> Any:
     whole = {"data_name": "intphys2", "task": "HeldOut"}
     path.write_text("".join(json.dumps({**whole, **line}) + "\n" for line in lines), encoding="utf-8")
-    issues = GroupedIssues()
+    issues = Problems()
     found = FORM.check(path, {"heldout": table} if table else {}, allow_incomplete, issues)
     issues.raise_if_any("The file cannot be submitted")
     return found

@@ -15,10 +15,10 @@ from lmms_eval_tasks.api import (
     Benchmark,
     Card,
     ChoiceForm,
-    GroupedIssues,
     InputError,
     Metric,
     Origin,
+    Problems,
     Progress,
     Record,
     RowForm,
@@ -75,7 +75,7 @@ def prepare(
     file = source / "pairs.jsonl"
     if not file.is_file():
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
-    issues = GroupedIssues()
+    issues = Problems()
     pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     rows = [

@@ -64,7 +64,7 @@ def prepare(
     progress: api.Progress = api.no_progress,
 ) -> dict[str, api.SplitManifest]:
     """Prepare the release."""
-    file, issues = source / "trios.jsonl", api.GroupedIssues()
+    file, issues = source / "trios.jsonl", api.Problems()
     rows = [row for _, trio in api.read_rows(file, Trio, issues) for row in rows_of(trio)]
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     clips = {row[column]: source / "videos" / row[column].removeprefix("test/") for row in rows for column in CLIPS}
@@ -94,7 +94,7 @@ class Times(api.RowForm):
 
 
 def examine(
-    entries: Sequence[api.GradedItem], rows: Mapping[str, api.Row], allow_incomplete: bool, issues: api.GroupedIssues
+    entries: Sequence[api.GradedItem], rows: Mapping[str, api.Row], allow_incomplete: bool, issues: api.Problems
 ) -> None:
     """Note items without a number."""
     for entry in () if allow_incomplete else entries:
@@ -108,9 +108,7 @@ def build(entries: Sequence[api.GradedItem], table: api.Table, part: str) -> api
     return api.Built(json.dumps({"seconds": times}) + "\n", rows=len(entries), empty=len(entries) - len(times))
 
 
-def check(
-    path: Path, prepared: Mapping[str, api.Table], allow_incomplete: bool, issues: api.GroupedIssues
-) -> api.Checked:
+def check(path: Path, prepared: Mapping[str, api.Table], allow_incomplete: bool, issues: api.Problems) -> api.Checked:
     """Compare a file with the prepared split, where there is one."""
     table = prepared.get("test")
     times = {item: time for _, line in api.read_rows(path, Times, issues) for item, time in line.seconds.items()}

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from lmms_eval_tasks.construct.annotate.plan import SEPARATOR, Plan, PlannedItem, as_csv
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_object
 from lmms_eval_tasks.utils.core.text import quote
 from lmms_eval_tasks.utils.people.inquiries import Decision, Inquiry, InquiryForm, decide
@@ -146,14 +146,14 @@ def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> li
     digest, own = plan_digest(plan), plan.by_annotator
     problems, read = Problems(), dict[str, AnswerFile]()
     for path in files:
-        issues = GroupedIssues()
+        issues = Problems()
         try:
             file = read_object(path, AnswerFile, issues)
         except OSError as error:
             problems.add(path.name, f"Expected a file of answers, but it cannot be read: {error.strerror or error}.")
             continue
         if file is None:
-            problems.extend(issues.as_problems(f"{path.name}, "))
+            problems.extend(issues, f"{path.name}, ")
             continue
         rows = {row.place: row for row in own.get(file.annotator, [])}
         places = [answer.place for answer in file.answers]

@@ -43,7 +43,7 @@ from lmms_eval_tasks.construct.engine.roles import Form, is_refusal
 from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.construct.engine.texts import clock, read_span
 from lmms_eval_tasks.utils.answers.opening import content
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe, first_line
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
@@ -255,7 +255,7 @@ def read_edits(
     path: Path, clips: Mapping[str, ClipRow], problems: Problems
 ) -> dict[str, dict[str, tuple[TimedEntry, ...]]]:
     """Read the actions that people give for the instances of clips."""
-    issues = GroupedIssues()
+    issues = Problems()
     edited: defaultdict[str, defaultdict[str, set[tuple[int, int, str]]]] = defaultdict(lambda: defaultdict(set))
     skipped: defaultdict[str, dict[str, str]] = defaultdict(dict)
     by_item: dict[str, EditedItem] = {}
@@ -296,7 +296,7 @@ def read_edits(
             if instance_id in edited[clip_id]:
                 issues.add("skipped", "Expected entries of those who are not skipped alone, but got some of", case)
             edited[clip_id].setdefault(instance_id, set())
-    problems.extend(issues.as_problems(f"{path.name}, "))
+    problems.extend(issues, f"{path.name}, ")
     return {
         clip: {
             name: tuple(TimedEntry(start=start, end=end, text=text) for start, end, text in sorted(entries))

@@ -37,7 +37,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.construct.engine.texts import clock, read_span
-from lmms_eval_tasks.utils.core.errors import GroupedIssues
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe, first_line
 from lmms_eval_tasks.utils.data.made import TimedBox
@@ -141,7 +141,7 @@ class Revision(RowForm):
 
 def read_revisions(path: Path) -> dict[str, Revision]:
     """Wording to its revision, from a file that `annotate collect` writes."""
-    issues = GroupedIssues()
+    issues = Problems()
     revisions: dict[str, Revision] = {}
     try:
         for where, row in read_rows(path, Revision, issues, exact=False):
@@ -151,7 +151,7 @@ def read_revisions(path: Path) -> dict[str, Revision]:
                 issues.add("question", "Expected one revision of each, but got different ones by", both)
     except OSError as error:
         issues.add("file", "Expected one that can be read, but got", first_line(error))
-    issues.as_problems(f"{path.name}, ").raise_if_any("The revisions cannot be used", "nothing was asked")
+    Problems().extend(issues, f"{path.name}, ").raise_if_any("The revisions cannot be used", "nothing was asked")
     return revisions
 
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.construct.cast_bench.rows import PixelBox, TrackedInstance
 from lmms_eval_tasks.construct.cast_bench.run_lengths import mask_box
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_object
 from lmms_eval_tasks.utils.core.text import describe, first_line
 
@@ -68,17 +68,17 @@ def read_tracks(
     """The instances of a clip; what is wrong with its files is noted, all of it."""
     read: list[TrackedInstance] = []
     for path in paths:
-        issues = GroupedIssues()
+        issues = Problems()
         try:
             kind = next((kind for kind in MASKLETS if path.stem.endswith(f"_{kind}")), "")
             read += _masklets(path, kind, frame, last, issues) if kind else _boxes(path, frame, last, issues)
         except OSError as error:
             issues.add("file", "Expected one that can be read, but got", first_line(error))
-        problems.extend(issues.as_problems(f"{path.name}, "))
+        problems.extend(issues, f"{path.name}, ")
     return tuple(read)
 
 
-def _boxes(path: Path, frame: tuple[int, int] | None, last: int, issues: GroupedIssues) -> Iterator[TrackedInstance]:
+def _boxes(path: Path, frame: tuple[int, int] | None, last: int, issues: Problems) -> Iterator[TrackedInstance]:
     content = read_object(path, BoxFile, issues)
     seen: set[str] = set()
     for one in content.instances if content else ():
@@ -110,7 +110,7 @@ def _pixel_box(edges: Sequence[float], frame: tuple[int, int] | None) -> PixelBo
 
 
 def _masklets(
-    path: Path, kind: str, frame: tuple[int, int] | None, last: int, issues: GroupedIssues
+    path: Path, kind: str, frame: tuple[int, int] | None, last: int, issues: Problems
 ) -> Iterator[TrackedInstance]:
     content = read_object(path, MaskletFile, issues)
     if content is None:

@@ -90,7 +90,7 @@ def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
     problems = Problems()
     for (clip, start, end), fault in in_parallel(parts, cut, no_progress, "cutting clips"):
         if fault:
-            problems.add(f"{clip}, {start:g} to {end:g} s", fault, "take its questions out of the annotations.")
+            problems.add(f"{clip}, {start:g} to {end:g} s", fault, remedy="take its questions out of the annotations.")
     problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
 
 

@@ -22,7 +22,7 @@ from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.construct.engine.texts import Fault, bare_words, holds_text, is_marked
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_rows
 from lmms_eval_tasks.utils.core.text import quote
 from lmms_eval_tasks.utils.core.work import no_progress
@@ -235,13 +235,13 @@ def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
 
 def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]]:
     if source.suffix.lower() != ".csv":
-        issues = GroupedIssues()
+        issues = Problems()
         try:
             for place, row in read_rows(source, AnnotatorRow, issues, exact=False):
                 yield f"{source.name}, {place}", row
         except OSError as error:
             raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
-        problems.extend(issues.as_problems(f"{source.name}, "))
+        problems.extend(issues, f"{source.name}, ")
         return
     for where, cells in read_csv(source, COLUMNS):
         times = {name: read_seconds(cells[name]) for name in ("start", "end")}

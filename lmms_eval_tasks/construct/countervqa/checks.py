@@ -27,7 +27,7 @@ from lmms_eval_tasks.countervqa.released import (
     Verdict,
     asked_goal,
 )
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
@@ -206,7 +206,7 @@ class GraphOfClip:
 
 def check_set(folder: Path) -> dict[str, int]:
     """Check every question of a set against its graph, and partners against each other."""
-    issues = GroupedIssues()
+    issues = Problems()
     try:
         graphs = {graph.clip: GraphOfClip(graph) for _, graph in read_rows(folder / GRAPHS, ClipGraph, issues)}
         questions = dict(read_rows(folder / QUESTIONS, CounterfactualQuestion, issues))

@@ -17,7 +17,7 @@ import networkx as nx
 from lmms_eval_tasks.construct.countervqa.takes import Take, numbered
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.released import ClipGraph
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import read_json, read_rows
 from lmms_eval_tasks.utils.core.text import describe
@@ -236,7 +236,7 @@ def read_links(file: Path) -> dict[str, TakeLinks]:
 
 
 def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
-    issues, problems = GroupedIssues(), Problems()
+    issues, problems = Problems(), Problems()
     linked: dict[str, TakeLinks] = {}
     for where, graph in read_rows(file, ClipGraph, issues):
         name = str(PurePosixPath(graph.clip).with_suffix("")) if graph.clip else ""
@@ -248,7 +248,7 @@ def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
         judged = None if unlinked is None else frozenset((link.cause, link.effect) for link in unlinked)
         linked[name] = TakeLinks(links, judged, actions)
         check_links(actions, linked[name].known(), where, problems)
-    all_problems = issues.as_problems()
+    all_problems = Problems().extend(issues)
     all_problems.extend(problems)
     all_problems.raise_if_any(title)
     return linked

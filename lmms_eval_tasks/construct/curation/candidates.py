@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import (
     RowForm,
     WholeText,
@@ -86,7 +86,7 @@ def join_questions(
 
 def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
     """The candidates of a file, in its order."""
-    issues = GroupedIssues()
+    issues = Problems()
     try:
         rows = list(_read_file(source, issues))
     except OSError as error:
@@ -115,7 +115,7 @@ def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
     return tuple(candidates)
 
 
-def _candidate(row: CandidateRow, column: str, where: str, issues: GroupedIssues) -> Candidate | None:
+def _candidate(row: CandidateRow, column: str, where: str, issues: Problems) -> Candidate | None:
     """A row as a candidate; None, with every issue noted, where it cannot be one."""
     empty = [name for name in COLUMNS if not getattr(row, name).strip()]
     skill = _others(row).get(column) if column else ONE_SKILL
@@ -130,7 +130,7 @@ def _candidate(row: CandidateRow, column: str, where: str, issues: GroupedIssues
     return Candidate(row.item_id, row.clip, row.question, answer, name)
 
 
-def _answer_text(row: CandidateRow, where: str, issues: GroupedIssues) -> str | None:
+def _answer_text(row: CandidateRow, where: str, issues: Problems) -> str | None:
     answer = row.answer.strip()
     if row.options is None:
         return answer
@@ -151,7 +151,7 @@ def _others(row: CandidateRow) -> Mapping[str, Any]:
     return row.model_extra or {}
 
 
-def _read_file(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, CandidateRow]]:
+def _read_file(source: Path, issues: Problems) -> Iterator[tuple[str, CandidateRow]]:
     if source.suffix == ".jsonl":
         yield from read_rows(source, CandidateRow, issues, exact=False)
         return
@@ -163,7 +163,7 @@ def _read_file(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, Candi
             yield where, row
 
 
-def _csv_rows(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(source: Path, issues: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, cells in read_csv(source, COLUMNS):
         where = place.rpartition(", ")[2]
         options: object = None

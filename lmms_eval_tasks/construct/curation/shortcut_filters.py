@@ -60,7 +60,9 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
         names = ", ".join(models) or "none"
         what = f"Expected runs of {least_models} models or more, but got {len(models)} ({names})."
         why = "Runs of one name count as one model, whatever their seeds."
-        problems.add("models", f"{what} {why}", "Add runs of other models, or name how many are enough with --models.")
+        problems.add(
+            "models", f"{what} {why}", remedy="Add runs of other models, or name how many are enough with --models."
+        )
     first, *others = models.items() or [("", {})]
     for name, records_of in others:
         _note_differences(first, (name, records_of), problems)
@@ -101,7 +103,7 @@ def blind_filter(models: Mapping[str, Records], least: int = 1) -> tuple[Filtere
         right[name] = {}
         for task, records in records_of.items():
             if len({record.item_id for record in records}) < len(records):
-                problems.add(name, f"Expected one run of {task}, but got several.", "Name one of them.")
+                problems.add(name, f"Expected one run of {task}, but got several.", remedy="Name one of them.")
             right[name].update({(task, record.item_id): record.correct for record in records})
     problems.raise_if_any("The runs cannot be used together")
     filtered = []
@@ -172,7 +174,7 @@ def _common_frames(
                 f"{name}, {task}",
                 f"Expected the frames of {first[0]}, but {len(items):,} items were shown others: "
                 f"{summarize_names(items)}.",
-                "Run the same views, such as single_frame_random1, of every model.",
+                remedy="Run the same views, such as single_frame_random1, of every model.",
             )
     problems.raise_if_any("The runs cannot be used together")
     return frames

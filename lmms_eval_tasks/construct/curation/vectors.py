@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import read_json, read_parquet
 from lmms_eval_tasks.utils.core.text import describe, first_line, quote
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 def read_vectors(source: Path, ids: Path | None, clips: Sequence[str]) -> Floats:
     """The vectors of clips, a row for each."""
-    issues = GroupedIssues()
+    issues = Problems()
     if source.suffix == ".npy":
         if ids is None:
             raise InputError(f"{source.name} cannot be used: it holds no ids. Name a file of them with --ids.")
@@ -69,7 +69,7 @@ def exact_units(vectors: Floats) -> Floats:
         return np.asarray(np.rint(SCALE * (scaled / np.linalg.norm(scaled, axis=1, keepdims=True))))
 
 
-def _check_directions(values: Floats, clips: Sequence[str], name: str, issues: GroupedIssues) -> None:
+def _check_directions(values: Floats, clips: Sequence[str], name: str, issues: Problems) -> None:
     finite = np.isfinite(values).all(axis=1)
     for place in np.flatnonzero(~finite).tolist():
         issues.add(name, "Expected finite numbers, but there are others in the vector of", describe(clips[place]))
@@ -77,7 +77,7 @@ def _check_directions(values: Floats, clips: Sequence[str], name: str, issues: G
         issues.add(name, "Expected vectors with a direction, but all is zero in that of", describe(clips[place]))
 
 
-def _places(names: Sequence[object], issues: GroupedIssues) -> dict[str, int]:
+def _places(names: Sequence[object], issues: Problems) -> dict[str, int]:
     places: dict[str, int] = {}
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name:
@@ -88,7 +88,7 @@ def _places(names: Sequence[object], issues: GroupedIssues) -> dict[str, int]:
     return places
 
 
-def _read_ids(source: Path, issues: GroupedIssues) -> list[Any]:
+def _read_ids(source: Path, issues: Problems) -> list[Any]:
     try:
         with open_regular(source) as file:
             text = file.read().decode("utf-8-sig")
@@ -117,7 +117,7 @@ def _read_array(source: Path) -> NDArray[Any]:
     return array
 
 
-def _read_table(source: Path, issues: GroupedIssues) -> tuple[list[Any], NDArray[Any]]:
+def _read_table(source: Path, issues: Problems) -> tuple[list[Any], NDArray[Any]]:
     import pyarrow as pa
     import pyarrow.compute
 

@@ -67,7 +67,7 @@ class BuildConfig(BaseModel):
         if missing:
             example = f"roles: {{{missing[0]}: {{model: NAME, url: http://localhost:8000/v1}}}}"
             remedy = f"add them, for instance {example}, or one named {DEFAULT_ROLE} for all."
-            problems.add(f"{where}, roles", f"Expected {', '.join(missing)}, but got none.", remedy)
+            problems.add(f"{where}, roles", f"Expected {', '.join(missing)}, but got none.", remedy=remedy)
         unknown = [name for name in self.roles if name not in (*needed, DEFAULT_ROLE)]
         if unknown:
             expected = ", ".join((*needed, DEFAULT_ROLE))

@@ -12,7 +12,7 @@ from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MOD
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -133,7 +133,7 @@ def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip
     problems, places = Problems(), dict[str, str]()
     clips: list[AnnotatedClip] = []
     for file in files:
-        issues = GroupedIssues()
+        issues = Problems()
         try:
             for where, line in _read_file(file, issues):
                 before = places.setdefault(line.id, f"{file.name}, {where}")
@@ -143,14 +143,14 @@ def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip
         except (OSError, InputError) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
             problems.add(file.name, f"Expected annotations, but they cannot be read: {reason}")
-        problems.extend(issues.as_problems(f"{file.name}, "))
+        problems.extend(issues, f"{file.name}, ")
     problems.raise_if_any("The annotations cannot be used")
     if not clips:
         raise InputError("The annotations cannot be used: Expected annotated clips, but got none.")
     return tuple(clips)
 
 
-def _annotated(line: AnnotationLine, where: str, videos: Path, issues: GroupedIssues) -> AnnotatedClip:
+def _annotated(line: AnnotationLine, where: str, videos: Path, issues: Problems) -> AnnotatedClip:
     """A line as a row, every issue of it noted."""
     texts = {name: (getattr(line, name) or "").strip() for name in ("question", "answer", "label", "caption")}
     options = tuple(option.strip() for option in line.options or ())
@@ -183,7 +183,7 @@ def _annotated(line: AnnotationLine, where: str, videos: Path, issues: GroupedIs
     )
 
 
-def _read_file(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, AnnotationLine]]:
+def _read_file(file: Path, issues: Problems) -> Iterator[tuple[str, AnnotationLine]]:
     if file.suffix == ".jsonl":
         yield from read_rows(file, AnnotationLine, issues, exact=False)
         return

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.prompt import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
@@ -92,7 +92,7 @@ def read_captions() -> Captions:
 
 @cache
 def _read(path: Path, changed: int) -> Captions:
-    issues, texts = GroupedIssues(), dict[str, str]()
+    issues, texts = Problems(), dict[str, str]()
     for where, clip, caption in _run_captions(path) if path.is_dir() else _file_captions(path, issues):
         if not caption.strip():
             issues.add("caption", "Expected a text, but there is none in", where)
@@ -101,12 +101,12 @@ def _read(path: Path, changed: int) -> Captions:
         else:
             texts[clip] = caption.strip()
     problems = Problems()
-    problems.extend(issues.as_problems(f"{path.name}, "))
+    problems.extend(issues, f"{path.name}, ")
     problems.raise_if_any(f"{path} cannot be used as captions")
     return Captions(texts)
 
 
-def _file_captions(path: Path, issues: GroupedIssues) -> Iterator[tuple[str, str, str]]:
+def _file_captions(path: Path, issues: Problems) -> Iterator[tuple[str, str, str]]:
     for where, row in read_rows(path, ClipCaption, issues, exact=False):
         yield where, row.clip, row.caption
 

@@ -173,7 +173,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     name = str(chosen.get("name", "")).strip() or _name_of_weights(row, pretrained)
     if not name:
         problem = f"Expected what the weights are to be called, for {pretrained} does not say."
-        problems.add("name", problem, "name=NAME, as rankings and the result file shall show them.")
+        problems.add("name", problem, remedy="name=NAME, as rankings and the result file shall show them.")
     protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
     default = scripts or row
@@ -216,11 +216,13 @@ def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_
     frames, step = settings.frames, temporal_compression
     if frames % step != 1 % step or frames <= step:
         nearest = max(1, round((frames - 1) / step)) * step + 1
-        problems.add("frames", f"Expected 1 more than a multiple of {step}, but got {frames}.", f"frames={nearest}")
+        problems.add(
+            "frames", f"Expected 1 more than a multiple of {step}, but got {frames}.", remedy=f"frames={nearest}"
+        )
     for name, value in (("height", settings.height), ("width", settings.width)):
         if value % size_multiple and not settings.buckets:
             nearest = max(1, round(value / size_multiple)) * size_multiple
-            problems.add(name, f"Expected a multiple of {size_multiple}, but got {value}.", f"{name}={nearest}")
+            problems.add(name, f"Expected a multiple of {size_multiple}, but got {value}.", remedy=f"{name}={nearest}")
     problems.raise_if_any(f"{settings.family.title} cannot be run as asked")
     fitting = tuple(size for size in settings.buckets if size[0] % size_multiple == size[1] % size_multiple == 0)
     return replace(settings, buckets=fitting)

@@ -24,7 +24,7 @@ from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.train.stages.new_stage import Inputs, TestedClip, Written, sft_method, write_stage
 from lmms_eval_tasks.train.stages.stage import TrainingItem
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
@@ -69,7 +69,7 @@ def read_set(source: Path, videos: Path | None = None) -> QuestionSet:
 
 def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow]:
     """Reasoning by the id of the question that it answers."""
-    issues = GroupedIssues()
+    issues = Problems()
     known = {question.id: question for question in questions.questions}
     rows: dict[str, ReasoningRow] = {}
     for where, row in read_rows(path, ReasoningRow, issues, exact=False):

@@ -23,7 +23,7 @@ from lmms_eval_tasks.train.stages.configuration import (
     Frames,
     base_options,
 )
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.text import describe
@@ -53,7 +53,7 @@ class TrainingItem:
         return {"messages": messages, "videos": [str(self.clip.absolute())], **self.columns}
 
 
-def check_items(items: Iterable[TrainingItem], issues: GroupedIssues) -> None:
+def check_items(items: Iterable[TrainingItem], issues: Problems) -> None:
     """Note items that ms-swift could not train on: clips that are not there, texts with its marks for media."""
     present: dict[Path, bool] = {}
     for item in items:
@@ -156,7 +156,7 @@ def log_path(folder: Path) -> Path:
 
 def write_training(folder: Path, training: Training) -> Path:
     """Write rows, configuration and provenance into a folder; the same training again changes nothing."""
-    issues = GroupedIssues()
+    issues = Problems()
     check_items(training.items, issues)
     issues.raise_if_any("The training set cannot be used", "nothing was written")
     rows, path = rows_path(folder, training.name), configuration_path(folder, training.name)

@@ -251,7 +251,7 @@ def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
             boxes[name] = int(value)
         else:
             part = f"{name}={value}"
-            problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", EXAMPLE)
+            problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", remedy=EXAMPLE)
     return boxes
 
 

@@ -17,7 +17,7 @@ from yaml import YAMLError
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import View, name_view
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, Problems, blame
+from lmms_eval_tasks.utils.core.errors import Problems, blame
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_object, validate_value
 from lmms_eval_tasks.utils.core.text import describe
@@ -235,9 +235,9 @@ def _read(path: Path, problems: Problems) -> Mapping[str, Any] | None:
 
 
 def _validate(config: Mapping[str, Any], form: type[_Open], file: str, problems: Problems) -> _Open | None:
-    issues = GroupedIssues()
+    issues = Problems()
     found = validate_value(config, form, issues, "")
-    problems.extend(issues.as_problems(f"{file}, "))
+    problems.extend(issues, f"{file}, ")
     return found
 
 
@@ -260,7 +260,7 @@ def _check_task(benchmark: Benchmark, file: str, config: _TaskFile, problems: Pr
 
 
 def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Problems) -> dict[str, Any] | None:
-    issues = GroupedIssues()
+    issues = Problems()
     try:
         found = read_object(benchmark.folder / named, _Pointer, issues)
     except OSError as error:
@@ -272,7 +272,7 @@ def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Proble
         problems.add(f"{file}, data_files", what)
         return None
     before = len(problems)
-    problems.extend(issues.as_problems(f"{named}, "))
+    problems.extend(issues, f"{named}, ")
     if found is None:
         return None
     for field, value, allowed in (

@@ -21,41 +21,76 @@ class InputError(Exception):
 class Problems:
     """Collects what is wrong with an input in the order in which it is found, and what is merely unusual.
 
-    Its length is the number of problems. The first 20 are kept in full, as many as a message shows; warnings do not
-    count among them.
+    Cases of one kind are one problem, which names its first five, so that a file with the same fault on every row
+    still shows its other faults. A message shows the first 20 problems in full. Its length is the number of problems;
+    warnings do not count among them.
     """
 
     def __init__(self) -> None:
-        self._first: list[str] = []
-        self._count = 0
+        self._cases: dict[tuple[str, str, str, int], list[str]] = {}
+        self._counts: Counter[tuple[str, str, str, int]] = Counter()
+        self._more = 0
         self._unusual: dict[str, list[str]] = {}
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._cases) + self._more
 
     @property
     def first(self) -> tuple[str, ...]:
         """Those that a message shows."""
-        return tuple(self._first)
+        lines = []
+        for kind, named in list(self._cases.items())[:SHOWN]:
+            where, what, remedy, _ = kind
+            if named:
+                more = self._counts[kind] - len(named)
+                what += f" {', '.join([*named, *([f'… and {more:,} more'] if more else [])])}."
+            lines.append(f"{printable(where)}: {what}{f' Remedy: {remedy}' if remedy else ''}")
+        return tuple(lines)
 
-    def add(self, where: str, what: str, remedy: str = "") -> None:
-        """Add one problem.
+    def add(self, where: str, what: str, case: str | None = None, remedy: str = "") -> None:
+        """Add one problem, or one case of a problem.
 
         Args:
-            where: file and row, as the user knows them.
-            what: a sentence in the form "Expected … but got …."
+            where: file and row, or the field, as the user knows them.
+            what: a sentence in the form "Expected … but got …."; or, with a case, a clause that the case's name ends
+                ("Expected a text, but got").
+            case: what was found and where ("`7` (line 3)").
             remedy: what to do about it; empty when the sentence already says so.
         """
-        if len(self._first) < SHOWN:
-            self._first.append(f"{printable(where)}: {what}{f' Remedy: {remedy}' if remedy else ''}")
-        self._count += 1
+        if case is None:
+            self._add_new((where, what, remedy), [], 1)
+            return
+        kind = (where, what, remedy, -1)
+        named = self._cases.setdefault(kind, [])
+        self._counts[kind] += 1
+        if len(named) < NAMED:
+            named.append(printable(case))
 
-    def extend(self, others: Problems) -> None:
-        """Add the problems and warnings of another collection."""
-        self._first += others._first[: SHOWN - len(self._first)]
-        self._count += others._count
-        for kind, names in others._unusual.items():
-            self._unusual.setdefault(kind, []).extend(names)
+    def _add_new(self, kind: tuple[str, str, str], named: list[str], count: int) -> None:
+        if len(self._cases) >= SHOWN:
+            self._more += 1
+            return
+        key = (*kind, len(self._cases))
+        self._cases[key], self._counts[key] = named, count
+
+    def extend(self, others: Problems, prefix: str = "", remedy: str = "") -> Problems:
+        """Add the problems and warnings of another collection.
+
+        Args:
+            others: The other collection.
+            prefix: Stands before the part that is wrong.
+            remedy: What to do about problems that have no remedy of their own.
+
+        Returns:
+            This collection.
+        """
+        for kind, named in others._cases.items():
+            where, what, own_remedy, _ = kind
+            self._add_new((f"{prefix}{where}", what, own_remedy or remedy), named, others._counts[kind])
+        self._more += others._more
+        for unusual, names in others._unusual.items():
+            self._unusual.setdefault(unusual, []).extend(names)
+        return self
 
     def warn(self, kind: str, name: str) -> None:
         """Add one case of what is unusual but can be used.
@@ -77,59 +112,11 @@ class Problems:
             title: what could not be done, without a full stop ("CausalVQA.zip cannot be prepared").
             outcome: what became of the data, without a full stop ("nothing was written").
         """
-        if not self._count:
+        if not len(self):
             return
-        count = f"{self._count} problem{'s' if self._count > 1 else ''}"
-        head = f"{title}: {count}{', ' + outcome if outcome else ''}."
-        more = [f"… and {self._count - len(self._first)} more"] if self._count > len(self._first) else []
-        raise InputError("\n  ".join([head, *self._first, *more]))
-
-
-class GroupedIssues:
-    """Problems of the rows of a file, grouped by kind: one problem per kind, which names its first five cases.
-
-    A file with the same issue on every row still shows its other issues.
-    """
-
-    def __init__(self) -> None:
-        self._cases: dict[tuple[str, str, str], list[str]] = {}
-        self._counts: Counter[tuple[str, str, str]] = Counter()
-
-    def __len__(self) -> int:
-        return len(self._cases)
-
-    def add(self, where: str, expected: str, case: str, remedy: str = "") -> None:
-        """Add one case.
-
-        Args:
-            where: the field, or another part of the file, that is wrong.
-            expected: a clause that the case's name ends ("Expected a text, but got").
-            case: what was found and where, as the user knows it ("`7` (line 3)").
-            remedy: what to do about every case of the kind.
-        """
-        kind = (where, expected, remedy)
-        self._counts[kind] += 1
-        named = self._cases.setdefault(kind, [])
-        if len(named) < NAMED:
-            named.append(printable(case))
-
-    def raise_if_any(self, title: str, outcome: str = "") -> None:
-        """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
-        self.as_problems().raise_if_any(title, outcome)
-
-    def as_problems(self, prefix: str = "", remedy: str = "") -> Problems:
-        """One problem per kind, in the order in which they were found.
-
-        Args:
-            prefix: Stands before the part that is wrong.
-            remedy: What to do about kinds that have no remedy of their own.
-        """
-        problems = Problems()
-        for (where, expected, own_remedy), named in self._cases.items():
-            more = self._counts[where, expected, own_remedy] - len(named)
-            cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
-            problems.add(f"{prefix}{where}", f"{expected} {cases}.", own_remedy or remedy)
-        return problems
+        head = f"{title}: {len(self)} problem{'s' if len(self) > 1 else ''}{', ' + outcome if outcome else ''}."
+        more = [f"… and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        raise InputError("\n  ".join([head, *self.first, *more]))
 
 
 UNEXPECTED = re.compile(r"(?:\w+\.)*(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.text import describe, escape_surrogates, is_utf8, printable, summarize_names
 
@@ -276,7 +276,7 @@ def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def read_rows(
-    path: Path, row_type: type[RowType], issues: GroupedIssues, exact: bool = True
+    path: Path, row_type: type[RowType], issues: Problems, exact: bool = True
 ) -> Iterator[tuple[str, RowType]]:
     """The rows of a file that have the form asked for, each with its place ("line 3").
 
@@ -288,7 +288,7 @@ def read_rows(
     Raises:
         OSError: the file cannot be read.
     """
-    layout_issues = issues if exact else GroupedIssues()
+    layout_issues = issues if exact else Problems()
     with open_regular(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
@@ -317,7 +317,7 @@ def read_rows(
             issues.add("lines", "Expected one JSON object in each, but", "the file is empty")
 
 
-def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowType | None:
+def read_object(path: Path, form: type[RowType], issues: Problems) -> RowType | None:
     """A file that is one JSON object of the form asked for; None, with every issue noted, where it is not.
 
     Args:
@@ -343,7 +343,7 @@ def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowTy
     return None
 
 
-def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_issues: GroupedIssues) -> str | None:
+def _decode(line: bytes, where: str, first: bool, issues: Problems, layout_issues: Problems) -> str | None:
     """A line's text without its end, its issues noted; None where it has none that can be read."""
     if first and line.startswith(BOM):
         layout_issues.add("bytes", *_NO_BOM)
@@ -363,7 +363,7 @@ def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_
     return text
 
 
-def validate_value(value: object, row_type: type[RowType], issues: GroupedIssues, where: str) -> RowType | None:
+def validate_value(value: object, row_type: type[RowType], issues: Problems, where: str) -> RowType | None:
     """A JSON value as the form asked for; None, with every issue and its place noted, where it has another."""
     try:
         return row_type.model_validate(value)
@@ -372,7 +372,7 @@ def validate_value(value: object, row_type: type[RowType], issues: GroupedIssues
         return None
 
 
-def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, issues: GroupedIssues) -> None:
+def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, issues: Problems) -> None:
     """Note pydantic's errors of one value in our words; entries of a list are named by their number."""
     for detail in error.errors(include_url=False):
         loc = detail["loc"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -101,7 +101,7 @@ def read_removed(path: Path) -> frozenset[str]:
 
 def read_filter(path: Path) -> RemovedGroups:
     """Read the groups that a filter removed, by task; errors as for `read_removed`."""
-    issues = GroupedIssues()
+    issues = Problems()
     lines = [line for _, line in read_rows(path, FilteredLine, issues, exact=False)]
     issues.raise_if_any(f"{path} is not what a filter wrote")
     tasks = dict.fromkeys(line.task for line in lines if line.removed)

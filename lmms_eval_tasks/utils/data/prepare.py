@@ -362,7 +362,7 @@ class Build:
 
         for name, error in in_parallel(present, place, progress, f"{split}: placing clips"):
             if isinstance(error, DamagedSource):
-                damages.add(error.where, error.what, error.remedy)
+                damages.add(error.where, error.what, remedy=error.remedy)
             elif error is not None:
                 reasons[name] = MissingClip(clip=name, reason="unreadable")
         damages.raise_if_any(

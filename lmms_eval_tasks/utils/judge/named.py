@@ -48,7 +48,7 @@ def read_settings(text: str | None = None, optional: bool = False) -> JudgeSetti
         problems.add(
             "model",
             "Expected the name of the judge's model but found none.",
-            f"name it, for instance {JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
+            remedy=f"name it, for instance {JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
             f"{JUDGE}={NO_JUDGE} to run without a judge and judge later.",
         )
     try:

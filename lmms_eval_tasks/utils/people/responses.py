@@ -121,7 +121,7 @@ def read_human_responses(
             problems.add(
                 where,
                 f"Expected one response of {annotator} to {item}, but got {again}; the first is at {before[1]}.",
-                "Keep one of them: nobody counts twice for one question.",
+                remedy="Keep one of them: nobody counts twice for one question.",
             )
         credit = _credit((item, version), choice, row.get("correct"), asked, where, problems)
         if credit is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, Row
@@ -61,7 +61,7 @@ class ChoiceForm:
         entries: Sequence[GradedItem],
         rows: Mapping[str, Row],
         allow_incomplete: bool,
-        issues: GroupedIssues,
+        issues: Problems,
     ) -> None:
         """Note the answers of a run that are no options of their items."""
         for entry in entries:
@@ -90,9 +90,7 @@ class ChoiceForm:
         empty = sum(not line[self.answer_field] for line in lines)
         return Built(as_lines(lines), len(lines), empty, self.notes)
 
-    def check(
-        self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues
-    ) -> Checked:
+    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
         """Validate a file against the form, and against its split where that is prepared."""
         title = self.card.title
         lines = [(where, self._id(row), row) for where, row in read_rows(path, self.row_type, issues)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues
+from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, DataSet, Row
 from lmms_eval_tasks.utils.data.home import read_table
@@ -105,7 +105,7 @@ class OfficialForm(Protocol):
         entries: Sequence[GradedItem],
         rows: Mapping[str, Row],
         allow_incomplete: bool,
-        issues: GroupedIssues,
+        issues: Problems,
         /,
     ) -> None:
         """Note what of a run cannot be submitted."""
@@ -113,9 +113,7 @@ class OfficialForm(Protocol):
     def build(self, entries: Sequence[GradedItem], table: Table, part: str, /) -> Built | None:
         """The file of a part."""
 
-    def check(
-        self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues, /
-    ) -> Checked:
+    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems, /) -> Checked:
         """Note the issues of a file."""
 
 
@@ -135,9 +133,9 @@ class SubmissionForm:
 
     parts: tuple[str, ...]
     path: Callable[[str, str], str]
-    examine: Callable[[Sequence[GradedItem], Mapping[str, Row], bool, GroupedIssues], None]
+    examine: Callable[[Sequence[GradedItem], Mapping[str, Row], bool, Problems], None]
     build: Callable[[Sequence[GradedItem], Table, str], Built | None]
-    check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
+    check: Callable[[Path, Mapping[str, Table], bool, Problems], Checked]
 
 
 @dataclass
@@ -155,7 +153,7 @@ class Attendance:
     expected: Mapping[Any, Sequence[str]]
     id_field: str
     unique: str
-    issues: GroupedIssues
+    issues: Problems
     places: dict[Hashable, list[str]] = field(default_factory=dict)
 
     def add(self, key: Hashable, case: str, where: str) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmms_eval_tasks.api import InputError, Progress, no_progress
-from lmms_eval_tasks.api.release import Problems, write_file
+from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress
+from lmms_eval_tasks.api.release import write_file
 from lmms_eval_tasks.worlds.physics.processes import count_cores, open_renderers
 from lmms_eval_tasks.worlds.scenes.scene import Scene, Sight, Violation
 

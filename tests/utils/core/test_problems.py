@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.core.errors import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 
 
 def test_no_problem_raises_nothing() -> None:
@@ -19,7 +19,7 @@ def test_one_problem() -> None:
 
 def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
     problems, others = Problems(), Problems()
-    problems.add("first", "Expected a, but got b.", "write a.")
+    problems.add("first", "Expected a, but got b.", remedy="write a.")
     for row in range(21):
         others.add(f"row {row}", "Expected c, but got d.")
     problems.extend(others)
@@ -36,12 +36,17 @@ def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
 
 
 def test_faults_are_one_problem_per_kind() -> None:
-    issues = GroupedIssues()
+    issues = Problems()
     issues.raise_if_any("x is wrong")
     for line in range(1, 1008):
         issues.add("name", "Expected a text, but got", f"`7` (line {line})")
     issues.add("rows", "Expected two, but", "there is one", "write another.")
     assert len(issues) == 2
+    both = Problems()
+    both.add("y.csv", "Expected a file, but there is none.")
+    both.extend(issues, "x.csv, ", "ask again.")
+    assert len(both) == 3 and both.first[1].startswith("x.csv, name: Expected a text, but got `7` (line 1), ")
+    assert both.first[1].endswith("1,002 more. Remedy: ask again.") and both.first[2].endswith("Remedy: write another.")
     with pytest.raises(InputError) as caught:
         issues.raise_if_any("x is wrong", "nothing was written")
     assert str(caught.value).splitlines() == [
@@ -63,3 +68,9 @@ def test_oddities_are_one_warning_per_kind() -> None:
         "x.csv: rows without a colour: 7 (row 0, row 1, row 2, row 3, row 4, … and 2 more).",
         "x.csv: rows without a taste: 1 (row 9).",
     )
+
+
+def test_the_former_name_warns() -> None:
+    with pytest.warns(FutureWarning, match="GroupedIssues is called lmms_eval_tasks.api.Problems now"):
+        from lmms_eval_tasks.api import GroupedIssues
+    assert GroupedIssues is Problems
