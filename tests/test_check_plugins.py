@@ -230,7 +230,10 @@ def {name}(task, doc, results):
     changed = run("check", "pendulums", "--thorough")
     assert changed.returncode == 1 and "pendulums_period: Expected N to be raised" in changed.stderr
     edit(package / "pendulums_period.yaml", "hooks.period", "hooks.perod")
-    assert "has no function perod; it has grade_choice, grade_seconds, period, slowest." in run("check", "pendulums").stderr
+    assert (
+        "has no function perod; it has grade_choice, grade_seconds, period, slowest."
+        in run("check", "pendulums").stderr
+    )
 
 
 def test_a_version_that_is_raised_can_be_kept(run: Run, tmp_path: Path) -> None:
