@@ -114,7 +114,7 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-LONGEST = 24
+LONGEST = 48
 """Characters of a word that is not folded while there is room otherwise."""
 
 
