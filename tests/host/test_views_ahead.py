@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
-from slow_makings import make, makers
 
 from lmms_eval_tasks.host.asking import views_ahead
 from lmms_eval_tasks.host.asking.kept_answers import keep_answers
@@ -21,7 +20,27 @@ from lmms_eval_tasks.host.asking.views_ahead import make_ahead
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import FOLDER, ItemKey
-from lmms_eval_tasks.utils.data.made import Making
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.made import MadeClip, Making
+
+
+def make(clip: Path, store: ClipStore) -> MadeClip:
+    """A file, and beside its store a note of the thread that has made it."""
+
+    def write(path: Path) -> int:
+        with (store.folder.parent / "log").open("a") as log:
+            log.write(f"{threading.get_ident()}\n")
+        path.write_text(clip.stem, encoding="utf-8")
+        return 1
+
+    return MadeClip(store.find_or_make(clip, {"name": "view"}, ".txt", "view", write)[0], (0,))
+
+
+def makers(folder: Path) -> list[int]:
+    """The thread of each thing that was made, so that it is known whether any is made twice."""
+    log = folder / "log"
+    return list(map(int, log.read_text().split())) if log.exists() else []
+
 
 GREEDY = {"max_new_tokens": 4, "temperature": 0}
 
@@ -78,7 +97,7 @@ class World:
             self.rows.append({"item_id": f"item-{number}", "clip": str(clip)})
 
     def makings(self, row: dict[str, Any]) -> list[Making]:
-        return [Making(make, Path(row["clip"]), ("view", "plainly"))]
+        return [Making(make, Path(row["clip"]))]
 
     def show(self, doc_id: int) -> str:
         (making,) = self.makings(self.rows[doc_id])
@@ -125,7 +144,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 def test_what_comes_next_is_made_meanwhile_and_each_clip_once(kind: type[Model], keeps: bool, world: World) -> None:
     model = kind(world)
     answers = world.run(model, keeps)
-    assert len(set(makers(world.home))) == 2 and os.getpid() in makers(world.home), "the first is made here"
+    assert len(set(makers(world.home))) == 2 and threading.get_ident() in makers(world.home), "the first is made here"
     assert len(makers(world.home)) == 6 and answers == [one for one in answers[::2] for _ in range(2)]
     # Two clips beyond the one that is shown, until there are no more.
     assert model.made == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6, 6, 6]
@@ -159,21 +178,34 @@ def test_an_order_of_the_models_own_makes_nothing_twice(world: World) -> None:
 
     model = Backwards(world)
     answers = world.run(model, keeps=False)
-    assert model.asked == list(range(11, -1, -1)) and len(answers) == 12
-    assert len(makers(world.home)) == 6 and len(set(answers)) <= 2
+    assert model.asked == list(range(11, -1, -1)) and answers == [str(number // 2) for number in range(12)]
+    assert len(makers(world.home)) == 6
 
 
-class IdleMakers:
-    """Processes that never come to anything."""
+def test_where_the_run_ends_early_what_was_begun_is_whole_and_nothing_else_begins(world: World) -> None:
+    class Failing(Model):
+        def generate_until(self, requests: list[Instance]) -> list[str]:
+            self.world.show(0)
+            raise ValueError("no memory")
 
-    def __init__(self, *_: Any) -> None:
-        self.submitted: list[Making] = []
+    with pytest.raises(ValueError, match="no memory"):
+        world.run(Failing(world), keeps=False)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("views-ahead")]
+    made = list((world.home / FOLDER).glob("??/[!.]*"))
+    assert 1 <= len(made) == len(makers(world.home)) <= 3 and not list(world.home.rglob("*.part"))
 
-    def submit(self, making: Making) -> Future[None]:
-        self.submitted.append(making)
+
+class IdlePool:
+    """Threads that never come to anything."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.submitted: list[Any] = []
+
+    def submit(self, *work: Any) -> Future[None]:
+        self.submitted.append(work)
         return Future()
 
-    def close(self) -> None:
+    def shutdown(self, cancel_futures: bool) -> None:
         assert self.submitted
 
 
@@ -191,5 +223,5 @@ def test_another_process_waits_for_no_thread_of_this_one(world: World, monkeypat
             assert coming and ahead._coming == coming
             return shown
 
-    monkeypatch.setattr(views_ahead, "ClipMakers", IdleMakers)
+    monkeypatch.setattr(views_ahead, "ThreadPoolExecutor", IdlePool)
     assert all(world.run(Forking(world), keeps=False)) and len(makers(world.home)) == 6

@@ -1,4 +1,4 @@
-"""Media of views, made ahead in separate processes while the model answers earlier requests."""
+"""Media of views, made ahead in threads while the model answers earlier requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -17,11 +17,10 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import open_store
 from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.work import own_cores
-from lmms_eval_tasks.utils.data.clip_makers import ClipMakers
 from lmms_eval_tasks.utils.data.made import MadeClip, Making
 
 AHEAD = 2
-"""How many things are made ahead for each process, at least."""
+"""How many things are made ahead for each thread, at least."""
 
 
 @contextmanager
@@ -53,11 +52,11 @@ class ViewsAhead:
     def __init__(self, model: Any, evaluation: Evaluation, workers: int) -> None:
         self._model, self._evaluation = model, evaluation
         self._most = max(AHEAD * workers, part_size(model))
-        self._makers = ClipMakers(open_store(), workers)
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="views-ahead")
         self._lock, self._owner = Lock(), os.getpid()
         self._expected: deque[Any] = deque()
         self._known: set[int] = set()
-        self._coming: dict[Making, Future[None]] = {}
+        self._coming: dict[Making, Future[MadeClip]] = {}
         self._submitted: set[Making] = set()
 
     def expect(self, requests: Sequence[Any]) -> None:
@@ -68,7 +67,7 @@ class ViewsAhead:
             self._expected.extend(new)
 
     def take(self, making: Making) -> MadeClip:
-        """Return the clip to show now, made here if no process has begun with it; errors are those of `Making.run`."""
+        """Return the clip to show now, made here if no thread has begun with it; errors are those of `Making.run`."""
         if os.getpid() != self._owner:  # a fork of an adapter's, which has none of the threads
             return making.run(open_store())
         with self._lock:
@@ -81,8 +80,8 @@ class ViewsAhead:
         return making.run(open_store())
 
     def close(self) -> None:
-        """End the processes."""
-        self._makers.close()
+        """End the threads, once what they have begun is made."""
+        self._pool.shutdown(cancel_futures=True)
 
     def _submit(self, request: Any) -> None:
         """Have what a request shows made, each thing once."""
@@ -93,4 +92,4 @@ class ViewsAhead:
         for making in state.shown.makings(self._model.task_dict[task][split][doc_id]):
             if making not in self._submitted:
                 self._submitted.add(making)
-                self._coming[making] = self._makers.submit(making)
+                self._coming[making] = self._pool.submit(making.run, open_store())

@@ -27,16 +27,11 @@ _LOCK, _TOTAL, _FACTS = ".lock", "bytes", "facts"
 logger = logging.getLogger(__name__)
 
 
-class NotMade(Exception):
-    """A store that makes nothing lacks a file."""
-
-
 class ClipStore:
     """A folder of made clips, and of what is known of the clips that they are made of."""
 
-    def __init__(self, folder: Path, limit: int, makes: bool = True) -> None:
+    def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder.absolute(), limit
-        self._makes = makes
         self._facts = ClipFacts(self.folder / _FACTS)
         self._has_warned = False
 
@@ -57,8 +52,6 @@ class ClipStore:
         path = self.folder / key[:2] / f"{key}{suffix}"
         if (stored := self._find(clip, path, decoded)) is not None:
             return path, stored
-        if not self._makes:
-            raise NotMade
         with self._lock(key):
             stored = self._find(clip, path, decoded)
             if stored is None:

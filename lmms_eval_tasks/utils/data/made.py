@@ -40,8 +40,7 @@ class MadeClip:
 
 
 class Making(NamedTuple):
-    """Recipe for making something from a clip, which can be sent to another process and equals another that makes the
-    same."""
+    """Recipe for making something from a clip, which equals another that makes the same."""
 
     make: Callable[..., MadeClip]
     clip: Path
