@@ -100,7 +100,7 @@ def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
     dealer = across_ranks.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
     requests = requests_of(rank, size, items)
     begun = time.process_time()
-    answers = dealer.generate_until(lambda asked: list(map(answer, asked)), requests)
+    answers = dealer.answer(lambda asked: list(map(answer, asked)), requests)
     seconds = time.process_time() - begun - CountingExchange.counting
     assert answers == list(map(answer, requests))
     dist.destroy_process_group()

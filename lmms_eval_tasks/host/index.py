@@ -16,23 +16,21 @@ from typing import Any, Literal
 from loguru import logger
 
 from lmms_eval_tasks.host.asking.across_ranks import (
-    ask_on_every_rank,
-    deal_clips,
-    keep_failures_out,
+    ClipDealer,
     stop_unless_ranks_agree,
 )
-from lmms_eval_tasks.host.asking.failed_requests import describe_silence, name_failures
-from lmms_eval_tasks.host.asking.kept_answers import keep_answers
+from lmms_eval_tasks.host.asking.failed_requests import FailedRequests, describe_silence
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.part_of_run import (
-    ask_part,
     describe_unsplit,
     evaluate_nothing,
     find_part,
     without_tasks,
 )
-from lmms_eval_tasks.host.asking.throughput import measure_throughput
-from lmms_eval_tasks.host.asking.unreadable_clips import leave_out_unreadable
-from lmms_eval_tasks.host.asking.views_ahead import make_ahead
+from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
+from lmms_eval_tasks.host.asking.throughput import Throughput
+from lmms_eval_tasks.host.asking.unreadable_clips import UnreadableClips
+from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model.answer_forms import (
     CLIPLESS,
     describe_misfit,
@@ -372,18 +370,17 @@ def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             state.requests = TaskRequests(task)
         if shows_videos(evaluation):
             evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
-        with (
-            ordinary_errors(),
-            name_failures(model),
-            measure_throughput(model, evaluation),
-            leave_out_unreadable(model, evaluation),
-            make_ahead(model, evaluation),
-            keep_answers(model, evaluation, given),
-            deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
-            keep_failures_out(given.get("response_cache")),
-            ask_on_every_rank(model, given.get("response_cache")),
-            ask_part(part, {state.name: task for state, task in tasks.items()}),
-        ):
+        asked = AskedModel(
+            model,
+            part or AskingStage(),
+            ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            KeptAnswers(model, evaluation, given),
+            ViewsAhead(model, evaluation),
+            UnreadableClips(model, evaluation),
+            Throughput(model, evaluation),
+            FailedRequests(model),
+        )
+        with ordinary_errors(), asked.lasting(given.get("response_cache")):
             results = evaluate_nothing() if part and not part.has_items else evaluate(*arguments, **named)
             stop_if_any(describe_silence(evaluation))
         if not isinstance(results, dict):

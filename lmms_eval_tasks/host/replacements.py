@@ -3,17 +3,15 @@
 These are four functions, and the class of its task managers. With a new version of lmms-eval,
 tests/host/test_replacements.py names those that no longer fit.
 
-Single objects have methods wrapped as well, by `replaced_method`, for as long as one evaluation lasts, because
+Single objects have methods replaced as well, by `mock.patch.object`, for as long as one evaluation lasts, because
 lmms-eval makes and asks all requests at once and has no hook around that:
 
-- the model's `generate_until` (where it has it, `generate_each`): by `kept_answers` to take kept answers, by
-  `across_ranks` to ask on the rank that has the clip, by `throughput` to time it, by `failed_requests` to
-  say of an empty text which exception it stands for, by `unreadable_clips` to go on without a clip that cannot be
-  decoded, by `views_ahead` to know the requests to come, by `across_ranks` to count calls;
-- a task's `build_all_requests`: by `part_of_run`, as `--limit` and `--offset` cannot say which documents are in a
-  part of a run;
-- the response cache's `execute`, `_lookup` and `_is_valid_response`: by `across_ranks`, as ranks whose answers are
-  all kept have to take part in exchanges, and as the cache takes the text of a failed request for an answer.
+- the model's `generate_until` (and `generate_each` where it has it) and the response cache's `execute`, `_lookup` and
+  `_is_valid_response`: by `stages`, which has the requests go through its stages on every rank, and keeps what stands
+  in place of an answer out of the cache;
+- a task's `build_all_requests`: by `part_of_run`, as `--limit` and `--offset` cannot say which documents are in a part
+  of a run;
+- `maybe_forward_with_tool` of `async_openai`: by `kept_answers`, to keep each answer as it comes.
 """
 
 from __future__ import annotations

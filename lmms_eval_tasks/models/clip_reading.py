@@ -17,7 +17,7 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from PIL.Image import Image
 
-from lmms_eval_tasks.host.asking.throughput import is_padding
+from lmms_eval_tasks.host.asking.stages import is_padding
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Work
 from lmms_eval_tasks.utils.core.work import own_cores

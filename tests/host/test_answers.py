@@ -21,7 +21,8 @@ from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
 from loguru import logger
 
 from lmms_eval_tasks.host.asking import kept_answers as answers
-from lmms_eval_tasks.host.asking.kept_answers import answers_folder, keep_answers
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
+from lmms_eval_tasks.host.asking.stages import AskedModel
 from lmms_eval_tasks.host.model import model_identity
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
 from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT
@@ -116,7 +117,7 @@ class World:
         setattr(model, model_identity_module.ARGUMENTS, arguments)
         command = SimpleNamespace(output_path=str(self.out) if out == "" else out, seed=settings.pop("seed", None))
         before = dict(vars(model))
-        with keep_answers(model, evaluation, {"cli_args": command, **settings}):
+        with AskedModel(model, KeptAnswers(model, evaluation, {"cli_args": command, **settings})).lasting():
             responses = model.generate_until(self.requests() if requests is None else requests)
         assert vars(model).keys() == before.keys(), "the model is left as it was"
         return [one if isinstance(one, str) else one.text for one in responses], evaluation
@@ -445,11 +446,11 @@ def test_keys_are_not_in_the_folder(world: World, log: list[str]) -> None:
 
 
 def test_a_model_without_known_arguments_is_left_alone(world: World) -> None:
-    model = Model()
-    evaluation = Evaluation()
-    with keep_answers(model, evaluation, {}):
-        assert "generate_until" not in vars(model)
-    assert evaluation.answers_kept is None
+    model, evaluation = Model(say="yes"), Evaluation()
+    model.task_dict = {"ours": {"test": world.rows}}
+    with AskedModel(model, KeptAnswers(model, evaluation, {})).lasting():
+        model.generate_until(world.requests())
+    assert len(model.calls) == 1 and evaluation.answers_kept is None
 
 
 def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:

@@ -15,8 +15,8 @@ from submission_world import prepare_world
 from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host.asking.across_ranks import keep_failures_out
-from lmms_eval_tasks.host.asking.failed_requests import describe_silence, name_failures
+from lmms_eval_tasks.host.asking.failed_requests import FailedRequests, describe_silence
+from lmms_eval_tasks.host.asking.stages import AskedModel
 from lmms_eval_tasks.host.index import keep_prediction
 from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_answer, why_no_answer
 from lmms_eval_tasks.host.tasks.running import Evaluation
@@ -101,7 +101,7 @@ def test_a_reply_without_content_is_empty() -> None:
 )  # fmt: skip
 def test_an_empty_text_for_an_exception_says_so(asked: list[Any], returned: list[Any]) -> None:
     model = Adapter()
-    with name_failures(model):
+    with AskedModel(model, FailedRequests(model)).lasting():
         assert model.generate_until([ValueError("of an earlier part")]) != [""]
         assert model.generate_until(asked) == returned
     assert model.generate_until([ValueError("x")]) == [""] and not vars(model)
@@ -166,7 +166,7 @@ def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
         "d": NO_CONTENT,
     }
     cache = SimpleNamespace(_lookup=kept.get, _is_valid_response=lambda response, kind: bool(response))
-    with keep_failures_out(cache):
+    with AskedModel(Adapter()).lasting(cache):
         assert [cache._lookup(key) for key in "abcd"] == ["B", *[None] * 3]
         assert [cache._is_valid_response(one, "generate_until") for one in ("", *kept.values())] == [
             False, True, False, False, False,

@@ -48,11 +48,10 @@ def test_no_more_is_replaced_than_is_said() -> None:
         }
         for node in ast.walk(tree):
             targets = node.targets if isinstance(node, ast.Assign) else []
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                if node.func.id == "setattr":
-                    targets = [node.args[0]] if isinstance(node.args[0], ast.Name) else []
-                if node.func.id == "replaced_method":
-                    wrapped.add(Path(place).stem)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "patch.object":
+                wrapped.add(Path(place).stem)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
+                targets = [node.args[0]] if isinstance(node.args[0], ast.Name) else []
             for target in targets:
                 root = target
                 while isinstance(root, ast.Attribute):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +17,11 @@ from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import across_ranks
 from lmms_eval_tasks.host.asking import across_ranks as request_exchange
-from lmms_eval_tasks.host.asking.across_ranks import ask_on_every_rank, deal_clips
-from lmms_eval_tasks.host.asking.kept_answers import keep_answers
+from lmms_eval_tasks.host.asking.across_ranks import ClipDealer
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode, ItemKey
 from lmms_eval_tasks.utils.core.work import no_progress
@@ -154,13 +155,14 @@ def evaluate(
         requests = world.requests(rank, count, tasks, repeats)
         change(rank, requests, tasks)
         before = vars(model).keys()
-        with ExitStack() as stack:
-            if out is not None:
-                setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
-                command = SimpleNamespace(output_path=str(out), seed=None)
-                stack.enter_context(keep_answers(model, evaluations[rank], {"cli_args": command}))
-            ours = {task: tasks[task] for task in (OURS, PROBE)}
-            stack.enter_context(deal_clips(model, evaluations[rank], ours))
+        stages: list[AskingStage] = [
+            ClipDealer(model, evaluations[rank], {task: tasks[task] for task in (OURS, PROBE)})
+        ]
+        if out is not None:
+            setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
+            command = SimpleNamespace(output_path=str(out), seed=None)
+            stages.append(KeptAnswers(model, evaluations[rank], {"cli_args": command}))
+        with AskedModel(model, *stages).lasting():
             responses = model.generate_until(requests)
         assert vars(model).keys() - before <= {model_identity_module.ARGUMENTS}, "the model is left as it was"
         assert len(responses) == len(requests)
@@ -210,7 +212,7 @@ def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
 
 
 def test_without_the_deal_a_clip_is_opened_on_several_ranks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(across_ranks.ClipDealer, "generate_until", lambda self, ask, requests: ask(requests))
+    monkeypatch.setattr(across_ranks.ClipDealer, "answer", lambda self, ask, requests: ask(requests))
     assert max(evaluate(world, 2, monkeypatch).pairs().values()) == 2
 
 
@@ -224,10 +226,10 @@ def test_one_rank_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch, l
 
 
 def test_a_model_that_looks_at_no_clip_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    model = Adapter(world.tables)
-    with deal_clips(model, Evaluation(clips_needed=False), {}):
-        assert "generate_until" not in vars(model)
+    monkeypatch.setattr(request_exchange, "current_exchange", lambda: Exchange(0, 2))
+    asked = [object()]
+    dealer = ClipDealer(Adapter(world.tables), Evaluation(clips_needed=False), {})
+    assert dealer.answer(list, asked) == asked
 
 
 def test_a_rank_is_asked_in_the_order_of_tasks_and_documents(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,10 +349,8 @@ def test_a_rank_with_all_answers_in_the_hosts_cache_keeps_nobody_waiting(
         model, tasks = adapters[rank], {task: LoadedTask(rows) for task, rows in world.tables.items()}
         requests = [one for one in world.requests(rank, 2, tasks) if PADDING not in one.metadata]
         cache = Cache({(one.task_name, one.doc_id): "known" for one in requests} if rank == 0 else {})
-        with (
-            deal_clips(model, world.evaluation(), {task: tasks[task] for task in (OURS, PROBE)}),
-            ask_on_every_rank(model, cache),
-        ):
+        dealer = ClipDealer(model, world.evaluation(), {task: tasks[task] for task in (OURS, PROBE)})
+        with AskedModel(model, dealer).lasting(cache):
             return cache.execute(model, "generate_until", requests)
 
     known, asked = ranks.run(on_rank)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.host.asking.part_of_run import PartOfRun, ask_part, deal_rows, describe_unsplit, without_tasks
+from lmms_eval_tasks.host.asking.part_of_run import PartOfRun, deal_rows, describe_unsplit, without_tasks
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.runs.run_files import Shard
@@ -115,8 +115,9 @@ def test_only_the_documents_of_a_part_are_asked_as_long_as_it_lasts() -> None:
         Shard(1, 2),
         {"one": frozenset({0, 3}), "other": frozenset()},
         {name: {"original": 9, "effective": 4} for name in ("one", "other")},
+        {"one": one, "other": other},
     )
-    with ask_part(part, {"one": one, "other": other}):
+    with part.during():
         for task in (one, other):
             task.build_all_requests(limit=4)
     assert [request.doc_id for request in one._instances] == [0, 0, 3, 3] and other._instances == []

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, describe, measure_throughput
+from lmms_eval_tasks.host.asking.stages import AskedModel
+from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, Throughput, describe
 from lmms_eval_tasks.host.tasks.running import Evaluation
 
 DOCS = [{"clip": name} for name in ("a", "a", "b")]
@@ -49,7 +50,7 @@ def evaluation() -> Evaluation:
 
 def test_questions_and_clips_of_our_tasks_are_counted(evaluation: Evaluation) -> None:
     model = Adapter()
-    with measure_throughput(model, evaluation):
+    with AskedModel(model, Throughput(model, evaluation)).lasting():
         model.generate_until([request(0), request(0, task="theirs")])
         model.generate_until([request(1), request(2), request(2, padding=True)])
     assert "generate_until" not in vars(model)
@@ -61,7 +62,7 @@ def test_questions_and_clips_of_our_tasks_are_counted(evaluation: Evaluation) ->
 @pytest.mark.parametrize("method", ["generate_until", "generate_each"])
 def test_what_comes_one_by_one_is_counted_once(evaluation: Evaluation, method: str) -> None:
     model = Streaming()
-    with measure_throughput(model, evaluation):
+    with AskedModel(model, Throughput(model, evaluation)).lasting():
         assert len(list(getattr(model, method)([request(place) for place in range(3)]))) == 3
     facts = evaluation.throughput
     assert (facts["questions"], facts["clips"]) == (3, 2)
@@ -74,7 +75,7 @@ def test_a_model_that_is_asked_nothing_is_not_called(evaluation: Evaluation) -> 
             raise AssertionError("called without a request")
 
     model = Refusing()
-    with measure_throughput(model, evaluation):
+    with AskedModel(model, Throughput(model, evaluation)).lasting():
         assert model.generate_until([]) == []
     assert evaluation.throughput == {}
 

@@ -11,7 +11,8 @@ import pytest
 from releases import write_clip
 
 from lmms_eval_tasks.host.asking import unreadable_clips
-from lmms_eval_tasks.host.asking.unreadable_clips import find_fault, leave_out_unreadable
+from lmms_eval_tasks.host.asking.stages import AskedModel
+from lmms_eval_tasks.host.asking.unreadable_clips import UnreadableClips, find_fault
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.data.clips import write_placeholder
@@ -79,7 +80,7 @@ def ask(model: Model, evaluation: Evaluation, theirs: int = 0) -> list[str]:
         SimpleNamespace(task_name=task, args=("What?", {}, None, number % 3, "ours", "test"), metadata={})
         for number, task in enumerate(tasks)
     ]
-    with leave_out_unreadable(model, evaluation):
+    with AskedModel(model, UnreadableClips(model, evaluation)).lasting():
         answers: list[str] = model.generate_until(requests)
     assert "generate_until" not in vars(model), "the model is left as it was"
     return answers

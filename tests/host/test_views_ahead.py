@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +14,9 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 
 from lmms_eval_tasks.host.asking import views_ahead
-from lmms_eval_tasks.host.asking.kept_answers import keep_answers
-from lmms_eval_tasks.host.asking.views_ahead import make_ahead
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
+from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import FOLDER, ItemKey
@@ -123,10 +123,8 @@ class World:
             for number in range(len(self.rows))
         ][:only]
         command = SimpleNamespace(output_path=str(self.home / "out"), seed=None)
-        with ExitStack() as stack:
-            stack.enter_context(make_ahead(model, self.evaluation))
-            if keeps:
-                stack.enter_context(keep_answers(model, self.evaluation, {"cli_args": command}))
+        stages: list[AskingStage] = [KeptAnswers(model, self.evaluation, {"cli_args": command})] if keeps else []
+        with AskedModel(model, *stages, ViewsAhead(model, self.evaluation)).lasting():
             answers: list[str] = model.generate_until(requests)
         assert self.evaluation.ahead is None and "generate_until" not in vars(model)
         return answers

@@ -1,16 +1,13 @@
-"""An evaluation on several ranks: a check that they agree, all questions of a clip dealt to one rank so that it is
-encoded once, and lmms-eval's response cache.
-"""
+"""An evaluation on several ranks: a check that they agree, and all questions of a clip dealt to one rank so that it is
+encoded once."""
 
 from __future__ import annotations
 
 import copy
-import functools
 import hashlib
-import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,12 +17,10 @@ from loguru import logger
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.asking.kept_answers import computes_in_step
-from lmms_eval_tasks.host.asking.throughput import PADDING, is_padding
-from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_ours, why_no_answer
+from lmms_eval_tasks.host.asking.stages import PADDING, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode
-from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
@@ -150,63 +145,6 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
     return Deal(tuple(dealt), tuple(clips))
 
 
-GENERATE = "generate_until"
-
-
-@contextmanager
-def keep_failures_out(cache: Any) -> Iterator[None]:
-    """Keep stand-ins for answers out of lmms-eval's response cache, both writing and reading, as long as the context
-    lasts."""
-    look_up, is_valid = getattr(cache, "_lookup", None), getattr(cache, "_is_valid_response", None)
-    if look_up is None or is_valid is None:
-        yield
-        return
-
-    def is_answer(response: Any) -> bool:
-        text = getattr(response, "text", response)
-        return text != NO_CONTENT and not why_no_answer(text)
-
-    with (
-        replaced_method(cache, "_lookup", lambda key: one if is_answer(one := look_up(key)) else None),
-        replaced_method(cache, "_is_valid_response", lambda one, kind: is_valid(one, kind) and is_answer(one)),
-    ):
-        yield
-
-
-@contextmanager
-def ask_on_every_rank(model: Any, cache: Any) -> Iterator[None]:
-    """Call a model's `generate_until` on every rank as long as the context lasts, with no requests where a cache knows
-    all."""
-    execute = getattr(cache, "execute", None)
-    if execute is None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield
-        return
-    generate, calls = model.generate_until, 0
-
-    @functools.wraps(generate)
-    def generate_and_count(requests: list[Any]) -> Any:
-        nonlocal calls
-        calls += 1
-        return generate(requests)
-
-    @functools.wraps(execute)
-    def execute_on_every_rank(lm: Any, reqtype: str, requests: list[Any]) -> Any:
-        before = calls
-        responses = execute(lm, reqtype, requests)
-        if reqtype == GENERATE and calls == before:
-            model.generate_until([])
-        return responses
-
-    with (
-        replaced_method(model, GENERATE, generate_and_count),
-        replaced_method(cache, "execute", execute_on_every_rank),
-    ):
-        yield
-
-
-Ask = Callable[[list[Any]], Sequence[Any]]
-
-
 class TaskMethod(NamedTuple):
     """Stands for a method of a task in a request that goes to another rank."""
 
@@ -228,33 +166,17 @@ class SentRequest(NamedTuple):
     repeats: int
 
 
-@contextmanager
-def deal_clips(model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """Answer the questions of our tasks on the rank that has their clip, as long as the context lasts."""
-    # As lmms-eval counts ranks; torch's process group may not be there yet.
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not evaluation.clips_needed:
-        yield
-        return
-    dealer = ClipDealer(model, evaluation, tasks)
-    ask = functools.partial(dealer.generate_until, model.generate_until)
-    with replaced_method(model, "generate_until", ask):
-        yield
-
-
-class ClipDealer:
-    """Asks one model in one evaluation, on the ranks that have the clips."""
+class ClipDealer(AskingStage):
+    """Asks the questions of our tasks on the rank that has their clip."""
 
     def __init__(self, model: Any, evaluation: Evaluation, tasks: Mapping[str, Any]) -> None:
         self._model, self._evaluation, self._tasks = model, evaluation, tasks
-        # What is wrapped for this evaluation, and our own models, talk to other ranks and so are called on all of them.
-        # An adapter of lmms-eval is never called without a request.
-        self._ask_for_nothing = "generate_until" in vars(model) or is_ours(type(model))
 
-    def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
         """Answer requests in order, on whatever ranks; every rank has to call this."""
         ranks = current_exchange()
-        if ranks.size == 1:
-            return list(ask(requests))
+        if ranks.size == 1 or not self._evaluation.clips_needed:
+            return ask(requests)
         places = self._places(requests)
         own = [requests[all_[0]] for all_ in places]
         packed = self._pack(own)
@@ -268,11 +190,11 @@ class ClipDealer:
                     "lmms_eval_tasks cannot keep the questions of a clip on one rank in this run: items are dealt to "
                     "ranks as lmms-eval does it, and a clip is encoded on several. Scores are the same."
                 )
-            return self._ask(ask, requests)
-        letters: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
+            return ask(requests)
+        sent: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
         for number, (rank, data) in enumerate(zip(answering, packed, strict=True)):
-            letters[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
-        return self._answer(ask, requests, ranks, places, ranks.deliver(letters))
+            sent[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
+        return self._answer(ask, requests, ranks, places, ranks.deliver(sent))
 
     def _places(self, requests: Sequence[Any]) -> list[list[int]]:
         """The places of each request of ours: one that is to be answered several times has several."""
@@ -369,7 +291,7 @@ class ClipDealer:
         asked = [requests[place] for place in others]
         for request, _, sent in dealt:
             asked += [request] * sent.repeats
-        responses = iter(self._ask(ask, self._even_out(asked, [request for request, *_ in dealt], ranks)))
+        responses = iter(ask(self._even_out(asked, [request for request, *_ in dealt], ranks)))
         answers: list[Any] = [""] * len(requests)
         for place in others:
             answers[place] = next(responses, "")
@@ -397,6 +319,3 @@ class ClipDealer:
         padding = copy.copy(repeated[0])
         padding.metadata = {**(padding.metadata or {}), PADDING: True}
         return asked + [padding] * missing
-
-    def _ask(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        return list(ask(requests)) if requests or self._ask_for_nothing else []

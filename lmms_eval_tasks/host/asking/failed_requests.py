@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,38 +10,40 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
 from lmms_eval_tasks.host.model.answer_forms import FAILED, NO_CONTENT, is_ours
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.host.wrapping import replaced_method
 
 
-@contextmanager
-def name_failures(model: Any) -> Iterator[None]:
-    """Mark empty texts that stand for failed requests as such, with the reason, as long as the context lasts."""
-    if is_ours(type(model)):
-        yield
-        return
-    heard: list[str] = []
+class FailedRequests(AskingStage):
+    """Marks empty texts of lmms-eval's adapters that stand for failed requests as such, with the reason."""
 
-    def hear(message: object) -> None:
-        if isinstance(error := sys.exc_info()[1], Exception):
-            heard.append(describe_exception(error))
+    def __init__(self, model: Any) -> None:
+        self._is_ours = is_ours(type(model))
+        self._heard: list[str] = []
 
-    ask = model.generate_until
-
-    @functools.wraps(ask)
-    def generate_until(requests: list[Any]) -> list[Any]:
-        heard.clear()
-        return [as_answer(response, heard) for response in ask(requests)]
-
-    listener = logger.add(hear, level="WARNING", filter="lmms_eval.models")
-    try:
-        with replaced_method(model, "generate_until", generate_until):
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Listen to the exceptions that adapters log."""
+        listener = None if self._is_ours else logger.add(self._hear, level="WARNING", filter="lmms_eval.models")
+        try:
             yield
-    finally:
-        with suppress(ValueError):  # lmms-eval has taken all listeners away
-            logger.remove(listener)
+        finally:
+            with suppress(ValueError):  # lmms-eval has taken all listeners away
+                if listener is not None:
+                    logger.remove(listener)
+
+    def _hear(self, message: object) -> None:
+        if isinstance(error := sys.exc_info()[1], Exception):
+            self._heard.append(describe_exception(error))
+
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        """Answer requests, and name the failures among them."""
+        if self._is_ours:
+            return ask(requests)
+        self._heard.clear()
+        return [as_answer(response, self._heard) for response in ask(requests)]
 
 
 def as_answer(response: Any, heard: Sequence[str] = ()) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 import json
@@ -13,18 +12,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from loguru import logger
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.asking.failed_requests import as_answer
-from lmms_eval_tasks.host.asking.throughput import EACH, is_padding
+from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.model.answer_forms import is_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
-from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.files import content_digest, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets
@@ -162,65 +161,51 @@ ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
 METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
 """Writes a line to the log whenever an adapter has answered what it was given."""
 
-Ask = Callable[[list[Any]], list[Any]]
 
+class KeptAnswers(AskingStage):
+    """Keeps the model's answers to our tasks, and asks for none again that was kept."""
 
-@contextmanager
-def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> Iterator[None]:
-    """Keep the model's answers to our tasks while the context lasts, and do not ask again for answers already kept."""
-    command = settings.get("cli_args")
-    output_path = getattr(command, "output_path", None)
-    folder = answers_folder(output_path)
-    arguments = find_arguments(model)
-    if folder is None or not evaluation.clips_needed:
-        yield
-    elif keep_itself := getattr(model, "keep_answers_in", None):
-        keep_itself(folder)
-        yield
-        evaluation.answers_kept = model.answers_kept
-    elif arguments is None or type(model).__module__ in ASKED_ONCE:
-        yield
-    else:
-        identity = model_identity(model, arguments, evaluation.weights) | {
-            "format": FORMAT,
-            "asked": {name: settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")},
-        }
-        files = AnswerFiles(folder, identity)
-        keeper = AnswerKeeper(
-            model,
-            evaluation,
-            files,
-            seeds=getattr(command, "seed", None),
-            # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
-            keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
-        )
-        ask = functools.partial(keeper.generate_until, model.generate_until)
-        try:
-            with replaced_method(model, "generate_until", ask):
+    def __init__(self, model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> None:
+        self._model, self._evaluation, self._settings = model, evaluation, settings
+        command = settings.get("cli_args")
+        output_path, self._seeds = getattr(command, "output_path", None), getattr(command, "seed", None)
+        # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
+        self._keep_sampled = bool(output_path or os.environ.get(ANSWERS))
+        self._folder = answers_folder(output_path) if evaluation.clips_needed else None
+        self._files: AnswerFiles | None = None
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Open the files of the model's answers, unless it keeps them itself or it is not known what they depend on."""
+        model, arguments = self._model, find_arguments(self._model)
+        keep_itself = getattr(model, "keep_answers_in", None)
+        if self._folder is not None and keep_itself:
+            keep_itself(self._folder)
+            yield
+            self._evaluation.answers_kept = model.answers_kept
+        elif self._folder is None or arguments is None or type(model).__module__ in ASKED_ONCE:
+            yield
+        else:
+            asked = {name: self._settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")}
+            identity = model_identity(model, arguments, self._evaluation.weights) | {"format": FORMAT, "asked": asked}
+            self._files = AnswerFiles(self._folder, identity)
+            try:
                 yield
-        finally:
-            files.close()
+            finally:
+                self._files.close()
 
-
-class AnswerKeeper:
-    """Asks one model in one evaluation, and keeps its answers."""
-
-    def __init__(
-        self, model: Any, evaluation: Evaluation, files: AnswerFiles, seeds: Any = None, keep_sampled: bool = True
-    ) -> None:
-        self._model, self._evaluation, self._files = model, evaluation, files
-        self._seeds, self._keep_sampled = seeds, keep_sampled
-
-    def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
         """Answer requests in order, from what was kept and by the model."""
+        if (files := self._files) is None:
+            return ask(requests)
         asked_items = self._read_items(requests)
-        answers = self._files.find(asked_items)
+        answers = files.find(asked_items)
         count = sum(answer is not None for answer in answers)
         total = self._evaluation.answers_kept = sum(gather_objects(count))
         is_first = os.environ.get("RANK", "0") == "0"
         if is_first:
-            log_kept(total, self._files.folder)
-            self._files.write_identity()
+            log_kept(total, files.folder)
+            files.write_identity()
         missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
         each = hasattr(self._model, EACH)
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
@@ -230,7 +215,7 @@ class AnswerKeeper:
                     answers[place] = response
                     bar.update()
                     if keep and (item := asked_items[place]):
-                        self._files.keep(item, response)
+                        files.keep(item, response)
 
             if each:
                 for number, response in self._model.generate_each([requests[place] for place in missing]):
@@ -312,7 +297,7 @@ def _is_sampled(generation: Mapping[str, Any]) -> bool:
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 
 
-def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[None]:
+def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[Any]:
     """Return a context in which each answer of `async_openai` is taken when it comes; `places` are those of the
     requests."""
     answer = getattr(model, SINGLE)
@@ -324,7 +309,7 @@ def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], No
         take(places[number], as_answer(GenerationResult(text, counts)))
         return result
 
-    return replaced_method(model, SINGLE, answer_and_take)
+    return patch.object(model, SINGLE, answer_and_take)
 
 
 def part_size(model: Any) -> int:

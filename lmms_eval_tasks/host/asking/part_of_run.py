@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from loguru import logger
 
+from lmms_eval_tasks.host.asking.stages import AskingStage
 from lmms_eval_tasks.host.ranks import current_exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
-from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import SHARD, summarize_names
@@ -45,12 +46,27 @@ def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class PartOfRun:
+class PartOfRun(AskingStage):
     """Items that one part of a run asks."""
 
     shard: Shard
     documents: Mapping[str, frozenset[int]]
     whole: Mapping[str, Mapping[str, int]]
+    tasks: Mapping[str, Any]
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Restrict lmms-eval to the documents of the part."""
+        if current_exchange().rank == 0:
+            asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
+            logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
+            if self.empty:
+                logger.warning("Part {} of the run has no item of {}.", self.shard, summarize_names(self.empty))
+        with ExitStack() as stack:
+            for name, task in self.tasks.items():
+                build = _build_only(task, self.documents[name])
+                stack.enter_context(patch.object(task, "build_all_requests", build))
+            yield
 
     @property
     def empty(self) -> list[str]:
@@ -93,7 +109,7 @@ def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None,
         name: {"original": count, "effective": count if not limit else min(int(limit), count)}
         for name, count in counts.items()
     }
-    return PartOfRun(shard, documents, whole)
+    return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()})
 
 
 def describe_unsplit(evaluation: Evaluation, others: Sequence[str]) -> str | None:
@@ -127,25 +143,6 @@ def evaluate_nothing() -> dict[str, Any] | None:
     if int(os.environ.get("RANK", "0")):
         return None
     return {section: {} for section in (*PER_TASK, "samples")}
-
-
-@contextmanager
-def ask_part(part: PartOfRun | None, tasks: Mapping[str, Any]) -> Iterator[None]:
-    """Restrict lmms-eval to the documents of a part as long as the context lasts."""
-    if part is None:
-        yield
-        return
-    asked = sum(map(len, part.documents.values()))
-    every = sum(count["effective"] for count in part.whole.values())
-    if current_exchange().rank == 0:
-        logger.info("Part {} of the run: {:,} of {:,} items.", part.shard, asked, every)
-    if part.empty and current_exchange().rank == 0:
-        logger.warning("Part {} of the run has no item of {}.", part.shard, summarize_names(part.empty))
-    with ExitStack() as stack:
-        for name, task in tasks.items():
-            build = _build_only(task, part.documents[name])
-            stack.enter_context(replaced_method(task, "build_all_requests", build))
-        yield
 
 
 def _build_only(task: Any, documents: frozenset[int]) -> Callable[..., None]:

@@ -1,37 +1,21 @@
-"""Throughput of a model, in clips and questions an hour, and the mark of requests that only pad ranks."""
+"""Throughput of a model, in clips and questions an hour."""
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.asking.stages import AskingStage, is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.host.wrapping import replaced_method
 
-PADDING = "__padding_only__"
-"""The entry of a request's metadata that says so, as lmms-eval has it."""
-
-
-def is_padding(request: Any) -> bool:
-    """Whether a request is there only to make ranks equal."""
-    return bool((getattr(request, "metadata", None) or {}).get(PADDING))
-
-
-EACH = "generate_each"
-"""A model's method that gives answers as they come, if it has one."""
 HOUR = 3600
 PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
 """Counts of a model's work that are also put down as a share."""
-
-Asked = defaultdict[tuple[str, str], list[int]]
-"""Task and split to the indices of the rows that were asked."""
 
 
 @dataclass
@@ -44,59 +28,37 @@ class Answered:
     work: Mapping[str, Any] = field(default_factory=dict)
 
 
-@contextmanager
-def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """Time the model's work as long as the context lasts; the evaluation then knows the throughput of all ranks."""
-    answered, asked = Answered(), Asked(list)
-    note = functools.partial(_note, evaluation, answered, asked)
-    # A model that gives answers as they come does so in both methods.
-    if hasattr(model, EACH):
-        name, method = EACH, _time_each(getattr(model, EACH), note)
-    else:
-        name, method = "generate_until", _time(model.generate_until, note, is_ours(type(model)))
-    with replaced_method(model, name, method):
+class Throughput(AskingStage):
+    """Times the model's work; the evaluation then knows the throughput of all ranks."""
+
+    def __init__(self, model: Any, evaluation: Evaluation) -> None:
+        self._model, self._evaluation = model, evaluation
+        self._seconds = 0.0
+        self._asked: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        """Task and split to the indices of the rows that were asked."""
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Count what was answered, once all is."""
         yield
-    for (task, split), doc_ids in asked.items():
-        state = evaluation.tasks[task]
-        clips = state.shown.clip_names(model.task_dict[task][split])
-        answered.questions += len(doc_ids)
-        answered.clips.update((state.benchmark.name, state.view.name, *clips[doc_id]) for doc_id in doc_ids)
-    answered.work = getattr(model, "work", None) or {}
-    evaluation.throughput = describe(gather_objects(answered))
+        answered = Answered(self._seconds, work=getattr(self._model, "work", None) or {})
+        for (task, split), doc_ids in self._asked.items():
+            state = self._evaluation.tasks[task]
+            clips = state.shown.clip_names(self._model.task_dict[task][split])
+            answered.questions += len(doc_ids)
+            answered.clips.update((state.benchmark.name, state.view.name, *clips[doc_id]) for doc_id in doc_ids)
+        self._evaluation.throughput = describe(gather_objects(answered))
 
-
-def _time(method: Any, note: Callable[..., None], works_for_others: bool) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def answer(requests: list[Any]) -> Any:
-        # A rank that is dealt nothing calls this; only our own models then have something to do.
-        if not requests and not works_for_others:
-            return []
+    @contextmanager
+    def call(self, requests: list[Any]) -> Iterator[None]:
+        """Time a call that does not fail."""
         begun = perf_counter()
-        responses = method(requests)
-        note(requests, perf_counter() - begun)
-        return responses
-
-    return answer
-
-
-def _time_each(method: Any, note: Callable[..., None]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def answer_each(requests: list[Any]) -> Iterator[Any]:
-        begun = perf_counter()
-        try:
-            yield from method(requests)
-        finally:
-            note(requests, perf_counter() - begun)
-
-    return answer_each
-
-
-def _note(evaluation: Evaluation, answered: Answered, asked: Asked, requests: Iterable[Any], seconds: float) -> None:
-    answered.seconds += seconds
-    for request in requests:
-        if request.task_name in evaluation.tasks and not is_padding(request):
-            doc_id, task, split = request.args[-3:]
-            asked[task, split].append(doc_id)
+        yield
+        self._seconds += perf_counter() - begun
+        for request in requests:
+            if request.task_name in self._evaluation.tasks and not is_padding(request):
+                doc_id, task, split = request.args[-3:]
+                self._asked[task, split].append(doc_id)
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:

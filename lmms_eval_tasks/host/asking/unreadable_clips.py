@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from lmms_eval_tasks.host.asking.kept_answers import SINGLE
-from lmms_eval_tasks.host.asking.throughput import is_padding
+from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.model.answer_forms import why_no_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.home import placeholder_path
@@ -30,80 +29,60 @@ ENOUGH = 3
 """After so many failed requests in a row about clips that can be decoded, others are taken to have failed likewise."""
 
 
-@contextmanager
-def leave_out_unreadable(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """Leave out items whose clip cannot be decoded when the model fails on them, as long as the context lasts."""
-    if not evaluation.clips_needed:
-        yield
-        return
-    generate = model.generate_until
+class UnreadableClips(AskingStage):
+    """Leaves out items whose clip cannot be decoded when the model fails on them."""
 
-    @functools.wraps(generate)  # or an adapter's progress bars would not be found
-    def ask(requests: list[Any]) -> Any:
-        return _ask(model, evaluation, generate, requests)
+    def __init__(self, model: Any, evaluation: Evaluation) -> None:
+        self._model, self._evaluation = model, evaluation
 
-    with replaced_method(model, "generate_until", ask):
-        yield
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        """Answer requests, and ask again for those that failed with one whose clip is at fault."""
+        if not self._evaluation.clips_needed:
+            return ask(requests)
+        places: Sequence[int] = range(len(requests))
+        # What shares a batch with such a clip fails with it; `async_openai` sends each request by itself.
+        is_single = hasattr(self._model, SINGLE)
+        try:
+            responses = list(ask(requests))
+        except Exception:  # of a decoder, in whatever adapter
+            faults = set() if is_single else self._find_faults(requests, places)
+            if not faults:
+                raise
+            responses = [""] * len(requests)
+        else:
+            whys = [why_no_answer(getattr(response, "text", response)) for response in responses]
+            places = [place for place, why in enumerate(whys) if why and why[0] is UnscoredReason.FAILED]
+            faults = self._find_faults(requests, places, patience=ENOUGH)
+            responses = ["" if place in faults else response for place, response in enumerate(responses)]
+        rest = [place for place in places if place not in faults] if faults and not is_single else []
+        for place, response in zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False):
+            responses[place] = response
+        return responses
 
-
-def _ask(model: Any, evaluation: Evaluation, ask: Callable[[list[Any]], Any], requests: list[Any]) -> list[Any]:
-    places: Sequence[int] = range(len(requests))
-    try:
-        responses = list(ask(requests))
-    except Exception:  # of a decoder, in whatever adapter
-        faults = set() if hasattr(model, SINGLE) else _find_faults(model, evaluation, requests, places)
-        if not faults:
-            raise
-        responses = [""] * len(requests)
-    else:
-        places = [place for place, response in enumerate(responses) if _is_failure(response)]
-        faults = _find_faults(model, evaluation, requests, places, patience=ENOUGH)
-        responses = ["" if place in faults else response for place, response in enumerate(responses)]
-    # What shares a batch with such a clip fails with it; `async_openai` sends each request by itself.
-    rest = [place for place in places if place not in faults] if faults and not hasattr(model, SINGLE) else []
-    for place, response in zip(rest, ask([requests[place] for place in rest]) if rest else (), strict=False):
-        responses[place] = response
-    return responses
-
-
-def _is_failure(response: Any) -> bool:
-    why = why_no_answer(getattr(response, "text", response))
-    return why is not None and why[0] is UnscoredReason.FAILED
-
-
-def _find_faults(
-    model: Any,
-    evaluation: Evaluation,
-    requests: Sequence[Any],
-    places: Sequence[int],
-    patience: int | None = None,
-) -> set[int]:
-    """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why."""
-    faults: set[int] = set()
-    find = functools.cache(functools.partial(find_fault, reader=_reader_of(model) if places else None))
-    innocent = 0
-    for place in places:
-        state = evaluation.tasks.get(requests[place].task_name)
-        if state is None or is_padding(requests[place]):
-            continue
-        if innocent == patience:
-            break
-        doc_id, task, split = requests[place].args[-3:]
-        row, sound = model.task_dict[task][split][doc_id], placeholder_path(state.benchmark.name)
-        fault = next(filter(None, (find(clip, sound) for clip in state.shown.clips(row))), None)
-        innocent = 0 if fault else innocent + 1
-        if fault:
-            logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
-            evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
-            faults.add(place)
-    return faults
-
-
-def _reader_of(model: Any) -> ClipReader | None:
-    try:
-        return find_reader(type(model), find_arguments(model) or {})
-    except Exception:  # `ready_reader` has said so
-        return None
+    def _find_faults(self, requests: Sequence[Any], places: Sequence[int], patience: int | None = None) -> set[int]:
+        """Those of some requests of our tasks whose clips cannot be decoded; the evaluation learns why."""
+        faults: set[int] = set()
+        reader = None
+        if places:
+            with suppress(Exception):  # `ready_reader` has named it
+                reader = find_reader(type(self._model), find_arguments(self._model) or {})
+        find = functools.cache(functools.partial(find_fault, reader=reader))
+        innocent = 0
+        for place in places:
+            state = self._evaluation.tasks.get(requests[place].task_name)
+            if state is None or is_padding(requests[place]):
+                continue
+            if innocent == patience:
+                break
+            doc_id, task, split = requests[place].args[-3:]
+            row, sound = self._model.task_dict[task][split][doc_id], placeholder_path(state.benchmark.name)
+            fault = next(filter(None, (find(clip, sound) for clip in state.shown.clips(row))), None)
+            innocent = 0 if fault else innocent + 1
+            if fault:
+                logger.warning("{} of {} is unscored: {}", row["item_id"], state.name, fault)
+                self._evaluation.unanswered[state.name, row["item_id"]] = UnscoredReason.UNREADABLE_CLIP, fault
+                faults.add(place)
+        return faults
 
 
 def find_fault(clip: Path, sound: Path, reader: ClipReader | None) -> str | None:

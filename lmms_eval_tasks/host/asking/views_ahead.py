@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,9 @@ from threading import Lock
 from typing import Any
 
 from lmms_eval_tasks.host.asking.kept_answers import part_size
-from lmms_eval_tasks.host.asking.throughput import EACH, is_padding
+from lmms_eval_tasks.host.asking.stages import AskingStage, is_padding
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import open_store
-from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.work import own_cores
 from lmms_eval_tasks.utils.data.made import MadeClip, Making
 
@@ -23,41 +21,38 @@ AHEAD = 2
 """How many things are made ahead for each thread, at least."""
 
 
-@contextmanager
-def make_ahead(model: Any, evaluation: Evaluation) -> Iterator[None]:
-    """Make the media of views ahead of the model as long as the context lasts; the evaluation holds their maker."""
-    if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
-        yield
-        return
-    ahead = evaluation.ahead = ViewsAhead(model, evaluation, own_cores())
-    name = EACH if hasattr(model, EACH) else "generate_until"
-    method = getattr(model, name)
-
-    @functools.wraps(method)
-    def answer(requests: list[Any]) -> Any:
-        ahead.expect(requests)
-        return method(requests)
-
-    try:
-        with replaced_method(model, name, answer):
-            yield
-    finally:
-        evaluation.ahead = None
-        ahead.close()
-
-
-class ViewsAhead:
+class ViewsAhead(AskingStage):
     """Makes what requests show, some of it ahead of the request that is answered; threads may share it."""
 
-    def __init__(self, model: Any, evaluation: Evaluation, workers: int) -> None:
+    def __init__(self, model: Any, evaluation: Evaluation) -> None:
         self._model, self._evaluation = model, evaluation
-        self._most = max(AHEAD * workers, part_size(model))
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="views-ahead")
         self._lock, self._owner = Lock(), os.getpid()
         self._expected: deque[Any] = deque()
         self._known: set[int] = set()
         self._coming: dict[Making, Future[MadeClip]] = {}
         self._submitted: set[Making] = set()
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Start threads where views are made; what they have begun becomes whole."""
+        evaluation, cores = self._evaluation, own_cores()
+        if not evaluation.clips_needed or not any(state.view.is_made for state in evaluation.tasks.values()):
+            yield
+            return
+        self._most = max(AHEAD * cores, part_size(self._model))
+        self._pool = ThreadPoolExecutor(cores, thread_name_prefix="views-ahead")
+        evaluation.ahead = self
+        try:
+            yield
+        finally:
+            evaluation.ahead = None
+            self._pool.shutdown(cancel_futures=True)
+
+    @contextmanager
+    def call(self, requests: list[Any]) -> Iterator[None]:
+        """Expect the requests of a call, if nobody has named them before."""
+        self.expect(requests)
+        yield
 
     def expect(self, requests: Sequence[Any]) -> None:
         """Learn which requests will be asked, in this order, after those that are known already."""
@@ -78,10 +73,6 @@ class ViewsAhead:
         if coming is not None and not coming.cancel():
             wait([coming])
         return making.run(open_store())
-
-    def close(self) -> None:
-        """End the threads, once what they have begun is made."""
-        self._pool.shutdown(cancel_futures=True)
 
     def _submit(self, request: Any) -> None:
         """Have what a request shows made, each thing once."""
