@@ -158,7 +158,7 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
     comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
     names = {}
     for run in runs:
-        for part in shown_parts(run.scores.parts, only):
+        for part in run.scores.shown_parts(only):
             names[part.name] = True
             if only in ("", part.name):
                 # Of the official release its name is enough; of anything else also the data and the number of items.
@@ -175,14 +175,6 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
         keys[name] += 1
         tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries))
     return tables
-
-
-def shown_parts(parts: Sequence[PartScores], only: str = "") -> Iterator[PartScores]:
-    """The groups among the parts of a run, then its tasks that are in none of them, and the task that is asked for."""
-    groups = [part for part in parts if part.tasks != [part.name]]
-    grouped = {task for group in groups for task in group.tasks}
-    yield from groups
-    yield from (part for part in parts if part.tasks == [part.name] and (part.name == only or part.name not in grouped))
 
 
 def find_score(part: PartScores, metric: str) -> ScoreEntry | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import Outcome
@@ -61,52 +61,31 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
     if doubled := [name for name, count in Counter(called).items() if count > 1]:
         raise InputError(f"Expected another name for each run, but got {', '.join(doubled)} more than once.")
     runs = {name: read_run(Path(source), allow_incomplete) for name, source in zip(called, sources, strict=True)}
-    scores = [row for name, run in runs.items() for row in _score_rows(name, run)]
-    items = [row for name, run in runs.items() for row in _item_rows(name, run)]
+    scores = [
+        {
+            **part.model_dump(include={"version", "view", "apart"}),
+            **score.model_dump(),
+            **{"run": name, "model": run.name, "task": part.name},
+            **{"leading": score.metric == part.leading, "n": score.groups},
+        }
+        for name, run in runs.items()
+        for part in scores_of(run).parts
+        for score in part.scores
+    ]
+    items = [
+        {
+            **vars(record),
+            **{"run": name, "model": run.name, "task": task, "outcome": record.outcome.value},
+            **{"correct": record.correct, "reason": record.unscored_reason and record.unscored_reason.value},
+            **{f"{STRATUM}{column}": value for column, value in record.stratum.items()},
+        }
+        for name, run in runs.items()
+        for task, records in run.records.items()
+        for record in records
+    ]
     strata = dict.fromkeys(column for row in items for column in row if column.startswith(STRATUM))
     return RunTables(_table(scores, _SCORES), _table(items, _ITEMS | dict.fromkeys(strata, "string")))
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
-
-
-def _score_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
-    for part in scores_of(run).parts:
-        for score in part.scores:
-            yield {
-                "run": name,
-                "model": run.name,
-                "task": part.name,
-                "version": part.version,
-                "view": part.view,
-                "apart": part.apart,
-                "metric": score.metric,
-                "title": score.title,
-                "unit": score.unit,
-                "leading": score.metric == part.leading,
-                "value": score.value,
-                "low": score.low,
-                "high": score.high,
-                "n": score.groups,
-                "items": score.items,
-            }
-
-
-def _item_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
-    for task, records in run.records.items():
-        for record in records:
-            yield {
-                "run": name,
-                "model": run.name,
-                "task": task,
-                "item_id": record.item_id,
-                "group_id": record.group_id,
-                "view": record.view,
-                "outcome": record.outcome.value,
-                "correct": record.correct,
-                "reason": record.unscored_reason.value if record.unscored_reason else None,
-                "expected": record.expected,
-                "answered": record.answered,
-                **{f"{STRATUM}{column}": value for column, value in record.stratum.items()},
-            }

@@ -8,13 +8,14 @@ import hashlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.finished.rescore import claimed, rescore, write_scored
+from lmms_eval_tasks.finished.rescore import claimed, rescore, write_rescored
 from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, read_run
@@ -56,7 +57,10 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 entries[name] = _join(entries[name], entry, list(whole)) if name in entries else entry
         if entries:
             merged[section] = entries if section in UNSORTED else dict(sorted(entries.items()))
-    merged["results"] = {name: merged["results"][name] for name in _in_order(merged["group_subtasks"])}
+    groups = merged["group_subtasks"]
+    members = {name for of_group in groups.values() for name in of_group}
+    names = [name for group in sorted(groups.keys() - members) for name in (group, *sorted(groups[group]))]
+    merged["results"] = {name: merged["results"][name] for name in names}
     merged["n-samples"] = dict(whole)
     merged["date"] = max(part["date"] for part in parts)
     seconds = sum(float(part[TIME]) for part in parts)
@@ -66,28 +70,19 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             merged[section] = _add(found)
     if efficiency := merged.get("efficiency"):
         for counts in (efficiency["overall"], *efficiency["by_task"].values()):
-            _divide(counts)
+            output, documents = counts["total_output_tokens"], counts["docs_with_token_counts"]
+            correct = counts["total_correct_score"]
+            counts["avg_output_tokens_per_sample"] = output / documents if documents else 0.0
+            counts["tokens_per_correct_answer"] = output / correct if correct else None
     return merged
-
-
-def _in_order(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Tasks and groups as lmms-eval lists their scores: by their names, and the tasks of a group after it."""
-    members = {name for of_group in groups.values() for name in of_group}
-    for name in sorted(groups.keys() - members):
-        yield name
-        yield from sorted(groups[name])
-
-
-def hash_task(lines: Iterable[Mapping[str, Any]]) -> str:
-    """Return the hash of a task as lmms-eval computes it, from the task's logged lines in their order."""
-    text = "".join(f"sample_{place}{line['doc_hash']}" for place, line in enumerate(lines))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
     """The card of a whole run."""
     merged: dict[str, dict[str, Value]] = {}
-    for section in sorted(dict.fromkeys(name for part in parts for name in part), key=_place):
+    sections = dict.fromkeys(name for part in parts for name in part)
+    # Tasks come first, by their names; the other sections stay as they are.
+    for section in sorted(sections, key=lambda name: (False, name) if name.startswith(TASK) else (True, "")):
         holders = [part[section] for part in parts if section in part]
         names = dict.fromkeys(name for holder in holders for name in holder)
         merged[section] = {
@@ -95,8 +90,15 @@ def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
             for name in names
             if (section, name) != ("settings", SHARD)
         }
-    if throughput := merged.get("throughput"):
-        _divide_throughput(throughput)
+    if rates := merged.get("throughput"):
+        seconds = rates.get("seconds")
+        for what in ("questions", "clips"):
+            number = rates.get(what)
+            if isinstance(number, int) and isinstance(seconds, int | float) and seconds:
+                rates[f"{what} an hour"] = round(number / seconds * HOUR)
+        prompt, reused = rates.get("prompt tokens"), rates.get("prompt tokens reused", 0)
+        if isinstance(prompt, int) and isinstance(reused, int) and prompt:
+            rates["share of prompt tokens reused in %"] = round(100 * reused / prompt, 1)
     reasons = merged.pop(NOT_KNOWN, {})
     unknown = {
         f"{section}.{name}" for section, fields in merged.items() for name, value in fields.items() if value is None
@@ -104,11 +106,6 @@ def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
     if kept := {name: reason for name, reason in reasons.items() if name in unknown}:
         merged[NOT_KNOWN] = kept
     return merged
-
-
-def _place(section: str) -> tuple[bool, str]:
-    """Tasks come first, by their names; the other sections stay as they are."""
-    return (False, section) if section.startswith(TASK) else (True, "")
 
 
 def _merge_field(section: str, name: str, values: Sequence[Value]) -> Value:
@@ -130,18 +127,6 @@ def _merge_field(section: str, name: str, values: Sequence[Value]) -> Value:
     return "; ".join(map(str, different))
 
 
-def _divide_throughput(fields: dict[str, Value]) -> None:
-    """Compute the rates of a card's throughput again, from what was summed."""
-    seconds = fields.get("seconds")
-    for what in ("questions", "clips"):
-        number = fields.get(what)
-        if isinstance(number, int) and isinstance(seconds, int | float) and seconds:
-            fields[f"{what} an hour"] = round(number / seconds * HOUR)
-    prompt, reused = fields.get("prompt tokens"), fields.get("prompt tokens reused", 0)
-    if isinstance(prompt, int) and isinstance(reused, int) and prompt:
-        fields["share of prompt tokens reused in %"] = round(100 * reused / prompt, 1)
-
-
 def _join(before: Any, entry: Any, tasks: Sequence[str]) -> Any:
     """Join the entries of two parts for a task or group: the tasks of a group in their order, or the fields of both."""
     if isinstance(before, list) and isinstance(entry, list):
@@ -158,21 +143,12 @@ def _add(values: Sequence[Any]) -> Any:
     return sum(numbers) if len(numbers) == len(values) else values[0]
 
 
-def _divide(counts: dict[str, Any]) -> None:
-    """Compute the means of lmms-eval's counts of tokens again, from what was summed."""
-    output, documents, correct = (
-        counts[name] for name in ("total_output_tokens", "docs_with_token_counts", "total_correct_score")
-    )
-    counts["avg_output_tokens_per_sample"] = output / documents if documents else 0.0
-    counts["tokens_per_correct_answer"] = output / correct if correct else None
-
-
 OF_PARTS = frozenset({("run", "shard"), (TASK, "items")})
 """Fields of a card, by section and name, in which parts differ by their nature."""
 ASKED_ALIKE = ("bootstrap_iters", "gen_kwargs")
 """What of a run's configuration moves a number and is in no card."""
-Line = tuple[Shard, Mapping[str, Any]]
-"""A logged line, and the part that it is of."""
+Line = tuple[int, Mapping[str, Any]]
+"""The index of a line's document in the whole run, and the logged line."""
 PREPARE = "Prepare the data that the parts were made with, or name its home in LMMS_EVAL_TASKS_HOME."
 
 
@@ -218,17 +194,22 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     parts.sort(key=lambda part: part.shard)
     # In the order of the whole run on one rank.
     lines = {
-        task: [values for _, values in sorted(of_task, key=_document)] for task, of_task in logs.items() if of_task
+        task: [values for _, values in sorted(of_task, key=itemgetter(0))] for task, of_task in logs.items() if of_task
     }
     with claimed(out, *(part.path for part in parts)), tempfile.TemporaryDirectory() as folder:
         path = Path(folder, max(part.path.name for part in parts))
         results = merge_results([part.values for part in parts])
-        results["task_hashes"] = {task: hash_task(lines[task]) for task in results["n-samples"] if task in lines}
+        hashed = {
+            task: "".join(f"sample_{place}{line['doc_hash']}" for place, line in enumerate(lines[task]))
+            for task in results["n-samples"]
+            if task in lines
+        }
+        results["task_hashes"] = {task: hashlib.sha256(text.encode()).hexdigest() for task, text in hashed.items()}
         path.write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
         for task, of_task in lines.items():
             write_file(sample_log(path, task), as_lines(of_task))
         scored = rescore(path, out)
-        written = write_scored(scored, out, _card(parts))
+        written = write_rescored(scored, out, _card(parts))
     items = {task: len(of_task) for task, of_task in lines.items()}
     return Merged(written, len(parts), items, (*_note_environment(parts), *scored.notes))
 
@@ -253,22 +234,17 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
 
 def read_part(source: Path) -> Part | None:
     """The run of a part; None of a whole run."""
-    latest = results_files(source)[-1:]
-    run = None
-    if not (latest and _has_no_item(latest[0])):
-        run = read_run(source, allow_predictions=True)
-        latest = [run.path]
-    form, values = read_results_with_all(latest[0])
-    card = run.card if run else read_run_card(card_path(latest[0]))
-    return Part(form.shard.shard, latest[0], form, values, card, run) if form.shard else None
-
-
-def _has_no_item(path: Path) -> bool:
-    """Whether a results file is that of a part without any item, which `read_run` takes for no run."""
-    with suppress(InputError):
-        form = read_results(path)
-        return form.shard is not None and not form.configs
-    return False
+    empty = None  # the file of a part without any item, which `read_run` takes for no run
+    for path in results_files(source)[-1:]:
+        with suppress(InputError):
+            form = read_results(path)
+            empty = path if form.shard and not form.configs else None
+    run = None if empty else read_run(source, allow_predictions=True)
+    found = run.path if run else empty
+    assert found is not None
+    form, values = read_results_with_all(found)
+    card = run.card if run else read_run_card(card_path(found))
+    return Part(form.shard.shard, found, form, values, card, run) if form.shard else None
 
 
 def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
@@ -347,21 +323,16 @@ def _note_environment(parts: Sequence[Part]) -> list[str]:
 
 
 def _read_logs(parts: Sequence[Part]) -> dict[str, list[Line]]:
-    """Task to the logged lines of all parts, each with its part."""
+    """Return the logged lines of all parts by task."""
     return {
         task: [
-            (part.shard, item.values)
+            (int(item.values["doc_id"]), item.values)
             for part in parts
             if part.run and task in part.run.records
             for item in part.run.items_of(task)
         ]
         for task in parts[0].tasks
     }
-
-
-def _document(line: Line) -> int:
-    """The index of a line's document in the whole run."""
-    return int(line[1]["doc_id"])
 
 
 def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], problems: Problems) -> None:
@@ -375,7 +346,7 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], probl
             problems.add(task, what, remedy=PREPARE)
         start, number = parts[0].form.config.offset or 0, parts[0].tasks[task]
         held = Counter(dict.fromkeys(range(start, start + number), 0))
-        held.update(map(_document, lines))
+        held.update(document for document, _ in lines)
         if lacking := [document for document, times in held.items() if not times]:
             problems.add(task, f"Expected all {number:,} items in the parts, but there is no {_ranges(lacking)}.")
         if doubled := [document for document, times in held.items() if times > 1]:

@@ -31,22 +31,15 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class SubmissionFile:
-    """A leaderboard's file, made from finished runs.
-
-    Attributes:
-        built: Its contents.
-        split: Of the benchmark.
-        part: Which of the benchmark's files it is.
-        items: How many items that file would have of a complete run.
-        apart: Reason not to send it to a leaderboard; empty for the official release.
-        runs: What it was made from.
-    """
+    """A leaderboard's file, made from finished runs."""
 
     built: Built
     split: str
     part: str
     items: int
+    """How many items the file would have of a complete run."""
     apart: str
+    """Why not to send it to a leaderboard; empty of the official release."""
     runs: tuple[Run, ...]
 
 
@@ -59,21 +52,7 @@ def submit(
     allow_unofficial: bool = False,
     allow_incomplete: bool = False,
 ) -> SubmissionFile:
-    """Write the official file of a run's answers, the same bytes as the run itself wrote.
-
-    Args:
-        benchmark: Its name.
-        source: The run's output folder, or one of its results files.
-        out: The file to write. It is written whole, or left as it was.
-        split: Of the run's splits; needed where there are several and not just one has its answers withheld.
-        part: Which of the benchmark's files; by default the one that goes to the leaderboard.
-        allow_unofficial: Write the file although the data is not the official release.
-        allow_incomplete: Write the file although items are missing or were not asked.
-
-    Raises:
-        InputError: with every reason at once why the run cannot be submitted.
-        OSError: where the file cannot be written.
-    """
+    """Write the official file of a run's answers, the same bytes as the run itself wrote."""
     form, card = find_form(benchmark), read_card(benchmark)
     part = part or form.parts[0]
     if part not in form.parts:
@@ -134,11 +113,7 @@ def make_file(
 
 
 def find_form(name: str) -> OfficialForm:
-    """The official form of a benchmark.
-
-    Raises:
-        InputError: no benchmark has that name, or it has no form; the message says why.
-    """
+    """Return the official form of a benchmark."""
     task = registry().find_task(name)
     if task and name not in registry().benchmarks and (reason := task.no_submission):
         raise InputError(f"{name} has no official submission: {reason}")
@@ -149,12 +124,7 @@ def find_form(name: str) -> OfficialForm:
 
 
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
-    """Validate a submission file against the official form and the prepared split.
-
-    Raises:
-        InputError: with every kind of issue at once; or the prepared data cannot be used.
-        OSError: where the file cannot be read.
-    """
+    """Validate a submission file against the official form and the prepared split."""
     form, card = find_form(benchmark), read_card(benchmark)
     if not path.is_file():
         got = "a folder" if path.is_dir() else "something that is no file" if path.exists() else "nothing"
@@ -180,8 +150,8 @@ def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
     from lmms_eval_tasks.finished.rescore import graded_items
     from lmms_eval_tasks.host.replacements import quiet_host
 
-    with quiet_host(), tempfile.TemporaryDirectory() as folder:
-        return graded_items(run, tasks, Path(folder))
+    with quiet_host():
+        return graded_items(run, tasks)
 
 
 def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
@@ -283,7 +253,15 @@ def submit_to_leaderboard(
         got = ", ".join(dict.fromkeys(task for run in runs for task in run.records))
         message = f"Expected a task of it, {wanted}, but the runs have {got}."
         raise InputError(f"Nothing can be submitted to {name}: {message}")
-    slots = _check(slots, allow_incomplete, problems)
+    for number, slot in enumerate(slots):
+        if slot.made:
+            benchmark, issues = slot.place.benchmark, Problems()
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, slot.path.name)
+                write_file(path, slot.made.built.text)
+                found = check_file(find_form(benchmark.name), benchmark.card, path, allow_incomplete, issues)
+            problems.extend(issues, f"{slot.path.name}, ")
+            slots[number] = replace(slot, checked=found)
     _raise(name, refusals, problems)
     # Each is whole on the disk before the first one takes its place.
     with ExitStack() as files:
@@ -309,7 +287,9 @@ def _fill(
     path = out / f"{place.key}{Path(form.path(place.split, part)).suffix}"
     holders = {task: [run for run in runs if task in run.records or task in run.logged] for task in tasks}
     absent = tuple(task for task in tasks if not holders[task])
-    slot = Slot(place, path, _name(list(tasks)), absent if len(absent) < len(tasks) else (), outdated=path.is_file())
+    groups = registry().groups.items()
+    named = next((name for name, (members, _) in groups if {*members} == {*tasks}), ", ".join(tasks))
+    slot = Slot(place, path, named, absent if len(absent) < len(tasks) else (), outdated=path.is_file())
     if path.is_dir():
         problems.add(str(path), "Expected nothing in the file's place, or an older file, but got a folder.")
     issues = Problems()
@@ -327,27 +307,6 @@ def _fill(
             issues.add("items", "Expected one that has what the file needs, but got", "none")
     problems.extend(issues, f"{where}, ")
     return replace(slot, made=made, lacking=(), outdated=False) if made else slot
-
-
-def _name(tasks: Sequence[str]) -> str:
-    """Return the name to run for some tasks: a group if one has just these."""
-    groups = registry().groups.items()
-    return next((name for name, (members, _) in groups if {*members} == {*tasks}), ", ".join(tasks))
-
-
-def _check(slots: Sequence[Slot], allow_incomplete: bool, problems: Problems) -> list[Slot]:
-    """The slots with what `validate` finds in their files; its issues are noted."""
-    checked = []
-    with tempfile.TemporaryDirectory() as folder:
-        for slot in slots:
-            if slot.made:
-                benchmark, issues, path = slot.place.benchmark, Problems(), Path(folder, slot.path.name)
-                write_file(path, slot.made.built.text)
-                found = check_file(find_form(benchmark.name), benchmark.card, path, allow_incomplete, issues)
-                problems.extend(issues, f"{slot.path.name}, ")
-                slot = replace(slot, checked=found)
-            checked.append(slot)
-    return checked
 
 
 def _raise(name: str, refusals: Sequence[str], problems: Problems) -> None:

@@ -286,7 +286,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
         return bind_view(config)
     try:
         if is_group:
-            return _bind_group(name, config, pointer)
+            return bind_group(name, config, pointer)
         state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
         bound = bind_hooks(config, state)
     except InputError as error:
@@ -296,7 +296,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     return bound
 
 
-def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
+def bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
     """A group's configuration with how each score of its tasks becomes its own."""
     entries = config["aggregate_metric_list"]
     metrics = find_metrics(f"The group {name}", pointer, [entry["metric"] for entry in entries])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import token_limit
-from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, metrics_of, parts_of, references_of
+from lmms_eval_tasks.runs.scores import comparable_parts, metrics_of, parts_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -43,7 +43,7 @@ def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run,
     """For each task or group that runs hold: the runs that hold it, each with its tasks."""
     entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:
-        parts = dict(parts_of(run))
+        parts = parts_of(run)
         if only in run.records:
             parts.setdefault(only, [only])
         for name, tasks in parts.items():
@@ -119,10 +119,10 @@ def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comp
     run of the view, that of the parent, and both compared."""
     parts = [(run, comparable_parts(run)) for run in runs]
     for run, named in parts:
-        grouped = {task for tasks in groups_of(run).values() for task in tasks}
+        shown = parts_of(run)
         for name, part in named.items():
             task, parent = registry().find_task(name), registry().find_parent(name)
-            if task is None or not task.view or name in grouped:
+            if task is None or not task.view or name not in shown:
                 continue
             # A run that holds both is compared with itself, whatever other runs of its model hold.
             for other, others in ((run, named), *parts):

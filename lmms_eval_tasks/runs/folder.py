@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os.path import commonpath
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
@@ -26,7 +28,7 @@ from lmms_eval_tasks.runs.run_files import (
     results_files,
     sample_log,
 )
-from lmms_eval_tasks.utils.benchmark.tasks import Task, read_pointer
+from lmms_eval_tasks.utils.benchmark.tasks import read_pointer
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
@@ -36,6 +38,8 @@ from lmms_eval_tasks.utils.scoring.record import GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
 MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."
+Read = TypeVar("Read")
+SampleLog = tuple[Sequence["LoggedItem"], bool]
 _EXPECTED = "Expected logged items of one of our tasks, but got"
 
 
@@ -74,21 +78,15 @@ class LoggedItem:
         return GradedItem(self.record, {name: part for name, part in submission.items() if name != "record"})
 
 
-@dataclass(frozen=True)
-class SampleLog:
-    """A log without faults."""
-
-    items: tuple[LoggedItem, ...]
-    torn: bool = False
-
-
 def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:
-    """Read a task's sample log; None where no line has a record of ours and none has to have one."""
+    """Read a task's sample log, and whether its last line breaks off; None where it has and needs no record of ours."""
     lines = path.read_bytes().split(b"\n")
     if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
         return None
     issues = Problems()
     items: list[LoggedItem] = []
+    seen: set[str] = set()
+    doubled: list[str] = []
     torn = False
     for number, line in enumerate(lines, start=1):
         if not line:
@@ -102,31 +100,17 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
                 what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 issues.add("lines", _EXPECTED, f"{what} ({where})")
             continue
-        if (record := _read_record(value, form, where, issues)) is not None:
+        line_form = LogLine if isinstance(value, dict) and BYPASS in value else form
+        if read := validate_value(value, line_form, issues, where):
+            record = read.record.record
+            if record.item_id in seen:
+                doubled.append(record.item_id)
+            seen.add(record.item_id)
             items.append(LoggedItem(f"{path.name}, {where}", record, value))
-    _note_doubled(items, issues)
+    for name in doubled:
+        issues.add("items", "Expected each once, but got again", describe(name), SEVERAL_WRITERS)
     problems.extend(issues, f"{path.name}, ", MAKE_AGAIN)
-    return SampleLog(tuple(items), torn)
-
-
-def _read_record(value: Any, form: type[LogLine], where: str, issues: Problems) -> Record | None:
-    only_predicted = isinstance(value, dict) and BYPASS in value
-    if validate_value(value, LogLine if only_predicted else form, issues, where) is None:
-        return None
-    try:
-        return Record.from_json(value["record"])
-    except ValueError as error:
-        issues.add("lines", _EXPECTED, f"{error} ({where})")
-        return None
-
-
-def _note_doubled(items: list[LoggedItem], issues: Problems) -> None:
-    seen: set[str] = set()
-    for item in items:
-        name = item.record.item_id
-        if name in seen:
-            issues.add("items", "Expected each once, but got again", describe(name), SEVERAL_WRITERS)
-        seen.add(name)
+    return items, torn
 
 
 SEED = "seed"
@@ -268,7 +252,7 @@ class Run:
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, LogLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
         kept = {record.item_id for record in self.records.get(task, ())}
-        return tuple(item for item in log.items if item.record.item_id in kept) if log else ()
+        return tuple(item for item in log[0] if item.record.item_id in kept) if log else ()
 
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
@@ -303,22 +287,43 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
     files = results_files(source)
     if not files:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
-    cut: dict[Path, CutShort] = {}
-    for path, incomplete in [(path, False) for path in reversed(files)] + [(path, True) for path in reversed(files)]:
-        if incomplete and not allow_incomplete:
-            raise cut[files[-1]]
-        try:
-            run = _read(path, incomplete)
-        except CutShort as error:
-            cut[path] = error
-            continue
-        break
-    else:
-        raise cut[files[-1]]
+    try:
+        run, cut = read_latest(files, partial(_read, allow_incomplete=False))
+    except CutShort:
+        if not allow_incomplete:
+            raise
+        run, _ = read_latest(files, partial(_read, allow_incomplete=True))
+        cut = [path for path in reversed(files) if path != run.path]
     if run.only_predicted and not allow_predictions:
         tasks = ", ".join(run.records)
         raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
-    return replace(run, notes=_notes(source, files, run, [path for path in cut if path != run.path]))
+    notes = [note_cut(path) for path in cut]
+    if len(whole := [path for path in files if path not in cut]) > 1:
+        listed = list_runs(source, whole)
+        notes.append(f"{listed}; this is the latest, {run.path}. Name a folder or file to read another")
+    return replace(run, notes=tuple(notes))
+
+
+def read_latest(files: Sequence[Path], read: Callable[[Path], Read]) -> tuple[Read, list[Path]]:
+    """Return the latest run that was not cut short, by its files' dates, and the files of later ones that were."""
+    cut: dict[Path, CutShort] = {}
+    for path in reversed(files):
+        try:
+            return read(path), list(cut)
+        except CutShort as error:
+            cut[path] = error
+    raise cut[files[-1]]
+
+
+def note_cut(path: Path) -> str:
+    """Return the note on a run that was cut short beside the one that is read."""
+    return f"{path} is of a run that was cut short, and is left out"
+
+
+def arrange(groups: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> dict[str, Sequence[str]]:
+    """Return the groups with their tasks, then each of the tasks that is in none of them."""
+    grouped = {task for members in groups.values() for task in members}
+    return {**groups, **{task: (task,) for task in tasks if task not in grouped}}
 
 
 def _read(path: Path, allow_incomplete: bool) -> Run:
@@ -327,24 +332,34 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
     problems, gaps = Problems(), Problems()
     logs: dict[str, Sequence[LoggedItem]] = {}
     logged: dict[str, tuple[int, int]] = {}
-    for name, config in results.configs.items():
-        _derive(name, config)
-    known = {name: own for name in results.configs if (own := registry().find_task(name))}
-    for task in results.configs:
+    forms: dict[str, type[LogLine]] = {}
+    for task, config in results.configs.items():
+        hook = str(config.get("process_results")) if isinstance(config, Mapping) else ""
+        is_ours = any(mark in hook for mark in OWN_HOOK)
+        if is_ours:
+            # A user's variant is known by its hook's pointer; in an earlier run by the pointer's file.
+            with suppress(ValueError, LookupError, TypeError, StopIteration):
+                found = POINTER.search(hook)
+                if pointer := json.loads(found[1]) if found else read_pointer(Path(), config):
+                    registry().derive(task, pointer, config)
+        if own := registry().find_task(task):
+            is_ours = is_ours or task not in own.benchmark.replaces
+            forms[task] = own.kind.log_form or LogLine
         expected = results.expected_items(task)
-        log = _open_log(path, task, known.get(task), results, problems) if expected != 0 else None
+        log = _open_log(path, task, forms.get(task, LogLine), is_ours, results, problems) if expected != 0 else None
         if log is None:
             continue
-        there = len(log.items)
+        items, torn = log
+        there = len(items)
         name = sample_log(path, task).name
         if expected is not None and there != expected:
             what = f"Expected {expected:,} items, as the results file counts, but got {there:,}."
             (gaps if there < expected else problems).add(name, what)
             logged[task] = there, expected
-        elif log.torn:
+        elif torn:
             problems.add(name, "Expected every line to be whole, but the last one breaks off.")
-        if log.items:
-            logs[task] = log.items
+        if items:
+            logs[task] = items
     if not (logs or problems or (gaps and not allow_incomplete)):
         predicted = [task for task in results.configs if results.is_predicted(task)]
         remedy = "A run with --predict_only is read where this package was installed when it was made."
@@ -360,9 +375,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
             gaps.raise_if_any(f"{path} is of a run that was cut short while its sample logs were written")
         except InputError as error:
             raise CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
-    run = assemble_run(path, results, logs)
-    forms = {name: own.kind.log_form for name, own in known.items() if own.kind.log_form}
-    return replace(run, card=card, logged=logged, forms=forms)
+    return replace(assemble_run(path, results, logs), card=card, logged=logged, forms=forms)
 
 
 def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
@@ -385,52 +398,30 @@ def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[L
     )
 
 
-def _open_log(path: Path, task: str, known: Task | None, results: ResultsFile, problems: Problems) -> SampleLog | None:
+def read_lines(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[LoggedItem]]:
+    """Return the logged items of each task that has any, from lines that this process made."""
+    return {
+        task: [LoggedItem(task, Record.from_json(line["record"]), line) for line in lines]
+        for task, lines in logs.items()
+        if lines
+    }
+
+
+def _open_log(
+    path: Path, task: str, form: type[LogLine], is_ours: bool, results: ResultsFile, problems: Problems
+) -> SampleLog | None:
     """A task's log, empty where the run was cut short before it; None where it is somebody else's, or a problem."""
     try:
         log = sample_log(path, task)
         if log.is_file():
-            form = known.kind.log_form if known else None
-            return read_sample_log(log, form or LogLine, problems, _is_ours(task, known, results))
+            return read_sample_log(log, form, problems, is_ours)
     except (ValueError, OSError):
         problems.add(path.name, f"Expected tasks whose logs can be read, but got {describe(task)}.")
         return None
     if results.config.logs_samples and results.expected_items(task):
-        return SampleLog(())
+        return [], False
     problems.add(log.name, f"Expected the sample log of {task}, but there is none.", remedy="Run with --log_samples.")
     return None
-
-
-def _derive(name: str, config: Any) -> None:
-    """Know a user's variant of a task of ours by its hooks' pointer; of an earlier run by the pointer's file."""
-    hook = str(config.get("process_results")) if isinstance(config, Mapping) else ""
-    if not any(mark in hook for mark in OWN_HOOK):
-        return
-    found = POINTER.search(hook)
-    try:
-        pointer = json.loads(found[1]) if found else read_pointer(Path(), config)
-        if pointer:
-            registry().derive(name, pointer, config)
-    except (ValueError, LookupError, TypeError, StopIteration):
-        return
-
-
-def _is_ours(task: str, known: Task | None, results: ResultsFile) -> bool:
-    """Whether a task of a run is known to be one of ours, so that its log has to hold records."""
-    config = results.configs[task]
-    hook = config.get("process_results") if isinstance(config, Mapping) else None
-    return any(mark in str(hook) for mark in OWN_HOOK) or (known is not None and task not in known.benchmark.replaces)
-
-
-def _notes(source: Path, files: list[Path], run: Run, cut: list[Path]) -> tuple[str, ...]:
-    """Return notes on the other runs in a folder."""
-    notes = [f"{path} is of a run that was cut short, and is left out" for path in cut]
-    whole = [path for path in files if path not in cut]
-    if len(whole) > 1:
-        notes.append(
-            f"{list_runs(source, whole)}; this is the latest, {run.path}. Name a folder or file to read another"
-        )
-    return tuple(notes)
 
 
 def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -10,9 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from lmms_eval_tasks.runs.run_card import CARD
+from lmms_eval_tasks.runs.run_card import CARD, Sections
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.files import open_regular, write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
 
@@ -183,28 +184,36 @@ def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
     return form, value
 
 
-def results_files(source: Path) -> list[Path]:
-    """The results files of runs in a folder and below, by date; of a file only itself."""
+def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
+    """Return the results files of runs in a folder and below, by date; of a file only itself.
+
+    With other `ends` also those that are gone, and have left a file of that end.
+    """
     if source.is_file():
-        return [source]
-    files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
-    launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
-    files = [path for path in files if launched.isdisjoint(path.parents)]
-    return sorted(files, key=lambda path: (path.name, path))
+        found = {source}
+    else:
+        files = {path for end in ends for path in source.rglob(f"*{end}") if path.parent.name != SUBMISSIONS}
+        launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
+        found = {path for path in files if path.is_file() and launched.isdisjoint(path.parents)}
+    for end in {*ends} - {RESULTS}:
+        found = {
+            path.with_name(f"{path.name.removesuffix(end)}{RESULTS}") if path.name.endswith(end) else path
+            for path in found
+        }
+    return sorted(found, key=lambda path: (path.name, path))
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:
-    """One line that lists the runs in a folder by their results files, below the folder, each with its model."""
-    names = (f"{path.relative_to(source) if path.is_relative_to(source) else path}{_of_model(path)}" for path in files)
-    return f"{source} holds {len(files):,} runs: {summarize_names(names, LISTED)}"
+    """Return one line that lists the runs in a folder by their results files, each with its model."""
 
+    def name(path: Path) -> str:
+        try:
+            model = f" ({read_results(path).model_name})"
+        except (InputError, OSError):
+            model = ""
+        return f"{path.relative_to(source) if path.is_relative_to(source) else path}{model}"
 
-def _of_model(results: Path) -> str:
-    """Return the model of a results file in parentheses; empty if the file does not say."""
-    try:
-        return f" ({read_results(results).model_name})"
-    except (InputError, OSError):
-        return ""
+    return f"{source} holds {len(files):,} runs: {summarize_names(map(name, files), LISTED)}"
 
 
 def sample_log(results: Path, task: str) -> Path:
@@ -220,3 +229,8 @@ def results_beside(log: Path) -> Path:
 def card_path(results: Path) -> Path:
     """The run card beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
+
+
+def write_card(results: Path, card: Sections) -> None:
+    """Write a run's card beside its results file."""
+    write_file(card_path(results), json.dumps(card, ensure_ascii=False, indent=2) + "\n")

@@ -1,14 +1,12 @@
-"""Saved responses: what a model said to each item.
-
-Read from sample logs of our tasks, from plain ``{"id", "response"}`` lines, and from official prediction files whose
-lines hold the prompt in place of the item's id: these are joined with items by what the prompt asks.
-"""
+"""Saved responses: what a model said to each item, read from sample logs of our tasks, from plain lines of
+``{"id", "response"}``, and from official prediction files, which are joined with items by what their prompts ask."""
 
 from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,17 +46,6 @@ class SavedResponses:
     unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
     cut_off: set[ItemKey] = field(default_factory=set)
     note: str = ""
-
-    def note_record(self, key: ItemKey, record: Mapping[str, Any], response: str) -> None:
-        """Note what the record of a logged item says of its response."""
-        try:
-            read = Record.from_json(record)
-        except ValueError:  # of an earlier version, say
-            return
-        if read.unscored_reason and read.is_silent([response]):
-            self.unanswered[key] = read.unscored_reason, read.detail
-        if read.detail == CUT_OFF:
-            self.cut_off.add(key)
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
@@ -106,23 +93,7 @@ class SavedResponses:
 def read_responses(
     source: Path, kinds: Sequence[PredictionLines] = (), allow_incomplete: bool = False
 ) -> SavedResponses:
-    """Read saved responses.
-
-    A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or one of an official prediction file;
-    or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A sample
-    log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a
-    clip, hold `NOT_ASKED`.
-
-    Args:
-        source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
-            in one folder the latest that is whole. Runs of a task in several folders are no single run.
-        kinds: The kinds of official prediction files that it may be.
-        allow_incomplete: Whether to read a sample log that has fewer items than its run's results file counts.
-
-    Raises:
-        InputError: where there is nothing to read, a task was run in several folders, a line is none of these, an
-            item's id is answered twice, or a sample log lacks items; all such runs, lines and logs are listed.
-    """
+    """Read saved responses: of a file, or of the latest whole run of each task in a folder."""
     saved = SavedResponses()
     files = _latest_logs(source, saved) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
@@ -140,11 +111,19 @@ def read_responses(
         if gap and not allow_incomplete:
             problems.add(file.name, gap, remedy="missing=unparsed replays the part that is there.")
             continue
-        for where, text in _lines(_split(file, without_torn=bool(gap)), file.name, problems):
+        for number, line in enumerate(_split(file, without_torn=bool(gap)), start=1):
+            where = f"{file.name}, line {number}"
+            try:
+                text = line.decode("utf-8").strip()
+            except UnicodeDecodeError as error:
+                problems.add(where, f"Expected UTF-8 text, but byte {error.start + 1} of the line is not.")
+                continue
+            if not text:
+                continue
             value = _read_object(text)
-            if predicted := next(((kind, line) for kind in kinds if (line := kind.read(value))), None):
-                kind, (asked, response) = predicted
-                saved.by_asked.setdefault(asked, []).append(SavedLine(_encodable(response), where, kind))
+            if predicted := next(((kind, asked) for kind in kinds if (asked := kind.read(value))), None):
+                kind, (question, response) = predicted
+                saved.by_asked.setdefault(question, []).append(SavedLine(_encodable(response), where, kind))
             elif (item := _read_item(value, task)) is None:
                 problems.add(where, f"{expected}, but got {text[:60]!r}.")
             elif item[0] in first_seen:
@@ -154,26 +133,28 @@ def read_responses(
                 key, response = item
                 first_seen[key] = where
                 saved.by_item[key] = _encodable(response)
-                if isinstance(record := value.get("record"), dict):
-                    saved.note_record(key, record, response)
+                with suppress(ValueError):  # no record, or one of an earlier version
+                    record = Record.from_json(value["record"]) if value.get("record") else None
+                    if record and record.unscored_reason and record.is_silent([response]):
+                        saved.unanswered[key] = record.unscored_reason, record.detail
+                    if record and record.detail == CUT_OFF:
+                        saved.cut_off.add(key)
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
 
 
 def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
     """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
-    logs: dict[str, dict[Path, list[Path]]] = {}
+    logs: dict[tuple[str, Path], list[Path]] = {}
     for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
-        logs.setdefault(log.stem.partition(SAMPLES)[2], {}).setdefault(log.parent, []).append(log)
-    runs = sorted({results_beside(log) for folders in logs.values() for of_task in folders.values() for log in of_task})
-    if any(len(folders) > 1 for folders in logs.values()):
+        logs.setdefault((log.stem.partition(SAMPLES)[2], log.parent), []).append(log)
+    runs = sorted({results_beside(log) for of_task in logs.values() for log in of_task})
+    if len({task for task, _ in logs}) < len(logs):
         raise InputError(f"{list_runs(folder, runs)}. One can be replayed: name its folder.")
-    if any(len(of_task) > 1 for folders in logs.values() for of_task in folders.values()):
+    if any(len(of_task) > 1 for of_task in logs.values()):
         saved.note = f"{list_runs(folder, runs)}; of each task the latest whole one is replayed."
     return [
-        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1])
-        for folders in logs.values()
-        for of_task in folders.values()
+        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1]) for of_task in logs.values()
     ]
 
 
@@ -197,19 +178,6 @@ def _split(file: Path, without_torn: bool) -> list[bytes]:
     """The lines of a file, perhaps without a last one that breaks off, as where a run was killed while it wrote."""
     *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
     return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
-
-
-def _lines(lines: Iterable[bytes], name: str, problems: Problems) -> Iterator[tuple[str, str]]:
-    """The lines of the file of a name that are not empty, each with its place; those not UTF-8 are problems."""
-    for number, line in enumerate(lines, start=1):
-        where = f"{name}, line {number}"
-        try:
-            text = line.decode("utf-8").strip()
-        except UnicodeDecodeError as error:
-            problems.add(where, f"Expected UTF-8 text, but byte {error.start + 1} of the line is not.")
-            continue
-        if text:
-            yield where, text
 
 
 def _encodable(response: str) -> str:

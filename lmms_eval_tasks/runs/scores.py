@@ -15,12 +15,12 @@ from pydantic import ConfigDict, Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.runs.folder import Run, read_run
+from lmms_eval_tasks.runs.folder import Run, arrange, note_cut, read_latest, read_run
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
-from lmms_eval_tasks.runs.run_files import RESULTS, SUBMISSIONS, CutShort, ResultsFile, card_path, read_results
+from lmms_eval_tasks.runs.run_files import RESULTS, ResultsFile, card_path, read_results, results_files
 from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.files import open_regular, write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
 from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
@@ -92,12 +92,9 @@ def comparable_parts(run: Run) -> dict[str, Part]:
     return {**alone, **grouped}
 
 
-def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
-    """The run's groups with their tasks, then its tasks that are in none of them."""
-    groups = groups_of(run)
-    yield from groups.items()
-    grouped = {task for tasks in groups.values() for task in tasks}
-    yield from ((task, [task]) for task in run.records if task not in grouped)
+def parts_of(run: Run) -> dict[str, Sequence[str]]:
+    """Return the run's groups with their tasks, then its tasks that are in none of them."""
+    return arrange(groups_of(run), run.records)
 
 
 SCORES = "_scores.json"
@@ -190,6 +187,14 @@ class ScoresFile(_Part):
         """The scores of a task or group."""
         return _named(self.parts, "name", name)
 
+    def shown_parts(self, only: str = "") -> list[PartScores]:
+        """Return the groups, then the tasks that are in none of them, and the task that is asked for."""
+        groups = {part.name: part.tasks for part in self.parts if part.tasks != [part.name]}
+        alone = [part for part in self.parts if part.name not in groups]
+        shown = arrange(groups, [part.name for part in alone])
+        named = [self.part(name) for name in groups]
+        return [*named, *(part for part in alone if part.name in shown or part.name == only)]
+
 
 def _named(entries: Sequence[Entry], field: str, name: str) -> Entry:
     for entry in entries:
@@ -204,8 +209,13 @@ def scores_path(results: Path) -> Path:
 
 
 def scores_text(scores: ScoresFile) -> str:
-    """The file's text; the same scores give the same bytes."""
+    """Return the file's text; the same scores give the same bytes."""
     return json.dumps(scores.model_dump(mode="json"), ensure_ascii=True, indent=2, allow_nan=False) + "\n"
+
+
+def write_scores(results: Path, scores: ScoresFile) -> None:
+    """Write the scores of a run beside its results file."""
+    write_file(scores_path(results), scores_text(scores))
 
 
 def read_scores(path: Path) -> ScoresFile:
@@ -335,52 +345,27 @@ class ScoredRun:
 def read_scored(source: Path) -> ScoredRun:
     """The scores of the latest run in a folder, or of one results or scores file: from its file of scores, or
     computed."""
-    runs = _runs(source)
-    if not runs:
+    files = results_files(source, (RESULTS, SCORES))
+    if not files:
         raise InputError(
             f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path, or the "
             f"*{SCORES} beside it."
         )
-    skipped: list[Path] = []
-    first: CutShort | None = None
-    for results in reversed(runs):
-        try:
-            scored = _read(results)
-        except CutShort as error:
-            skipped.append(results)
-            first = first or error
-            continue
-        others = len(runs) - len(skipped)
-        notes = [f"{path} is of a run that was cut short, and is left out" for path in skipped]
-        if others > 1:
-            notes.append(f"{source} holds {others:,} runs; this is the latest, {results}")
-        return ScoredRun(*scored, tuple(notes))
-    assert first is not None
-    raise first
+    scored, cut = read_latest(files, _read)
+    notes = [note_cut(path) for path in cut]
+    if (number := len(files) - len(cut)) > 1:
+        notes.append(f"{source} holds {number:,} runs; this is the latest, {scored.path}")
+    return replace(scored, notes=tuple(notes))
 
 
-def _runs(source: Path) -> list[Path]:
-    """The results files of runs in a folder, whether they are there or only their scores are; by date."""
-    if source.is_file():
-        named = source.name
-        return [source.with_name(f"{named.removesuffix(SCORES)}{RESULTS}") if named.endswith(SCORES) else source]
-    found = {
-        path.with_name(f"{path.name.removesuffix(end)}{RESULTS}")
-        for end in (RESULTS, SCORES)
-        for path in source.rglob(f"*{end}")
-        if path.parent.name != SUBMISSIONS and path.is_file()
-    }
-    return sorted(found, key=lambda path: (path.name, path))
-
-
-def _read(path: Path) -> tuple[Path, ScoresFile, Sections, ResultsFile | None]:
-    """The run of one results file; `CutShort` where that is all that is wrong with it."""
+def _read(path: Path) -> ScoredRun:
+    """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
     scores = scores_path(path)
     if not scores.is_file():
         run = read_run(path)
-        return path, scores_of(run), run.card, read_results(path)
+        return ScoredRun(path, scores_of(run), run.card, read_results(path))
     try:
         card = read_run_card(card_path(path))
     except InputError as error:
         raise InputError(f"{card_path(path)} is not a run card: {error}") from None
-    return path, read_scores(scores), card, read_results(path) if path.is_file() else None
+    return ScoredRun(path, read_scores(scores), card, read_results(path) if path.is_file() else None)

@@ -13,7 +13,7 @@ import pytest
 from graded_records import records_of
 from task_states import new_state
 
-from lmms_eval_tasks.finished.rescore import ScoredTask, find_groups, make_entries
+from lmms_eval_tasks.finished.rescore import RegradedTask, consolidate
 from lmms_eval_tasks.host.index import add_views
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.registry import registry
@@ -91,7 +91,20 @@ def test_entries_are_those_of_lmms_eval(name: str, manager: Any) -> None:
     members = [task.name for task in registry().find_members(name)]
     states = {task: new_state(task) for task in members}
     items = {task: brought(state, place) for place, (task, state) in enumerate(states.items())}
-    tasks = {task: ScoredTask(state.config, items[task]) for task, state in states.items()}
-    made, theirs = make_entries(tasks, find_groups([name])), results_of_host(manager, name, items)
+    tasks = {task: RegradedTask(state.config, [], items[task]) for task, state in states.items()}
+    made, theirs = consolidate(tasks, [name]), results_of_host(manager, name, items)
     assert made == theirs
     assert [list(made["results"][task]) for task in members] == [list(theirs["results"][task]) for task in members]
+
+
+@pytest.mark.parametrize("group", registry().groups)
+def test_the_scores_of_a_group_have_the_order_of_its_tasks(group: str) -> None:
+    states = {task.name: new_state(task.name) for task in registry().find_members(group)}
+    tasks = {
+        task: RegradedTask(state.config, [], brought(state, place))
+        for place, (task, state) in enumerate(states.items())
+    }
+    sections = consolidate(tasks, [group])
+    order = list(dict.fromkeys(key for task in tasks for key in sections["results"][task]))
+    found = list(sections["results"][group])
+    assert found and (found == [key for key in order if key in found] or found == [" "])

@@ -12,7 +12,7 @@ from lmms_eval.api.instance import TokenCounts
 from submission_world import prepare_world
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.finished.rescore import _asked_row
+from lmms_eval_tasks.finished.rescore import asked_row
 from lmms_eval_tasks.host.index import keep_prediction
 from lmms_eval_tasks.host.tasks.running import TaskRequests
 from lmms_eval_tasks.runs.folder import LoggedItem
@@ -91,7 +91,7 @@ def test_whoever_grades_the_answer_later_knows_it(home: Path, tmp_path: Path) ->
     record = Record.from_json(predicted["record"])
     assert (record.unscored_reason, record.detail) == (UnscoredReason.ONLY_PREDICTED, CUT_OFF)
     state.requests = None
-    again = state.process_results(_asked_row(doc, LoggedItem("", record, {"filtered_resps": WEIGHED})), [WEIGHED])
+    again = state.process_results(asked_row(doc, LoggedItem("", record, {"filtered_resps": WEIGHED})), [WEIGHED])
     assert again["record"]["detail"] == CUT_OFF and again["record"]["answered"] is None
     log = tmp_path / f"x_samples_{TASK}.jsonl"
     log.write_text(json.dumps({"filtered_resps": WEIGHED, **predicted}) + "\n", encoding="utf-8")

@@ -15,11 +15,12 @@ from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.model.model_identity import Weights, read_weights, weights_identity
 from lmms_eval_tasks.host.saving.card_facts import gather
-from lmms_eval_tasks.host.saving.saved import saved_results, write_card
+from lmms_eval_tasks.host.saving.saved import saved_results
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card
+from lmms_eval_tasks.runs.run_files import write_card
 from lmms_eval_tasks.utils.answers.question import TaskSettings
 from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -251,7 +252,7 @@ def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
     (tmp_path / "org__name" / "20261122_results.json").write_text("{}")
     path = saved_results(tracker(tmp_path), known(saved()))
     assert path == tmp_path / "org__name" / "20261122_results.json"
-    write_card(path, known(saved()))
+    write_card(path, gather(known(saved()), evaluation()))
     assert read_run_card(path.with_name("20261122_run_card.json"))["run"]["date"] == "20261122_000000"
     assert saved_results(tracker(tmp_path, output_path=None), known(saved())) is None
 

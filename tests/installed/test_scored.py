@@ -67,3 +67,12 @@ def test_what_holds_no_run_is_refused_by_name(results: Path, tmp_path: Path) -> 
     results.with_name("20261121_run_card.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match=r"20261121_run_card\.json is not a run card: Expected sections"):
         read_scored(results.parent)
+
+
+def test_the_parts_of_a_launched_run_are_left_out(results: Path) -> None:
+    part = results.parent / "parts" / "1" / "20261129_results.json"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(results.read_bytes())
+    (results.parent / "parts" / "launch.json").write_text("{}", encoding="utf-8")
+    read = read_scored(results.parent)
+    assert (read.path, read.notes) == (results, ())

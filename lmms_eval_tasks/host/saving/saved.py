@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -21,20 +20,17 @@ from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.ranks import on_command_line
 from lmms_eval_tasks.host.saving.card_facts import gather
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.runs.folder import LoggedItem, assemble_run
-from lmms_eval_tasks.runs.run_files import RESULTS, card_path, read_results, sample_log
+from lmms_eval_tasks.runs.folder import assemble_run, read_lines
+from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, write_card
 from lmms_eval_tasks.runs.scores import (
     PartScores,
     ScoresFile,
     scores_of,
-    scores_path,
-    scores_text,
+    write_scores,
 )
 from lmms_eval_tasks.utils.benchmark.tasks import RECORD
-from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.core.text import printable
-from lmms_eval_tasks.utils.scoring.record import Record
 
 UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 
@@ -56,13 +52,9 @@ def _print(scores: ScoresFile, results: Path, output_path: str, logged: bool) ->
 def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True) -> Iterator[str]:
     """A line for each task and group with its leading score, then how to look at the run."""
     yield ""
-    groups = {part.name: part for part in scores.parts if part.tasks != [part.name]}
-    members = {task for group in groups.values() for task in group.tasks}
-    for part in (*groups.values(), *(part for part in scores.parts if part.name not in groups)):
-        if part.name in members:
-            continue
+    for part in scores.shown_parts():
         yield _line(part, output_path)
-        if part.name in groups:
+        if part.tasks != [part.name]:
             yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
     yield f"lmms-eval-tasks report {shlex.quote(output_path)}" if logged else UNLOGGED
 
@@ -104,9 +96,9 @@ def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
         results = given["results"]
         with _warn_without("run card"):
             if path := saved_results(self, results):
-                write_card(path, results)
+                write_card(path, gather(results, results.evaluation))
         with _warn_without("file of scores"):
-            if (path := saved_results(self, results)) and (scores := write_scores(path, results)):
+            if (path := saved_results(self, results)) and (scores := save_scores(path, results)):
                 announce(scores, path, self.output_path, bool(given.get("samples")))
         return saved
 
@@ -151,22 +143,14 @@ def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     return saved
 
 
-def write_card(saved: Path, results: Results) -> None:
-    """Write the card of a run beside its results file."""
-    card = gather(results, results.evaluation)
-    write_file(card_path(saved), json.dumps(card, ensure_ascii=False, indent=2) + "\n")
-
-
-def write_scores(saved: Path, results: Results) -> ScoresFile | None:
+def save_scores(saved: Path, results: Results) -> ScoresFile | None:
     """Write the scores of a run with their intervals beside its results file."""
     records = results.evaluation.records
-    logs = {
-        task: [LoggedItem(task, Record.from_json(record), {RECORD: record}) for record in records[task]]
-        for task in results.get("configs", ())
-        if records.get(task)
-    }
+    logs = read_lines(
+        {task: [{RECORD: record} for record in records.get(task, ())] for task in results.get("configs", ())}
+    )
     if not logs:
         return None
     scores = scores_of(assemble_run(saved, read_results(saved), logs))
-    write_file(scores_path(saved), scores_text(scores))
+    write_scores(saved, scores)
     return scores

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, Any, cast
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, ValidationError, WrapValidator, create_model
 
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet
@@ -169,36 +169,20 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values, for the sample log."""
-        return {
-            **vars(self),
-            "stratum": dict(self.stratum),
-            "outcome": self.outcome.value,
-            "unscored_reason": self.unscored_reason.value if self.unscored_reason else None,
-            "fields": dict(self.fields),
-        }
+        reason = self.unscored_reason
+        written = {**vars(self), "outcome": self.outcome.value, "unscored_reason": reason and reason.value}
+        return written | {"stratum": dict(self.stratum), "fields": dict(self.fields)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Record:
         """Read what `to_json` wrote.
 
         Raises:
-            ValueError: where a field is missing or the outcome is unknown.
+            ValueError: where a field is missing or has another type, or the outcome is unknown.
         """
         try:
-            reason = value["unscored_reason"]
-            return cls(
-                item_id=value["item_id"],
-                group_id=value["group_id"],
-                stratum=dict(value["stratum"]),
-                expected=value["expected"],
-                answered=value["answered"],
-                outcome=Outcome(value["outcome"]),
-                unscored_reason=UnscoredReason(reason) if reason else None,
-                detail=str(value["detail"]),
-                fields=dict(value["fields"]),
-                view=str(value["view"]),
-            )
-        except (KeyError, TypeError) as error:
+            return RecordForm.model_validate(value).record
+        except ValidationError as error:
             raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error
 
 
@@ -290,6 +274,22 @@ class RecordForm(LogForm):
     view: str
     data_set: DataSet | None = None
 
+    @property
+    def record(self) -> Record:
+        """The record that was read."""
+        values = dict(self)
+        return Record(**{name: values[name] for name in Record.__dataclass_fields__})
+
+
+def _as_written(form: Any) -> Any:
+    """Annotate a value that must have a form, and is kept as it was written."""
+
+    def check(value: Any, validate: Callable[[Any], object]) -> Any:
+        validate(value)
+        return value
+
+    return Annotated[form, WrapValidator(check)]
+
 
 class LogLine(LogForm):
     """A line of a task of ours."""
@@ -315,9 +315,9 @@ def log_line(
     Returns:
         The form, a pydantic model, for `TaskKind.log_form`.
     """
-    parts: dict[str, Any] = {"answered": (answered, ...), "fields": (fields, ...)}
+    parts: dict[str, Any] = {"answered": (_as_written(answered), ...), "fields": (_as_written(fields), ...)}
     if names := dict.fromkeys(stratum, (str, ...)):
-        parts["stratum"] = (create_model("StratumForm", __base__=StratumForm, **cast(Any, names)), ...)
+        parts["stratum"] = (_as_written(create_model("StratumForm", __base__=StratumForm, **cast(Any, names))), ...)
     record = create_model("RecordForm", __base__=RecordForm, **parts)
     return create_model("LogLine", __base__=LogLine, record=(record, ...), submission_rows=(submission, None))
 

@@ -49,3 +49,11 @@ def test_what_scores_need_is_asked_for(change: dict[str, Any], place: tuple[str,
 def test_the_submission_has_its_form() -> None:
     with pytest.raises(ValidationError, match="row"):
         FORM.model_validate({"record": RECORD, "submission_rows": {}})
+
+
+def test_a_record_is_read_as_it_was_written_and_in_no_other_form() -> None:
+    line = FORM.model_validate({"record": {**RECORD, "fields": {"depth": 1, "other": "more"}}})
+    assert line.record.record.fields == {"depth": 1, "other": "more"}
+    assert Record.from_json(RECORD).to_json() == RECORD
+    with pytest.raises(ValueError, match="Expected a record with item_id"):
+        Record.from_json({**RECORD, "detail": None})
