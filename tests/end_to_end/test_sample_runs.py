@@ -75,9 +75,18 @@ def test_withheld_answers_give_predictions_and_no_accuracy(random_run: HostRun) 
 
 def test_the_table_that_the_host_prints_shows_our_scores(random_run: HostRun) -> None:
     printed = random_run.output.replace(" ", "")
-    for name in ("pair_accuracy", "single_accuracy", "unparsed_rate", "unscored_rate", "submission_rows", "sample_data"):
+    for name in (
+        "pair_accuracy",
+        "single_accuracy",
+        "unparsed_rate",
+        "unscored_rate",
+        "submission_rows",
+        "sample_data",
+    ):
         assert f"|{name}|" in printed
-    assert "|pair_accuracy_official" not in printed and random_run.score("mvp_mini", "pair_accuracy_official") is not None
+    assert (
+        "|pair_accuracy_official" not in printed and random_run.score("mvp_mini", "pair_accuracy_official") is not None
+    )
 
 
 def test_mvp_group_is_the_unweighted_mean_of_its_four_parts(random_run: HostRun) -> None:
