@@ -26,7 +26,7 @@ RUNNABLE = {
 """Pages whose blocks start the stand-in for models, and the blocks."""
 LONGEST = 600
 """Seconds."""
-SOLVED = ("accuracy,none", "pair_accuracy,none")
+SOLVED = ("accuracy,none", "pair_accuracy,none", "verdict_accuracy,none")
 """Scores that a solver of the sample has in full."""
 
 

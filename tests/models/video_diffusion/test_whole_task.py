@@ -55,7 +55,7 @@ def test_a_family_runs_the_whole_task(family: str, manager: Any, checkpoints: Pa
         cli_args=Namespace(output_path=str(tmp_path), process_with_media=False),
     )
     scores = found["results"]["yocausal"]
-    assert (scores["submission_rows,none"], scores["unscored_rate,none"], scores["non_finite_rate,none"]) == (4, 0, 0)
+    assert (scores["submission_rows,none"], scores["unscored_rate,none"], scores["unparsed_rate,none"]) == (4, 0, 0)
     assert 0 <= scores["rsi,none"] <= 100
     result = json.loads((tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8"))
     assert len(result["per_video_results"]) == 4
