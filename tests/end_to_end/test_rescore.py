@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import HostRun, SampleWorld, own_command, own_command_alone, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
@@ -75,7 +75,7 @@ def log_of(folder: Path, task: str) -> Path:
 def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(floor: HostRun, tmp_path: Path) -> None:
     before = files(floor.out)
     again = tmp_path / "again"
-    made = own_command_alone(home(), "rescore", floor.out, "--out", again)
+    made = own_command(home(), "rescore", floor.out, "--out", again)
     assert made.returncode == 0, made.stderr
     # What lmms-eval prints, and every other score.
     numbers = [

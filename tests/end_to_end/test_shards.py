@@ -50,13 +50,14 @@ def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_several_tasks_and_a_view(
     whole: HostRun, parts: list[HostRun], sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    merged = merge_parts(parts, sample_world.home, tmp_path / "merged", command=own_command_alone)
+    merged = merge_parts(parts, sample_world.home, tmp_path / "merged")
     assert difference(whole, merged) == ["hardware.device", "run.ranks"], "as one part ran on two ranks"
     items = sum(len(records) for records in read_run(whole.out).records.values())
     assert f"3 parts: {items} items of 9 tasks" in merged.output.splitlines()
     # Other commands take it.
     run = read_run(merged.out)
     assert run.shard is None and not run.limited and len(run.records) == 9
+    assert own_command_alone(sample_world.home, "report", merged.out).returncode == 0
     again = rescore(merged.out, tmp_path / "again")
     assert not again.changes and not any(again.items.values())
     submit("mvp", merged.out, tmp_path / "mvp.jsonl", allow_unofficial=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 from host_run import HostRun, own_command, run_host
 
 from lmms_eval_tasks.utils.core.text import SHARD
 
-Command = Callable[..., CompletedProcess[str]]
 OF_ITS_TIME = {"config", "date", "start_time", "end_time", "total_evaluation_time_seconds", "throughput"}
 """Fields of a results file that two runs of the same do not share: where its files lie, when it ran, and how fast."""
 OF_ITS_CARD = {"date", "command", "wall time in s"}
@@ -33,11 +31,11 @@ def run_parts(
     ]  # fmt: skip
 
 
-def merge_parts(parts: list[HostRun], home: Path, out: Path, command: Command = own_command) -> HostRun:
+def merge_parts(parts: list[HostRun], home: Path, out: Path) -> HostRun:
     """The whole run of some parts, by our command."""
     assert [part.status for part in parts] == [0] * len(parts), [part.output for part in parts]
     assert not any((part.out / "submissions").exists() for part in parts)
-    done = command(home, "merge", *(part.out for part in parts), "--out", out)
+    done = own_command(home, "merge", *(part.out for part in parts), "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr
     return HostRun(0, done.stdout, out)
 
