@@ -102,4 +102,4 @@ def test_what_is_spoilt_is_not_scored_again(tmp_path: Path) -> None:
         except InputError as error:
             assert str(error)
 
-    assert spoil(tmp_path, "cast_bench", 5 * ONE_IN, score) >= 1
+    assert spoil(tmp_path, "cast_bench", 2 * ONE_IN, score) >= 1
