@@ -92,17 +92,17 @@ def check(
         read_card(name)
     prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
     for name in named or prepared or registry().benchmarks:
-        house = find_benchmark(name)
-        print_card(console, house.card)
+        chosen = find_benchmark(name)
+        print_card(console, chosen.card)
         try:
             if thorough:
-                stops += _check_thoroughly(console, house, keep)
+                stops += _check_thoroughly(console, chosen, keep)
             else:
                 from lmms_eval_tasks.testing.thorough import check_runnable
 
-                check_runnable(house).raise_if_any(f"The tasks of {name} cannot be used")
+                check_runnable(chosen).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
-            for split in read_manifest(house.card).splits:
+            for split in read_manifest(chosen.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
                     print_statistics(console, name, split)

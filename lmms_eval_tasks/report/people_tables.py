@@ -232,13 +232,13 @@ def print_mode(output: Output, responses: Path, items: str, mode: str, by: Seque
     name = prepared_benchmark(items)
     if name is None:
         raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")
-    house = find_benchmark(name)
-    inquiry = house.inquiry(mode)
-    rows: Rows = read_table(house.card, items.partition(":")[2])[0].to_pylist()
+    chosen = find_benchmark(name)
+    inquiry = chosen.inquiry(mode)
+    rows: Rows = read_table(chosen.card, items.partition(":")[2])[0].to_pylist()
     if unknown := [column for column in by if column not in rows[0]]:
         raise InputError(f"Expected columns of {items}, but it lacks {', '.join(unknown)}.")
     if inquiry.form == "ratings":
-        _print_ratings(output, inquiry, rows, responses, by or house.card.strata_columns)
+        _print_ratings(output, inquiry, rows, responses, by or chosen.card.strata_columns)
     elif inquiry.positive:
         _print_keys(output, inquiry, rows, responses)
     else:

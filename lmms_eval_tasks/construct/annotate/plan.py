@@ -270,9 +270,9 @@ def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
     return [row for row in load_table(read_card(benchmark), split).to_list() if row["clip_present"]]
 
 
-def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
+def _options(chosen: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
     """Every version of every question as a model is asked it: with its options, or to be answered in writing."""
-    columns = next(iter(house.kinds.values())).visuals
+    columns = next(iter(chosen.kinds.values())).visuals
     labels = tuple(f"Clip {number}" for number in range(1, len(columns) + 1)) if len(columns) > 1 else ()
     return [
         AskedItem(
@@ -296,8 +296,8 @@ def asked_items(
     benchmark: str, split: str, mode: str, run: Path | None = None, task: str = ""
 ) -> tuple[Inquiry, dict[str, AskedItem]]:
     """Return the inquiry for asking people, and all items that they can be asked, by id."""
-    house = find_benchmark(benchmark)
-    inquiry = house.inquiry(mode)
+    chosen = find_benchmark(benchmark)
+    inquiry = chosen.inquiry(mode)
     if inquiry.of_answers != (run is not None):
         raise InputError(
             f"Expected --run with a finished run, for {mode} is about its answers, but got none."
@@ -306,20 +306,20 @@ def asked_items(
         )
     rows = rows_to_ask(benchmark, split)
     if run is not None:
-        given = _responses(house, run, task)
+        given = _responses(chosen, run, task)
         rows = [{**row, RESPONSE: given[row["item_id"]]} for row in rows if row["item_id"] in given]
-    asked = inquiry.items(rows) if inquiry.items is not None else _options(house, rows)
+    asked = inquiry.items(rows) if inquiry.items is not None else _options(chosen, rows)
     items = {item.item_id: item for item in asked}
     if not items:
-        raise InputError(f"{house.card.title}, split {split}, cannot be asked of people: there is nothing to ask.")
+        raise InputError(f"{chosen.card.title}, split {split}, cannot be asked of people: there is nothing to ask.")
     return inquiry, items
 
 
-def _responses(house: Benchmark, source: Path, task: str) -> dict[str, str]:
+def _responses(chosen: Benchmark, source: Path, task: str) -> dict[str, str]:
     """Item to a run's answer, of those that were scored."""
     run = read_run(source)
     known = {name: registry().find_task(name) for name in run.records}
-    tasks = [name for name, found in known.items() if found is not None and found.benchmark.name == house.name]
+    tasks = [name for name, found in known.items() if found is not None and found.benchmark.name == chosen.name]
     if task not in tasks and (task or len(tasks) != 1):
         raise InputError(f"Expected --task, one of the run's ({', '.join(tasks) or 'none'}), but got {task or 'none'}.")
     lines = [line for line in run.items_of(task or tasks[0]) if line.record.outcome is not Outcome.UNSCORED]
