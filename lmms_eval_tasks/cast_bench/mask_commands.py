@@ -17,7 +17,12 @@ def still_answered(
         Path | None, typer.Option(help="File for the ids of the questions, one a line.", show_default=False)
     ] = None,
 ) -> None:
-    """List the questions that a model still answers right with the evidence blacked out: reject these."""
+    """List the questions that a model still answers right with the evidence blacked out: reject these.
+
+    Examples:
+        lmms-eval-tasks cast-bench still-answered out/qwen-masked
+        lmms-eval-tasks cast-bench still-answered out/qwen-masked --out rejected.txt
+    """
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.release import write_file
     from lmms_eval_tasks.api.runs import read_run

@@ -38,7 +38,28 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare CaST-Bench; the clips are linked, not copied."""
+    """Prepare CaST-Bench; the clips are linked, not copied.
+
+    Clips that are absent or unreadable do not stop this, nor does their lack altogether where no folder is named: they
+    are listed in the manifest, and a run that needs clips stops, unless it is set to skip them. Anything wrong with the
+    questions does, and nothing is written then.
+
+    Args:
+        source: `castbench_hf.jsonl`, a folder that holds it and perhaps the clips, or a dataset on the hub.
+        videos: folder with the clips; by default they are looked for in the source's folder and in `videos` there.
+        progress: receives how far the work is.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: there is no such source or folder, the folder holds none of the clips, or the questions have
+            problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare cast_bench
+        lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos videos
+    """
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
     release = _find(source, videos)

@@ -34,7 +34,12 @@ def bias(
     ] = "",
     form: FormatOption = None,
 ) -> None:
-    """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options."""
+    """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options.
+
+    Examples:
+        lmms-eval-tasks bias mvp
+        lmms-eval-tasks bias causalvqa --split debug --model Qwen/Qwen2.5-0.5B
+    """
     card, own = read_card(benchmark), registry().tasks_of(benchmark).values()
     manifest = read_manifest(card)
     splits = [split] if split else list(manifest.splits)

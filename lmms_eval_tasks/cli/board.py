@@ -26,7 +26,12 @@ def board(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     form: FormatOption = None,
 ) -> None:
-    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie."""
+    """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie.
+
+    Examples:
+        lmms-eval-tasks board out/qwen out/internvl --out board.html
+        lmms-eval-tasks board results/* --task mvp_mini --format markdown
+    """
     with open_output("board", form) as output:
         _show(output, runs, out, names or (), task)
 

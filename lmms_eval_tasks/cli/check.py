@@ -78,7 +78,12 @@ def check(
         ),
     ] = False,
 ) -> None:
-    """Show what is prepared and installed; exit with status 1 if something would stop a run."""
+    """Show what is prepared and installed; exit with status 1 if something would stop a run.
+
+    Examples:
+        lmms-eval-tasks check causalvqa --decode
+        lmms-eval-tasks check --model qwen2_5_vl --task mvp_mini --png shown.png
+    """
     if model is None and (task or item or png or batch_size > 1):
         raise InputError("Expected --task, --item, --batch_size and --png with --model, but got them without it.")
     if keep and not (thorough and benchmark):

@@ -27,7 +27,12 @@ def compare(
     without: Annotated[Path | None, typer.Option(dir_okay=False, help=LEAVE_OUT)] = None,
     form: FormatOption = None,
 ) -> None:
-    """Show whether one run beats another on the groups of items that both answered."""
+    """Show whether one run beats another on the groups of items that both answered.
+
+    Examples:
+        lmms-eval-tasks compare out/first out/second
+        lmms-eval-tasks compare out/first out/second out/third --task causalvqa_debug_paired
+    """
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
     with open_output("compare", form) as output:

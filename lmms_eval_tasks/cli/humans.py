@@ -85,7 +85,12 @@ def humans(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
     form: FormatOption = None,
 ) -> None:
-    """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people."""
+    """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people.
+
+    Examples:
+        lmms-eval-tasks humans people.csv --items causalvqa:debug
+        lmms-eval-tasks humans people.csv --items mvp:mini --run out/qwen
+    """
     if mode not in (ANSWER, LAST_FRAME):
         if drop_disputed or out or labels_out or run:
             raise InputError(f"Expected no --drop-disputed, --out, --labels-out or --run in the mode {mode}.")

@@ -34,7 +34,15 @@ def launch(
         ),
     ] = None,
 ) -> None:
-    """Run a command in parts, each in a process of its own, and merge them; the same command goes on later."""
+    """Run a command in parts, each in a process of its own, and merge them; the same command goes on later.
+
+    Examples:
+        {command} --shards 8 --jobs 4 -- bash evaluate.sh --tasks mvp --output_path out/mvp
+        {command} --shards 64 --slurm time=240 -- bash evaluate.sh --output_path out/mvp
+
+    COMMAND is lmms-eval …, or anything that runs it and takes --output_path. Each part gets an output path below that
+    one.
+    """
     from lmms_eval_tasks.cli.merge import merge
     from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
     from lmms_eval_tasks.launch.plan import find_merged, make_plan

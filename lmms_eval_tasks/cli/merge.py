@@ -16,7 +16,16 @@ def merge(
     ],
     out: Annotated[Path, typer.Option(help="New folder for results, sample logs and leaderboard files.")],
 ) -> None:
-    """Put the runs of all parts together to the whole run."""
+    """Put the runs of all parts together to the whole run.
+
+    LMMS_EVAL_TASKS_SHARD=i/N makes a run of one part. Needs the prepared data that the parts were made on, and no
+    model, clip or judge. The runs of the parts are left as they are. Whatever is missing, twice, or not alike is
+    named, and then nothing is written. A command that was cut short can be given again.
+
+    Examples:
+        lmms-eval-tasks merge out/parts/1 out/parts/2 --out out/whole
+        lmms-eval-tasks merge out/parts/* --out out/whole
+    """
     from lmms_eval_tasks.finished.merge import merge as put_together
     from lmms_eval_tasks.host.replacements import quiet_host
 

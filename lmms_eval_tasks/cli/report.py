@@ -79,7 +79,14 @@ def report(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
     form: FormatOption = None,
 ) -> None:
-    """Show what runs scored, with 95% intervals and how many are behind each score."""
+    """Show what runs scored, with 95% intervals and how many are behind each score.
+
+    Examples:
+        lmms-eval-tasks report out/qwen out/internvl
+        lmms-eval-tasks report out/qwen --html report.html
+        lmms-eval-tasks report out/qwen out/internvl --layout paper
+        lmms-eval-tasks report out/qwen out/internvl --task mvp_mini --figures figures
+    """
     if names and series:
         raise InputError("Expected --name without --series, whose runs are named by their values.")
     if by and layout:

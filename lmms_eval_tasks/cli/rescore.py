@@ -23,7 +23,16 @@ def rescore(
     out: Annotated[Path | None, typer.Option(help="New folder for results, sample logs and leaderboard files.")] = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Compute a finished run's scores again from its saved responses, and say what differs."""
+    """Compute a finished run's scores again from its saved responses, and say what differs.
+
+    Needs the prepared data that the run was made on, and no model, clip or judge. The run itself is left as it is.
+    Ends with status 3 where a score is not what it was. Of a run with --predict_only it computes the first scores.
+    A command that was cut short can be given again.
+
+    Examples:
+        lmms-eval-tasks rescore out/first
+        lmms-eval-tasks rescore out/first --out out/first-again
+    """
     from lmms_eval_tasks.finished.rescore import claimed, write_rescored
     from lmms_eval_tasks.finished.rescore import rescore as score_again
     from lmms_eval_tasks.host.replacements import quiet_host

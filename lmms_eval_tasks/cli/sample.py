@@ -20,7 +20,12 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
 ) -> None:
-    """Write a small simulated stand-in for the raw releases."""
+    """Write a small simulated stand-in for the raw releases.
+
+    Examples:
+        lmms-eval-tasks sample --out sample --prepare
+        lmms-eval-tasks sample causalvqa mvp --out sample --seed 1
+    """
     from lmms_eval_tasks.sample.build import build_sample, prepare_commands
 
     with show_progress() as progress:
@@ -38,7 +43,12 @@ def tiny_vlm(
         bool, typer.Option("--released-ids", help="Ids of special tokens as ms-swift expects them, to try `train`.")
     ] = False,
 ) -> None:
-    """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU."""
+    """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU.
+
+    Examples:
+        lmms-eval-tasks tiny-vlm --out tiny
+        lmms-eval-tasks tiny-vlm --out tiny --seed 1
+    """
     from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
     typer.echo(f"Qwen2.5-VL, random weights: {write_tiny_vlm(out, seed, released_ids=released_ids)}")

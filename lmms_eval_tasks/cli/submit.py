@@ -48,7 +48,12 @@ def submit(
     ] = False,
     allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
-    """Write the file that a leaderboard takes from a finished run, without its model; or all files that it takes."""
+    """Write the file that a leaderboard takes from a finished run, without its model; or all files that it takes.
+
+    Examples:
+        lmms-eval-tasks submit mvp out/qwen-mvp --out mvp_mini.jsonl
+        lmms-eval-tasks submit physical-reasoning out/qwen-mvp out/qwen-causalvqa --out files
+    """
     from lmms_eval_tasks.finished.submit import submit as write
 
     console = make_console()
@@ -82,7 +87,12 @@ def validate(
         bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
     ] = False,
 ) -> None:
-    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
+    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1.
+
+    Examples:
+        lmms-eval-tasks validate mvp mvp_mini.jsonl
+        lmms-eval-tasks validate causalvqa causalvqa.jsonl --allow-incomplete
+    """
     from lmms_eval_tasks.finished.submit import validate as check
 
     checked = check(benchmark, file, allow_incomplete)

@@ -20,7 +20,14 @@ def views(
     ] = ",".join(CLIP_VIEWS),
     include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
 ) -> None:
-    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question."""
+    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question.
+
+    Ours have their views by name, such as mvp_mini_blind.
+
+    Examples:
+        lmms-eval-tasks views mvbench --out views
+        lmms-eval-tasks views mvbench --out views --views blind,single_frame,video_only
+    """
     from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.host.tasks.foreign_views import write_views
 

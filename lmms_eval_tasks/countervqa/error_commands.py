@@ -18,7 +18,14 @@ def errors(
     ],
     task: Annotated[str, typer.Option(help="Task of the run to look at.")] = "countervqa",
 ) -> None:
-    """Have a judge say how each answer was reached and how readable its reasoning is; `report --html` shows it."""
+    """Have a judge say how each answer was reached and how readable its reasoning is; `report --html` shows it.
+
+    Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
+
+    Examples:
+        lmms-eval-tasks countervqa errors out/qwen --judge gpt-4o
+        lmms-eval-tasks countervqa errors out/qwen --judge model=NAME,url=http://localhost:8000/v1
+    """
     from lmms_eval_tasks.api import InputError
     from lmms_eval_tasks.api.judge import open_named_judge
     from lmms_eval_tasks.api.release import load_table

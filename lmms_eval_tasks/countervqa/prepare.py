@@ -33,7 +33,20 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare a CounterVQA set; the clips are linked, not copied."""
+    """Prepare a CounterVQA set; the clips are linked, not copied.
+
+    Clips that are absent or unreadable are listed in the manifest, and a run refuses them unless it is to skip them.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: a file or folder is missing, or the questions or graphs have problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare countervqa --source set
+        lmms-eval-tasks prepare countervqa --source set/questions.jsonl --videos clips
+    """
     questions_file = source / QUESTIONS if source.is_dir() else source
     graphs_file = questions_file.parent / GRAPHS
     for file in (questions_file, graphs_file):

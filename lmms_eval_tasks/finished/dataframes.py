@@ -54,7 +54,26 @@ class RunTables(NamedTuple):
 
 
 def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_incomplete: bool = False) -> RunTables:
-    """Read runs as tidy pandas tables: one of scores with their intervals, and one of items."""
+    """Read runs as tidy pandas tables: one of scores with their intervals, and one of items.
+
+    Args:
+        sources: Output folders of runs, of each its latest run; or results files.
+        names: What the runs are called in the column ``run``; without it as in `sources`.
+        allow_incomplete: Whether to read the part that is there of a run that was cut short.
+
+    Returns:
+        Both tables; `RunTables` lists their columns. They can be taken apart: ``scores, items = load_runs("out/a")``.
+
+    Raises:
+        InputError: where a run cannot be read, or has answers alone; where two runs have one name, or there are more or
+            fewer names than runs.
+        OSError: where a file cannot be read.
+
+    Examples:
+        >>> from lmms_eval_tasks import load_runs
+        >>> scores, items = load_runs("out/qwen", "out/internvl")  # doctest: +SKIP
+        >>> scores[scores.leading][["run", "task", "value", "low", "high", "n"]]  # doctest: +SKIP
+    """
     called = [str(source) for source in sources] if names is None else list(names)
     if len(called) != len(sources):
         raise InputError(f"Expected a name for each run, but got {len(called)} for {len(sources)}.")

@@ -45,7 +45,22 @@ def prepare(
     ] = CARD.hub_id,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare IntPhys 2, every split that the release holds."""
+    """Prepare IntPhys 2, every split that the release holds.
+
+    The held-out split has clips alone. Clips that are absent or unreadable are listed in the manifest, and a run
+    refuses them unless it is to skip them. Metadata that cannot be scored stops this, and nothing is written then; what
+    is merely unusual is a warning.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the source is not an IntPhys 2 release, or its metadata has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare intphys2
+        lmms-eval-tasks prepare intphys2 --source IntPhys2.zip
+    """
     path, revision = Path(source), None
     if source == CARD.hub_id and not path.exists():
         path, revision = download_dataset(source, CARD.title, WANTED, "IntPhys2.zip or the folder unpacked from it")

@@ -44,7 +44,29 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP; videos are linked, or made of the sources' own downloads."""
+    """Prepare one split of MVP; videos are linked, or made of the sources' own downloads.
+
+    A source that is given with `raw` is taken from there, others from `videos`; a set that `build` made has its own. Of
+    a download only the wanted clips are taken; what is not MP4 there is converted, several at a time, and every clip is
+    decoded to its end.
+
+    Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
+    them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
+    merely unusual in them is a warning. Downloads that are damaged stop it too; what can be seen without decoding is
+    checked first.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the annotations cannot be loaded or have problems, there is no such folder, or it holds none of the
+            clips, or a download is damaged (all problems are listed).
+
+    Examples:
+        lmms-eval-tasks prepare mvp --split mini --videos videos
+        lmms-eval-tasks prepare mvp --split full --raw ssv2=downloads/ssv2 --videos videos
+        lmms-eval-tasks prepare mvp --videos videos --random-pairs 0
+    """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
     root, revision = Path(source), None

@@ -28,13 +28,23 @@ def choice_app(sets: ChoiceSets) -> typer.Typer:
 
     def sft(inputs: Inputs, progress: Progress, *, split: Split = None) -> Written:
         """Train on the letters of the right options: writes rows and configuration, then runs ms-swift; other options
-        are its own."""
+        are its own.
+
+        Examples:
+            {command} --source set --out out/sft --dry-run
+            {command} --source set --out out/sft --frames 16 --num_train_epochs 2
+        """
         from lmms_eval_tasks.train.stages.choices import write_choice_sft
 
         return write_choice_sft(sets, inputs, split, progress)
 
     def grpo(inputs: Inputs, progress: Progress, *, split: Split = None) -> Written:
-        """Train by GRPO on whether the option that an answer chooses is the right one; other options as for sft."""
+        """Train by GRPO on whether the option that an answer chooses is the right one; other options as for sft.
+
+        Examples:
+            {command} --source set --out out/grpo --dry-run
+            {command} --source set --out out/grpo --max_steps 200
+        """
         from lmms_eval_tasks.train.stages.choices import write_choice_grpo
 
         return write_choice_grpo(sets, inputs, split, progress)

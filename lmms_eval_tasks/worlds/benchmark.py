@@ -130,7 +130,25 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare Worlds: run and render the scenes of the standard set, which comes with this package."""
+    """Prepare Worlds: run and render the scenes of the standard set, which comes with this package.
+
+    Every scene is run again, with everything that might have been otherwise; where something else happens than where
+    the set was made, nothing is prepared. What is rendered is kept: an interrupted `prepare` goes on when it is called
+    again.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: more than one of --seed, --scenes and --source is given, or --size without --seed; scenes or
+            questions have problems; or this machine can run or render none.
+
+    Examples:
+        lmms-eval-tasks prepare worlds
+        lmms-eval-tasks prepare worlds --seed 7 --size small
+        lmms-eval-tasks prepare worlds --scenes my_scenes.jsonl
+        lmms-eval-tasks prepare worlds --source set
+    """
     if sum(one is not None for one in (seed, scenes, source)) > 1:
         raise InputError("Expected one of --seed, --scenes and --source, but got several.")
     if size is not None and seed is None:

@@ -35,7 +35,14 @@ def profile(
         bool, typer.Option("--allow-incomplete", help="Also the part that is there of a run that was cut short.")
     ] = False,
 ) -> None:
-    """Show which step of a causal answer fails: seeing, ordering, explaining, supposing, or showing."""
+    """Show which step of a causal answer fails: seeing, ordering, explaining, supposing, or showing.
+
+    It needs the perception questions and causal ones of the same scenes in one run; `report --html` draws the same.
+
+    Examples:
+        lmms-eval-tasks worlds profile out/worlds
+        lmms-eval-tasks worlds profile out/qwen out/internvl
+    """
     from lmms_eval_tasks.api.commands import make_console
     from lmms_eval_tasks.api.runs import read_run
 

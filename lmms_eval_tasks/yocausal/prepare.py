@@ -32,7 +32,19 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare YoCausal, or any folder of videos in its form."""
+    """Prepare YoCausal, or any folder of videos in its form.
+
+    Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
+    videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of
+    metadata, videos, captions or labels does, and then nothing is written.
+
+    Raises:
+        InputError: the source is not the release, or has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare yocausal
+        lmms-eval-tasks prepare yocausal --from-videos clips --captions captions.csv --seconds 4
+    """
     if from_videos is not None:
         pairs, clips = read_videos(from_videos, captions, seconds)
         origin = Origin(str(from_videos), {captions.name: captions} if captions else {}, own=True)

@@ -39,7 +39,12 @@ def graph_quality(
     gold: Annotated[Path, typer.Argument(help="The reference, in either form; only a graphs.jsonl gives accuracy.")],
     takes: Annotated[int, typer.Option(help="Takes to list, the worst F1 first.", min=0)] = 20,
 ) -> None:
-    """Compare predicted causal links with a reference: precision, recall, F1 and accuracy."""
+    """Compare predicted causal links with a reference: precision, recall, F1 and accuracy.
+
+    Examples:
+        lmms-eval-tasks countervqa graph-quality predicted.json gold.jsonl
+        lmms-eval-tasks countervqa graph-quality set/graphs.jsonl gold.jsonl --takes 5
+    """
     from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
 
     quality = compare_graphs(predicted, gold)
@@ -78,7 +83,12 @@ def graph_quality(
 def check_questions(
     folder: Annotated[Path, typer.Argument(help="A set: a folder with questions.jsonl and graphs.jsonl.")],
 ) -> None:
-    """Derive the verdict of every question of a set from its causal graph once more."""
+    """Derive the verdict of every question of a set from its causal graph once more.
+
+    Examples:
+        lmms-eval-tasks countervqa check-questions set
+        lmms-eval-tasks countervqa check-questions built/release
+    """
 
     counts = check_set(folder)
     table = text_table(None, "rule", "questions")

@@ -107,7 +107,19 @@ def build(
     replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
-    """Make counterfactual questions from annotated clips and the causal links of their actions."""
+    """Make counterfactual questions from annotated clips and the causal links of their actions.
+
+    A build that was interrupted goes on where it was: every reply of a model is kept in the folder. An option that the
+    command line has takes the place of the configuration's.
+
+    Raises:
+        InputError: a file cannot be used, with every fault of it, the budget is reached, no question is kept, or fewer
+            are than the set has that is there. No set is written then.
+
+    Examples:
+        lmms-eval-tasks build countervqa --annotations takes.json --links links.json --out set
+        lmms-eval-tasks build countervqa --config build.yaml --out set --dry-run
+    """
     from lmms_eval_tasks.construct.countervqa.pipeline import build_set, forecast_set
     from lmms_eval_tasks.construct.countervqa.rows import choose_options
 

@@ -106,7 +106,12 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
         progress: Progress = no_progress,
     ) -> BuiltSet:
-        """Make a set of questions from clips and annotations of your own; every reply of a model is kept."""
+        """Make a set of questions from clips and annotations of your own; every reply of a model is kept.
+
+        Examples:
+            {command} --config build.yaml --out built --dry-run
+            {command} --config build.yaml --out built
+        """
         pipeline = load()
         chosen, values = read_config(config, pipeline.config)
         steps = pipeline.steps(chosen)

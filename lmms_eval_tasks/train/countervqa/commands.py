@@ -100,7 +100,12 @@ def sft(
         typer.Option(help="A teacher's reasoning, as cot writes it; without it the set's answers are trained on."),
     ] = None,
 ) -> Written:
-    """Train on reasoning (stage I): writes rows and configuration, then runs ms-swift; other options are its own."""
+    """Train on reasoning (stage I): writes rows and configuration, then runs ms-swift; other options are its own.
+
+    Examples:
+        {command} --source set --reasoning out/cot/cot.jsonl --out out/sft
+        {command} --source set --out out/sft --dry-run
+    """
     from lmms_eval_tasks.train.countervqa.training_set import write_sft
 
     return write_sft(inputs, reasoning, progress)
@@ -120,7 +125,12 @@ def grpo(
         float | None, typer.Option(help="Weight of the visual reward, beta; by default the paper's, 0.5.", min=0.0)
     ] = None,
 ) -> Written:
-    """Train by GRPO on rewards over the causal graph (stage II), from exported weights; other options as for sft."""
+    """Train by GRPO on rewards over the causal graph (stage II), from exported weights; other options as for sft.
+
+    Examples:
+        {command} --source set --model weights/sft --out out/grpo
+        {command} --source set --out out/grpo --ablation grpo-only --dry-run
+    """
 
     return write_grpo(inputs, ablation, causal_weight, visual_weight, progress)
 

@@ -115,7 +115,12 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder for the merged weights, a new one.", show_default=False)],
     env: Env = ENV,
 ) -> None:
-    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on."""
+    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on.
+
+    Examples:
+        {command} out/sft --out weights/sft
+        {command} out/grpo --out weights/grpo --env .train-venv
+    """
     from lmms_eval_tasks.train.stages.stage import export_weights
 
     trained = export_weights(training, out, env)
@@ -127,7 +132,12 @@ def export(
 def curves(
     training: Annotated[Path, typer.Argument(help="Folder of a training; it may be running.")],
 ) -> None:
-    """Show the loss and each reward of a training, and draw them as a picture beside its log."""
+    """Show the loss and each reward of a training, and draw them as a picture beside its log.
+
+    Examples:
+        {command} out/sft
+        {command} out/grpo
+    """
     from lmms_eval_tasks.utils.core.errors import InputError
 
     if not _show_curves(training):
