@@ -30,7 +30,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from small_worlds import plain_clip, rolling
-from lmms_eval_tasks.worlds.physics import filming, renderers
+from lmms_eval_tasks.worlds.physics import filming, processes as renderers
 from lmms_eval_tasks.worlds.physics.filming import SceneClip
 if __name__ == "__main__":
     renderers._PROGRAM, renderers.find_backend, filming.make_clip = "acts_as_if_rendering", lambda: None, plain_clip
