@@ -10,6 +10,7 @@ from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa.agreement import Agreement, agreement_case
+from lmms_eval_tasks.countervqa.metrics import JUDGED_ACCURACY
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.judge.client import Verdict
@@ -51,14 +52,15 @@ def test_an_explanation_agrees_from_seven_on(
     assert right["record"]["fields"]["judged"] is judged and right["record"]["outcome"] == "correct"
     assert (right["record"]["fields"]["judge"]["reason"] == "timed out") == (agreement is None)
     assert wrong["record"]["fields"]["judged"] is unread["record"]["fields"]["judged"] is False
-    assert right["judged_accuracy"]["value"] == (None if judged is None else 100.0 * judged)
+    assert JUDGED_ACCURACY.value(Record.from_json(right["record"])) == (None if judged is None else 100.0 * judged)
 
 
 @pytest.mark.parametrize("choice", ["", "none"])
 def test_without_a_judge_verdicts_are_scored_all_the_same(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", choice)
     (item,) = graded(None, ["No."], monkeypatch)
-    assert item["verdict_accuracy"]["value"] == 100 and item["judged_accuracy"]["value"] is None
+    assert item["verdict_accuracy"]["value"] == 100
+    assert JUDGED_ACCURACY.value(Record.from_json(item["record"])) is None
     Evaluation().check_grading(task_state(TASK).pointer)
 
 
