@@ -79,7 +79,7 @@ def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
     commands = [words for block in blocks(PAGE) for words in block.commands()]
     assert [words[1] for words in commands] == ["report"] * 3 + [
-        "--tasks",
+        "tasks",
         "--power-analysis",
         "--model",
         "rescore",
