@@ -1,7 +1,7 @@
 """Move modules and top-level names of the package, and rewrite what imports or names them.
 
-    python tools/move.py lmms_eval_tasks/utils/answers/words.py lmms_eval_tasks/utils/answers/words.py
-    python tools/move.py lmms_eval_tasks/utils/answers/text.py:fold,plain_text lmms_eval_tasks/utils/core/text.py
+    python tools/move.py lmms_eval_tasks/utils/one.py lmms_eval_tasks/utils/core/other.py
+    python tools/move.py lmms_eval_tasks/utils/one.py:first_name,second_name lmms_eval_tasks/utils/core/other.py
     python tools/move.py --plan moves.tsv
 
 A module that moves to a file that is there is merged into it. A line of a plan is a source as above, a tab, and its

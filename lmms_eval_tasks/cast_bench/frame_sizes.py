@@ -1,4 +1,4 @@
-"""How large clips are shown, which boxes in pixels refer to."""
+"""Sizes at which clips are shown, to which boxes in pixels refer."""
 
 from __future__ import annotations
 

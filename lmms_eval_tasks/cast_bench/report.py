@@ -1,4 +1,4 @@
-"""What a report shows of CaST-Bench: columns, published figures, panels and items of its page."""
+"""Report of CaST-Bench: columns, published figures, panels and items of its page."""
 
 from __future__ import annotations
 

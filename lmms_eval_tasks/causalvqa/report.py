@@ -1,4 +1,4 @@
-"""What a report shows of CausalVQA beside its scores: published figures, and the tables of the paper."""
+"""Report of CausalVQA beside its scores: published figures, and the tables of the paper."""
 
 from __future__ import annotations
 

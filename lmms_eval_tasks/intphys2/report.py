@@ -1,4 +1,4 @@
-"""What a report shows of IntPhys 2 beside its scores: published figures."""
+"""Report of IntPhys 2 beside its scores: published figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report shows of MVP beside its scores: published figures, and the tables of the paper."""
+"""Report of MVP beside its scores: published figures, and the tables of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What YoCausal's lines of a sample log have beyond those of every task."""
+"""Fields of YoCausal's lines of a sample log beyond those of every task."""
 
 from __future__ import annotations
 

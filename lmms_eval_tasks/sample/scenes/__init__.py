@@ -1,1 +1,1 @@
-"""What each kind of clip shows, with its questions and their true answers."""
+"""Kinds of clips, with their questions and true answers."""
