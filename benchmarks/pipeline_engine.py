@@ -27,7 +27,7 @@ from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PipelineRow, RowStep
+from lmms_eval_tasks.construct.engine.steps import Asking, PipelineRow, step
 from lmms_eval_tasks.utils.core.prompt import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")
@@ -53,18 +53,11 @@ class NumberDescription(Form):
     text: str
 
 
-class DescribeNumber(RowStep[NumberRow, NumberRow]):
+@step("descriptions", asks=("writer",), requests=1, characters=900, reply_tokens=20)
+def describe_number(row: NumberRow, asking: Asking) -> NumberRow:
     """Asks once for each row."""
-
-    name = "descriptions"
-    takes = gives = NumberRow
-    roles = ("writer",)
-    forecast = Forecast(requests=1, characters=900, reply_tokens=20)
-
-    def run(self, row: NumberRow, asking: Asking) -> Sequence[NumberRow]:
-        """The row with its description."""
-        reply = asking.ask("writer", "describe", NumberDescription, number=row.number, known=FILLING)
-        return [row.model_copy(update={"text": reply.text})]
+    reply = asking.ask("writer", "describe", NumberDescription, number=row.number, known=FILLING)
+    return row.model_copy(update={"text": reply.text})
 
 
 def write(rows: Sequence[NumberRow], folder: Path, config: Numbers) -> Sequence[str]:
@@ -78,7 +71,7 @@ PIPELINE = Pipeline(
     config=Numbers,
     read=lambda config: [NumberRow(id=str(number), number=number) for number in range(config.rows)],
     source_files=lambda config: [],
-    steps=lambda config: [DescribeNumber()],
+    steps=lambda config: [describe_number],
     write=write,
     first="numbers",
 )

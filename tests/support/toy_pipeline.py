@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, PipelineRow, Removed, RowStep, SetStep
+from lmms_eval_tasks.construct.engine.steps import (
+    Asking,
+    PaperCount,
+    PipelineRow,
+    Remove,
+    Removed,
+    keep_each,
+    step,
+)
 from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
@@ -44,41 +52,30 @@ def read_end(text: str) -> str:
     return text.removesuffix("END").strip()
 
 
-class Describe(RowStep[NumberRow, DescribedRow]):
-    name = "descriptions"
-    takes, gives = NumberRow, DescribedRow
-    roles = ("writer",)
-    forecast = Forecast(requests=1, characters=400, reply_tokens=50, rows=0.5)
-
-    def run(self, row: NumberRow, asking: Asking) -> Sequence[DescribedRow]:
-        reply = asking.ask("writer", "describe", Description, images=(b"picture",), number=row.number)
-        if not reply.text:
-            raise Removed("an empty description", f"number {row.number}")
-        return [DescribedRow(id=row.id, number=row.number, text=reply.text)]
+@step("descriptions", asks=("writer",), requests=1, characters=400, reply_tokens=50, passes=0.5)
+def describe(row: NumberRow, asking: Asking) -> DescribedRow:
+    reply = asking.ask("writer", "describe", Description, images=(b"picture",), number=row.number)
+    if not reply.text:
+        raise Removed("an empty description", f"number {row.number}")
+    return DescribedRow(id=row.id, number=row.number, text=reply.text)
 
 
-class Check(RowStep[DescribedRow, DescribedRow]):
-    name = "blind check"
-    takes = gives = DescribedRow
-    roles = ("checker",)
-    paper = PaperCount("61%", "2.2")
-    forecast = Forecast(requests=1, characters=200, reply_tokens=10)
-
-    def run(self, row: DescribedRow, asking: Asking) -> Sequence[DescribedRow]:
-        if asking.ask_text("checker", "check", read_end, text=row.text) != "good":
-            raise Removed("answered without a look")
-        return [row]
+@step("blind check", asks=("checker",), paper="61%", section="2.2", requests=1, characters=200, reply_tokens=10)
+def check(row: DescribedRow, asking: Asking) -> DescribedRow:
+    if asking.ask_text("checker", "check", read_end, text=row.text) != "good":
+        raise Removed("answered without a look")
+    return row
 
 
-class Odd(SetStep[DescribedRow, DescribedRow]):
-    name = "odd numbers"
-    takes = gives = DescribedRow
+def refuse_even(row: DescribedRow) -> DescribedRow:
+    if row.number % 2 == 0:
+        raise Removed("even")
+    return row
 
-    def run(self, rows: Sequence[DescribedRow], remove: Callable[[str, Removed], None]) -> Sequence[DescribedRow]:
-        for row in rows:
-            if row.number % 2 == 0:
-                remove(row.id, Removed("even"))
-        return [row for row in rows if row.number % 2]
+
+@step("odd numbers")
+def odd(rows: Sequence[DescribedRow], remove: Remove) -> list[DescribedRow]:
+    return keep_each(rows, remove, refuse_even)
 
 
 def write(rows: Sequence[DescribedRow], folder: Path, config: ToyConfig) -> Sequence[str]:
@@ -92,7 +89,7 @@ PIPELINE = Pipeline(
     config=ToyConfig,
     read=lambda config: [NumberRow(id=f"n{number}", number=number) for number in range(config.numbers)],
     source_files=lambda config: [],
-    steps=lambda config: [Describe(), *([Check()] if config.check else []), Odd()],
+    steps=lambda config: [describe, *([check] if config.check else []), odd],
     write=write,
     first="numbers",
     paper=PaperCount("3,764", "2.2"),

@@ -4,7 +4,7 @@ picture."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,11 +80,6 @@ def attrition_table(first: str, rows: int, paper: PaperCount, steps: Sequence[St
 def _sorted(counts: Counter[str]) -> dict[str, int]:
     """Counts, the largest first, equals by name."""
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def count_faults(unreadable: Iterable[Sequence[str]]) -> Counter[str]:
-    """Count the repeated requests by the fault of the reply before."""
-    return Counter(fault for faults in unreadable for fault in faults)
 
 
 NAMED = 3

@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -18,7 +19,6 @@ from lmms_eval_tasks.construct.engine.attrition import (
     BuiltSet,
     StepCounts,
     attrition_table,
-    count_faults,
     draw_attrition,
 )
 from lmms_eval_tasks.construct.engine.config import C
@@ -30,7 +30,6 @@ from lmms_eval_tasks.construct.engine.steps import (
     PaperCount,
     PipelineRow,
     Removed,
-    RowStep,
     check_ids,
     roles_of,
 )
@@ -67,7 +66,7 @@ class RowOutcome:
 
 @dataclass(frozen=True)
 class StepRun:
-    """Counts of one step."""
+    """Rows that a step left, and its counts."""
 
     step: AnyStep
     left: Sequence[Any]
@@ -76,18 +75,17 @@ class StepRun:
 
 
 Log = Callable[[AnyStep, PipelineRow, RowOutcome], None]
-"""Keeps what became of a row in a step; called in the order of the steps and of their rows."""
+"""Keeps the outcome of a row in a step; called in the order of the steps and of their rows."""
 
 
 class HiddenLines:
-    """JSON lines that nobody sees until they are written."""
+    """JSON lines in a file without a name, which a killed build does not leave behind."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: IO[bytes] | None = None
 
     def add(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Add lines."""
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115, open until the lines are written
@@ -112,33 +110,46 @@ def run_steps(
     """Run steps, each on the rows that the one before it left."""
     runs: list[StepRun] = []
     for step in steps:
-        run = _run_rows if isinstance(step, RowStep) else _run_set
-        runs.append(run(step, rows, models, log, progress))
-        rows = runs[-1].left
-        check_ids(rows, f"the rows of the step {step.name!r}")
+        left: list[PipelineRow] = []
+        outcomes = (_look_at_all if step.of_all else _look_at_each)(step, rows, models, left, progress)
+        removed, asked_again, without_reply = Counter[str](), Counter[str](), 0
+        with closing(outcomes):
+            for row, outcome in outcomes:
+                log(step, row, outcome)
+                without_reply += outcome.without_reply
+                if outcome.removed:
+                    removed[outcome.removed.reason] += 1
+                for asked in outcome.asked:
+                    asked_again.update(asked.unreadable if asked.reason is None else ())
+        check_ids(left, f"the rows of the step {step.name!r}")
+        faults = models.take_server_faults()
+        counts = StepCounts(step.name, len(rows), len(left), removed, asked_again, faults, step.paper)
+        runs.append(StepRun(step, left, counts, without_reply))
+        rows = left
     return runs
 
 
-def _run_set(step: Any, rows: Sequence[PipelineRow], models: Models, log: Log, progress: Progress) -> StepRun:
+Outcomes = Generator[tuple[PipelineRow, RowOutcome]]
+
+
+def _look_at_all(
+    step: Any, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
+) -> Outcomes:
     removed: dict[str, Removed] = {}
-    left = step.run(rows, removed.__setitem__)
+    left += step.run(rows, removed.__setitem__)
     progress(step.name, len(rows), len(rows))
     if step.takes is step.gives and {row.id for row in left} != {row.id for row in rows} - removed.keys():
         raise RuntimeError(f"The step {step.name!r} lost rows without a reason.")
-    tally = _Tally(step, log)
     for row in rows:
-        tally.add(row, RowOutcome(removed=removed.get(row.id)))
-    return tally.as_run(left, models)
+        yield row, RowOutcome(removed=removed.get(row.id))
 
 
-def _run_rows(step: Any, rows: Sequence[PipelineRow], models: Models, log: Log, progress: Progress) -> StepRun:
-    tally = _Tally(step, log)
-    left: list[PipelineRow] = []
+def _look_at_each(
+    step: Any, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
+) -> Outcomes:
     threads = models.threads(step.roles) if step.roles else os.cpu_count()
     with ThreadPoolExecutor(threads, thread_name_prefix="build") as pool:
-        waiting: deque[tuple[PipelineRow, Future[RowOutcome]]] = deque(
-            (row, pool.submit(_run_row, step, row, models)) for row in rows
-        )
+        waiting = deque((row, pool.submit(_look_at_row, step, row, models)) for row in rows)
         try:
             for done, future in enumerate(as_completed([future for _, future in waiting]), start=1):
                 future.result()
@@ -146,56 +157,35 @@ def _run_rows(step: Any, rows: Sequence[PipelineRow], models: Models, log: Log, 
                 while waiting and waiting[0][1].done():
                     row, first = waiting.popleft()
                     outcome = first.result()
-                    tally.add(row, outcome)
                     left += outcome.rows
+                    yield row, outcome
                 progress(step.name, done, len(rows))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return tally.as_run(left, models)
 
 
-def _run_row(step: RowStep[Any, Any], row: PipelineRow, models: Models) -> RowOutcome:
+def _look_at_row(step: Any, row: PipelineRow, models: Models) -> RowOutcome:
     asking = Asking(models)
     try:
-        rows = step.run(row, asking)
+        made = step.run(row, asking)
     except Removed as removed:
         # Its traceback would hold what the step had in hand.
         return RowOutcome((), removed.with_traceback(None), asking.asked, asking.without_reply)
-    if not rows or not all(isinstance(made, step.gives) for made in rows):
+    rows = [made] if isinstance(made, PipelineRow) else made
+    if not rows or not all(isinstance(one, step.gives) for one in rows):
         raise RuntimeError(f"The step {step.name!r} made no {step.gives.__name__} of the row {row.id!r}.")
     return RowOutcome(rows, None, asking.asked, asking.without_reply)
 
 
-class _Tally:
-    """Counts what became of the rows of a step, and has each logged."""
-
-    def __init__(self, step: AnyStep, log: Log) -> None:
-        self._step, self._log = step, log
-        self._came = self._without_reply = 0
-        self._removed: Counter[str] = Counter()
-        self._asked_again: Counter[str] = Counter()
-
-    def add(self, row: PipelineRow, outcome: RowOutcome) -> None:
-        self._log(self._step, row, outcome)
-        self._came += 1
-        self._without_reply += outcome.without_reply
-        if outcome.removed:
-            self._removed[outcome.removed.reason] += 1
-        self._asked_again += count_faults(asked.unreadable for asked in outcome.asked if asked.reason is None)
-
-    def as_run(self, left: Sequence[PipelineRow], models: Models) -> StepRun:
-        """Return the run of the step, given the rows that it left."""
-        counts = StepCounts(
-            self._step.name,
-            self._came,
-            len(left),
-            self._removed,
-            self._asked_again,
-            models.take_server_faults(),
-            self._step.paper,
-        )
-        return StepRun(self._step, left, counts, self._without_reply)
+REPLIES = "replies"
+STEPS = "steps"
+RELEASE = "release"
+ATTRITION = "attrition.json"
+PICTURE = "attrition.png"
+FACTS = "build.json"
+SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
+"""The parts of a set."""
 
 
 REPLIES = "replies"

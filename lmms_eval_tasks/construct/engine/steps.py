@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -29,14 +30,8 @@ class PipelineRow(RowForm):
 
 def check_ids(rows: Sequence[PipelineRow], where: str) -> None:
     """Refuse rows of which two have one name."""
-    seen: set[str] = set()
-    repeated = [row.id for row in rows if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
-    if repeated:
+    if repeated := [name for name, number in Counter(row.id for row in rows).items() if number > 1]:
         raise InputError(f"Expected each id once in {where}, but got again: {summarize_names(repeated)}.")
-
-
-In = TypeVar("In", bound=PipelineRow)
-Out = TypeVar("Out", bound=PipelineRow)
 
 
 class Removed(Exception):
@@ -48,12 +43,16 @@ class Removed(Exception):
         self.detail = detail
 
 
+Remove = Callable[[str, Removed], None]
+"""Removes the row of an id."""
+
+
 @dataclass(frozen=True)
 class PaperCount:
-    """Number of rows that a step leaves according to a paper."""
+    """Number of rows that a step leaves according to a section of a paper."""
 
     kept: str = ""
-    source: str = ""
+    section: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,35 +66,105 @@ class Forecast:
     rows: float = 1.0
 
 
-class Step(ABC, Generic[In, Out]):
-    """A step: rows of one form in, rows of one form out, and a reason for each that does not go on."""
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step of a pipeline: a function, how it is called in tables, whom it asks, and what it is expected to leave."""
+
+    name: str
+    run: Callable[..., Any]
+    takes: type[PipelineRow]
+    gives: type[PipelineRow]
+    of_all: bool
+    """Whether the function looks at all rows at once."""
+    roles: tuple[str, ...] = ()
+    paper: PaperCount = PaperCount()
+    forecast: Forecast = Forecast()
+
+    def given(self, *values: Any, **changes: Any) -> Step:
+        """Return the step with values of its function's last parameters, and with changed fields."""
+        run = self.run
+        return replace(self, run=lambda rows, other: run(rows, other, *values), **changes)
+
+
+def step(
+    name: str,
+    *,
+    asks: Sequence[str] = (),
+    paper: str = "",
+    section: str = "",
+    passes: float = 1.0,
+    requests: float = 0.0,
+    **forecast: int,
+) -> Callable[[Callable[..., Any]], Step]:
+    """Make a function a step.
+
+    A function of a row and an `Asking` looks at one row at a time, many at once in threads; it returns the row or rows
+    made of it, or raises `Removed`, and depends on nothing but its arguments and the replies. A function of a sequence
+    of rows and a `Remove` looks at all of them, and asks nobody. `paper` is what a paper says that the step leaves,
+    `passes` the share of rows that is expected to go on, `requests` and `forecast` what is asked about a row.
+    """
+
+    def decorate(run: Callable[..., Any]) -> Step:
+        hints = get_type_hints(run)
+        given, made = next(iter(hints.values())), hints["return"]
+        (takes,), (gives,) = get_args(given) or (given,), get_args(made) or (made,)
+        of_all = get_origin(given) is not None
+        expected = Forecast(requests=requests, rows=passes, **forecast)
+        return Step(name, run, takes, gives, of_all, tuple(asks), PaperCount(paper, section), expected)
+
+    return decorate
+
+
+Row = TypeVar("Row", bound=PipelineRow)
+In = TypeVar("In", bound=PipelineRow)
+Out = TypeVar("Out", bound=PipelineRow)
+
+
+class RowStep(ABC, Generic[In, Out]):
+    """A step as a class, which looks at one row at a time."""
 
     name: ClassVar[str]
     takes: ClassVar[type[PipelineRow]]
     gives: ClassVar[type[PipelineRow]]
     paper: ClassVar[PaperCount] = PaperCount()
+    of_all = False
     # Of some steps these depend on the configuration.
     roles: tuple[str, ...] = ()
     forecast: Forecast = Forecast()
-
-
-class RowStep(Step[In, Out]):
-    """A step that looks at one row at a time; many are looked at at once, in threads."""
 
     @abstractmethod
     def run(self, row: In, asking: Asking) -> Sequence[Out]:
         """Return the rows made of a row: a pure function of it, the configuration and the replies."""
 
 
-class SetStep(Step[In, Out]):
-    """A step that looks at all rows, and asks nobody."""
+class SetStep(ABC, Generic[In, Out]):
+    """A step as a class, which looks at all rows and asks nobody."""
+
+    name: ClassVar[str]
+    takes: ClassVar[type[PipelineRow]]
+    gives: ClassVar[type[PipelineRow]]
+    paper: ClassVar[PaperCount] = PaperCount()
+    of_all = True
+    roles: tuple[str, ...] = ()
+    forecast: Forecast = Forecast()
 
     @abstractmethod
-    def run(self, rows: Sequence[In], remove: Callable[[str, Removed], None]) -> Sequence[Out]:
+    def run(self, rows: Sequence[In], remove: Remove) -> Sequence[Out]:
         """Return the rows made of the given rows."""
 
 
-AnyStep = RowStep[Any, Any] | SetStep[Any, Any]
+AnyStep = Step | RowStep[Any, Any] | SetStep[Any, Any]
+
+
+def keep_each(rows: Sequence[Row], remove: Remove, change: Callable[[Row], Row]) -> list[Row]:
+    """Return the rows as a function changes each, without those that it removes."""
+    kept = []
+    for row in rows:
+        try:
+            kept.append(change(row))
+        except Removed as why:
+            remove(row.id, why)
+    return kept
 
 
 def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:

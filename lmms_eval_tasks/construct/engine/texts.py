@@ -76,20 +76,45 @@ class Fault:
     detail: str
 
 
-T = TypeVar("T", bound=BaseModel)
-
 Refused = Sequence[dict[str, Any]]
 """Texts that were written and not used, each with what was wrong with it."""
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
-def write_until_good(tries: int, write: Callable[[Refused], T], check: Callable[[T], Sequence[Fault]]) -> T:
-    """The first text that has no fault."""
+class Unfit(Removed):
+    """A text cannot be used; whoever writes the next one is shown it, and why."""
+
+    def __init__(self, reason: str, detail: str = "", **shown: Any) -> None:
+        super().__init__(reason, detail)
+        self.shown = shown
+
+
+def until_good(tries: int, write: Callable[[Refused], T]) -> T:
+    """Return the first of so many texts that is not `Unfit`; with none, the row goes for the last one's fault."""
     refused: list[dict[str, Any]] = []
-    faults: Sequence[Fault] = ()
-    for _ in range(tries):
-        text = write(tuple(refused))
-        faults = check(text)
-        if not faults:
-            return text
-        refused.append({**text.model_dump(mode="json"), "why": [fault.detail for fault in faults]})
-    raise Removed(faults[0].reason, " ".join(fault.detail for fault in faults))
+    while True:
+        try:
+            return write(tuple(refused))
+        except Unfit as unfit:
+            refused.append(unfit.shown)
+            if len(refused) == tries:
+                raise
+
+
+def refuse_faults(text: BaseModel, faults: Sequence[Fault]) -> None:
+    """Refuse a text that has faults."""
+    if faults:
+        details = [fault.detail for fault in faults]
+        raise Unfit(faults[0].reason, " ".join(details), **text.model_dump(mode="json"), why=details)
+
+
+def write_until_good(tries: int, write: Callable[[Refused], M], check: Callable[[M], Sequence[Fault]]) -> M:
+    """The first text that has no fault."""
+
+    def checked(refused: Refused) -> M:
+        text = write(refused)
+        refuse_faults(text, check(text))
+        return text
+
+    return until_good(tries, checked)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 import weakref
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from judge_server import Action, Drop, Fail, Hold, JudgeServer, Say, nobody
 from killed_builds import check_killed_builds, check_two_builds_at_once, files_of
-from toy_pipeline import PIPELINE, PROMPTS, Describe, DescribedRow, Description, NumberRow, ToyConfig
+from toy_pipeline import PIPELINE, PROMPTS, DescribedRow, Description, NumberRow, ToyConfig
 
 from lmms_eval_tasks.construct.engine import steps as asking
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
@@ -22,7 +21,7 @@ from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import RoleSettings
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import RowOutcome, run_steps
-from lmms_eval_tasks.construct.engine.steps import AnyStep, AskedReply, Asking, PipelineRow, RowStep
+from lmms_eval_tasks.construct.engine.steps import AnyStep, AskedReply, Asking, PipelineRow, step
 from lmms_eval_tasks.utils.core.errors import InputError
 
 build = pipeline_command(lambda: PIPELINE)
@@ -320,21 +319,18 @@ def test_two_rows_with_the_same_question_have_the_same_unreadable_replies(tmp_pa
         assert server.asked.total() == 30 + 3
 
 
-class AskBothRoles(Describe):
+@step("descriptions", asks=("writer", "checker"))
+def ask_both_roles(row: NumberRow, asking: Asking) -> DescribedRow:
     """Asks the same about every number, of one role about the even and of another about the odd ones."""
-
-    roles = ("writer", "checker")
-
-    def run(self, row: NumberRow, asking: Asking) -> Sequence[DescribedRow]:
-        reply = asking.ask(self.roles[row.number % 2], "describe", Description, images=(b"picture",), number=1)
-        return [DescribedRow(id=row.id, number=row.number, text=reply.text)]
+    reply = asking.ask(("writer", "checker")[row.number % 2], "describe", Description, images=(b"picture",), number=1)
+    return DescribedRow(id=row.id, number=row.number, text=reply.text)
 
 
 def test_two_roles_of_one_model_ask_the_same_once(tmp_path: Path) -> None:
     def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
         return Say(json.dumps({"text": f"reply {before}"}), delay=0.2)
 
-    pipeline = replace(PIPELINE, steps=lambda config: [AskBothRoles()])
+    pipeline = replace(PIPELINE, steps=lambda config: [ask_both_roles])
     with JudgeServer(picture_script=slow) as server:
         pipeline_command(lambda: pipeline)(configuration(server.url, tmp_path), tmp_path / "out")
         assert server.asked.total() == 1
@@ -421,35 +417,28 @@ class Reply:
     """A reply that can be looked for in memory."""
 
 
-class HoldReplies(RowStep[NumberRow, NumberRow]):
+@step("replies")
+def hold_replies(row: NumberRow, asking: Asking, given: list[weakref.ref[Reply]]) -> list[NumberRow]:
     """Gives every row a reply, the later rows first."""
-
-    name = "replies"
-    takes = gives = NumberRow
-
-    def __init__(self) -> None:
-        self.given: list[weakref.ref[Reply]] = []
-
-    def run(self, row: NumberRow, asking: Asking) -> Sequence[NumberRow]:
-        time.sleep(0.02 * (row.number % 2 == 0))
-        reply = Reply()
-        self.given.append(weakref.ref(reply))
-        asking.asked.append(AskedReply("writer", "p", "m", "", (), reply, None))
-        return [row]
+    time.sleep(0.02 * (row.number % 2 == 0))
+    reply = Reply()
+    given.append(weakref.ref(reply))
+    asking.asked.append(AskedReply("writer", "p", "m", "", (), reply, None))
+    return [row]
 
 
 def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_step_ends(tmp_path: Path) -> None:
-    step, logged, most = HoldReplies(), list[str](), 0
+    given, logged, most = list[weakref.ref[Reply]](), list[str](), 0
 
     def log(_: AnyStep, row: PipelineRow, outcome: RowOutcome) -> None:
         nonlocal most
         logged.append(row.id)
-        most = max(most, sum(reply() is not None for reply in step.given))
+        most = max(most, sum(reply() is not None for reply in given))
 
     rows = [NumberRow(id=f"n{number}", number=number) for number in range(200)]
-    (run,) = run_steps([step], rows, Models(ToyConfig(), tmp_path), log)
+    (run,) = run_steps([hold_replies.given(given)], rows, Models(ToyConfig(), tmp_path), log)
     assert logged == [row.id for row in rows] == [row.id for row in run.left]
-    assert len(step.given) == 200 and most < 100
+    assert len(given) == 200 and most < 100
 
 
 def test_a_role_that_is_apart_has_replies_of_its_own(tmp_path: Path) -> None:
