@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import Problems as Problems  # its former place
-from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.files import is_safe, write_file
 from lmms_eval_tasks.utils.core.forms import CsvTable, WholeText, as_lines, read_csv, read_object, read_released_json
 from lmms_eval_tasks.utils.core.text import describe, quote, summarize_names
 from lmms_eval_tasks.utils.data.card import PublishedStatistics
@@ -13,7 +13,6 @@ from lmms_eval_tasks.utils.data.release import (
     DamagedSource,
     UnreadableClip,
     download_dataset,
-    is_safe,
     open_release,
     read_metadata,
 )

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from raw_releases import QUESTION
 
 from lmms_eval_tasks.causalvqa.hooks import strata
-from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
+from lmms_eval_tasks.causalvqa.metadata import read_items
+from lmms_eval_tasks.utils.core.fields import read_numbered_options
 
 texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(
     lambda text: text == text.strip() != ""
@@ -23,18 +24,18 @@ texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("C
 )
 def test_choices_are_read_back(options: dict[str, str], gap: str) -> None:
     joined = "|".join(f"{gap}{number}{gap}.{gap}{text}{gap}" for number, text in options.items())
-    assert list(read_choices(joined).items()) == list(options.items())
+    assert list(read_numbered_options(joined).items()) == list(options.items())
 
 
 def test_a_number_of_options_may_have_any_number_of_digits() -> None:
     long = "9" * 5000
-    assert read_choices(f"007. a|{long}. b|0. c") == {"7": "a", long: "b", "0": "c"}
+    assert read_numbered_options(f"007. a|{long}. b|0. c") == {"7": "a", long: "b", "0": "c"}
 
 
 @given(text=st.text())
 def test_any_other_choices_are_a_sentence(text: str) -> None:
     try:
-        options = read_choices(text)
+        options = read_numbered_options(text)
     except ValueError as error:
         assert str(error).startswith("Expected ")
     else:
@@ -44,15 +45,15 @@ def test_any_other_choices_are_a_sentence(text: str) -> None:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ("1. a", "Expected 2 to 26 options, but got 1."),
-        ("1. a|b", "Expected options as `N. text|N. text`, but got `b`."),
-        ("1. a|2.", "Expected options as `N. text|N. text`, but got `2.`."),
-        ("1. a|01. b", "Expected each option number once, but got 1 twice."),
+        ("1. a", "Expected 2 to 26 options in {field}, but got `1`."),
+        ("1. a|b", "Expected options as `N. text|N. text` in {field}, but got `b`."),
+        ("1. a|2.", "Expected options as `N. text|N. text` in {field}, but got `2.`."),
+        ("1. a|01. b", "Expected each option number once in {field}, but got `01. b`."),
     ],
 )
 def test_choices_that_cannot_be_read(choices: str, message: str) -> None:
     with pytest.raises(ValueError, match="Expected") as caught:
-        read_choices(choices)
+        read_numbered_options(choices)
     assert str(caught.value) == message
 
 

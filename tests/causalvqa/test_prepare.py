@@ -92,20 +92,20 @@ def test_every_problem_of_the_metadata_is_reported_at_once(tmp_path: Path) -> No
     types = "anticipation, counterfactual, descriptive, hypothetical, planning"
     assert refusal(tmp_path / "CausalVQA", tmp_path) == (
         "CausalVQA cannot be prepared: 11 problems, nothing was written.\n"
-        "  test/test_metadata.csv, row 2 (qid q1): Expected renamed_video to name a file in test/videos, but got "
+        "  test/test_metadata.csv, row 2 (qid q1): Expected renamed_video to name a clip's file, but got "
         "`/etc/passwd`.\n"
         "  debug/debug_metadata.csv, row 3 (qid q2): Expected correct1 to be one of the options 1-3, but got `9`.\n"
         "  debug/debug_metadata.csv, row 3 (qid q2): Expected correct2 to be one of the options 1-3, but got `one`.\n"
         f"  debug/debug_metadata.csv, row 4 (qid q3): Expected type to be one of {types}, but got `magic`.\n"
-        "  debug/debug_metadata.csv, row 4 (qid q3): Expected difficulty to be one of easy, med, medium, hard, but got "
+        "  debug/debug_metadata.csv, row 4 (qid q3): Expected difficulty to be one of easy, medium, hard, med, but got "
         "`extreme`.\n"
         "  debug/debug_metadata.csv, row 4 (qid q3): Expected a question, but got none.\n"
         "  debug/debug_metadata.csv, row 5 (qid q1): Expected each qid once, but row 2 has it too.\n"
-        "  debug/debug_metadata.csv, row 5 (qid q1): choices1: Expected each option number once, but got 1 twice.\n"
-        "  debug/debug_metadata.csv, row 5 (qid q1): choices2: Expected options as `N. text|N. text`, but got "
+        "  debug/debug_metadata.csv, row 5 (qid q1): Expected each option number once in choices1, but got `1. b`.\n"
+        "  debug/debug_metadata.csv, row 5 (qid q1): Expected options as `N. text|N. text` in choices2, but got "
         "`a, b`.\n"
         "  debug/debug_metadata.csv, row 6 (qid missing): Expected a qid, but got none.\n"
-        "  debug/debug_metadata.csv, row 6 (qid missing): Expected renamed_video to name a file in debug/videos, but "
+        "  debug/debug_metadata.csv, row 6 (qid missing): Expected renamed_video to name a clip's file, but "
         "got `../../a.mp4`."
     )
     assert not benchmark_dir("causalvqa").exists()
@@ -137,7 +137,7 @@ def test_answers_withheld_for_some_rows_only(tmp_path: Path) -> None:
         (b"", "Expected a column qid, but the columns are missing."),
         (b"\xff\xfe\x00", "Expected a CSV file in UTF-8, but byte 0 is not."),
         (b'qid,"type\n', "Expected a CSV file, but line 1 is not CSV (unexpected end of data)."),
-        (",".join(QUESTION).encode(), "Expected questions below the header, but got none."),
+        (",".join(QUESTION).encode(), "Expected rows below the header, but got none."),
         (f"{','.join(QUESTION)}\nq1,planning\n".encode(), "Expected 9 cells, but got 2."),
     ],
 )

@@ -23,11 +23,11 @@ from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.construct.engine.texts import Fault, bare_words, holds_text, is_marked
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import is_safe
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_rows
 from lmms_eval_tasks.utils.core.text import quote
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
-from lmms_eval_tasks.utils.data.release import is_safe
 
 DISTRACTORS = 4
 LETTERS = ascii_uppercase[: DISTRACTORS + 1]

@@ -17,10 +17,9 @@ from typing import Any, Literal, get_args
 
 from lmms_eval_tasks.countervqa.released import Interaction
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.files import is_safe, open_regular
 from lmms_eval_tasks.utils.core.forms import read_released_json
 from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.data.release import is_safe
 
 FIELDS = {
     "task": ("task", "task_name", "parent_task_name"),

@@ -13,9 +13,9 @@ from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.files import is_safe
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value
 from lmms_eval_tasks.utils.core.text import describe
-from lmms_eval_tasks.utils.data.release import is_safe
 
 
 class AnnotatedClip(PipelineRow):

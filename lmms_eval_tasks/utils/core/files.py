@@ -7,19 +7,20 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.text import HOME
+from lmms_eval_tasks.utils.core.text import HOME, is_utf8
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 try:
@@ -384,3 +385,31 @@ def content_digest(path: Path, progress: Progress = no_progress) -> str:
     if key not in _DIGESTS:
         _DIGESTS[key] = file_sha256(path, progress)
     return _DIGESTS[key]
+
+
+LONGEST_NAME = 240
+"""Bytes of a file's or a folder's name; file systems have no more than 255, and other names are derived from it."""
+LONGEST_PATH = 1_000
+"""Bytes of a name below a release's root."""
+CONTROL = "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]"
+"""Line breaks and other control characters, which lists of clips and messages cannot hold."""
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name taken from a release stays inside the folder that it is joined to, and can be a file's name.
+
+    It does where it is a relative path with slashes, without ``..``, a backslash, a drive's letter, a line break or
+    another control character, of at most 240 bytes in each part and 1,000 bytes in all, as UTF-8.
+    """
+    path = PurePosixPath(name)
+    return (
+        bool(path.parts)
+        and is_utf8(name)
+        and len(name.encode()) <= LONGEST_PATH
+        and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and "\\" not in name
+        and re.search(CONTROL, name) is None
+        and re.match("[A-Za-z]:", name) is None
+    )

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.fields import MISMATCH, Key
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.text import describe, escape_surrogates, is_utf8, printable, summarize_names
+from lmms_eval_tasks.utils.core.text import describe, escape_surrogates, is_utf8, printable, quote, summarize_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -379,18 +380,237 @@ def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, 
         field = ".".join(printable(part[:60]) for part in loc if isinstance(part, str)) or "rows"
         entries = [f"entry {part + 1}" for part in loc if isinstance(part, int)]
         place = ", ".join([*([where] if where else []), *entries]) or "the file"
-        kind = detail["type"]
-        if kind == "missing":
+        if detail["type"] == "missing":
             issues.add(field, "Expected this field, but it is missing from", place)
-        elif kind == "extra_forbidden":
+        elif detail["type"] == "extra_forbidden":
             known = _listed(list(row_type.model_fields)) if len(loc) == 1 else "the official ones"
             issues.add("fields", f"Expected {known}, but got", f"{describe(loc[-1])} ({place})")
         else:
-            bound = _BOUNDS.get(kind, "").format(**detail.get("ctx", {}))
-            wanted = _KINDS.get(kind) or bound or "a value of the official form"
-            value = describe(detail["input"])
-            issues.add(field, f"Expected {wanted}, but got", f"{value} ({place})" if place != "the file" else value)
+            wanted, got = _in_words(detail, field)
+            issues.add(field, f"Expected {wanted}, but got", f"{got} ({place})" if place != "the file" else got)
+
+
+def _in_words(detail: ErrorDetails, field: str) -> tuple[str, str]:
+    """What a value should have been, and what it is."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == MISMATCH:
+        return context["wanted"].replace("{field}", field), context["got"]
+    bound = _BOUNDS.get(kind, "").format(**context)
+    return _KINDS.get(kind) or bound or "a value of the official form", describe(detail["input"])
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+class ReleaseRow(BaseModel):
+    """Base of the forms of a release's rows: a pydantic model with a field for each column that is read.
+
+    Other columns are passed over. A field that a row lacks, or has as null, is its default, or a problem where it has
+    none. `pydantic.Field(validation_alias=AliasChoices("name", "filename"))` takes a column that releases call
+    otherwise.
+
+    Attributes:
+        place: The row in its file ("row 2", "line 2", "entry 1").
+        where: The same with the file, and with the field that is its `Key`, as problems name it.
+    """
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+    _place: str = PrivateAttr("")
+    _where: str = PrivateAttr("")
+
+    @property
+    def place(self) -> str:
+        """The row in its file."""
+        return self._place
+
+    @property
+    def where(self) -> str:
+        """The row as problems name it."""
+        return self._where
+
+
+_OF_A_UNION = (".int", ".str", ".float", ".bool")
+"""Parts of an error's place that are no field's, but name the types that a field may have."""
+ReleaseType = TypeVar("ReleaseType", bound=ReleaseRow)
+
+
+class FormRows(list[ReleaseType]):
+    """The rows that have their form, the values of those that have not, and the columns of the table."""
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.columns = columns
+        self.refused: list[Mapping[str, Any]] = []
+
+
+def read_csv_form(
+    form: type[ReleaseType],
+    content: bytes,
+    file: str,
+    problems: Problems,
+    together: Sequence[str] = (),
+    exact: bool = True,
+) -> FormRows[ReleaseType]:
+    """The rows of a CSV file that have the form asked for, in the file's order.
+
+    Noted as problems, each with the row: bytes that are no CSV in UTF-8, columns that are missing or there twice, rows
+    with more or fewer cells than columns, a key that is there twice, and all cells of a row that are not what its
+    fields take.
+
+    Args:
+        form: What a row holds; cells are texts.
+        content: The file's bytes, whose first row names the columns, in any order and among others.
+        file: Its name in messages.
+        problems: Takes what is wrong.
+        together: Columns of which a file has all or none.
+        exact: Whether the rows are numbered as such, from 2 on, with an empty line as a row without cells. Otherwise
+            they have the numbers of their lines, empty lines are passed over, and cells that a row lacks are empty.
+
+    Returns:
+        The rows, each with its `place` and `where`; a list that also has ``columns``, the file's, and ``refused``, the
+        cells of rows that have another form.
+    """
+    try:
+        table = CsvTable(content)
+        lines = [(line, cells) for line, cells in table if cells or exact]
+    except ValueError as error:
+        problems.add(file, str(error))
+        return FormRows()
+    columns, before = table.columns, len(problems)
+    _note_missing(form, columns, table.named, file, problems)
+    if table.repeated:
+        problems.add(file, f"Expected each column once, but got {table.repeated} again.")
+    if 0 < sum(name in columns for name in together) < len(together):
+        problems.add(file, f"Expected both columns {_listed(together)} or neither, but got one of them.")
+    if not lines:
+        problems.add(file, "Expected rows below the header, but got none.")
+    if len(problems) > before:
+        return FormRows(columns)
+    values: list[tuple[str, object]] = []
+    short: list[Mapping[str, Any]] = []
+    for number, (line, cells) in enumerate(lines, 2):
+        place = f"row {number}" if exact else f"line {line}"
+        padded = cells if exact else [*cells, *[""] * (len(columns) - len(cells))]
+        named = dict(zip(columns, padded, strict=False))
+        if len(padded) == len(columns):
+            values.append((place, named))
+        else:
+            problems.add(f"{file}, {place}", f"Expected {len(columns)} cells, but got {len(cells)}.")
+            short.append(named)
+    rows = _read_form(form, values, file, problems, columns)
+    rows.refused += short
+    return rows
+
+
+def read_json_form(
+    form: type[ReleaseType],
+    content: bytes | Sequence[Mapping[str, Any]],
+    file: str,
+    problems: Problems,
+    lines: bool = False,
+) -> FormRows[ReleaseType]:
+    """The objects of a JSON file that have the form asked for, in the file's order; problems as of `read_csv_form`.
+
+    JSON is read as releases have it: with NaN, and of a field that is there twice the last.
+
+    Args:
+        form: What an object holds.
+        content: The file's bytes: a list of objects; or objects that are read already, as from a Parquet table, of
+            which all have the columns of the first.
+        file: Its name in messages.
+        problems: Takes what is wrong.
+        lines: Whether each line is an object of its own; empty lines are passed over.
+
+    Returns:
+        The rows; a list that also has ``columns`` and ``refused``, as `read_csv_form` gives it.
+    """
+    before = len(problems)
+    values: list[tuple[str, object]] = []
+    columns: Sequence[str] = ()
+    if not isinstance(content, bytes):
+        values = [(f"row {number}", value) for number, value in enumerate(content, 1)]
+        columns = list(content[0]) if content else ()
+        if values and _note_missing(form, columns, ", ".join(columns), file, problems):
+            return FormRows(columns)
+    elif lines:
+        for number, text in enumerate(content.split(b"\n"), 1):
+            try:
+                values += [(f"line {number}", read_released_json(text))] if text.strip() else []
+            except ValueError as error:
+                problems.add(f"{file}, line {number}", f"Expected a JSON object in UTF-8, but got: {error}.")
+    else:
+        try:
+            found = read_released_json(content)
+        except ValueError as error:
+            problems.add(file, f"Expected JSON in UTF-8, but got: {error}.")
+        else:
+            if isinstance(found, list):
+                values = [(f"entry {number}", value) for number, value in enumerate(found, 1)]
+            else:
+                problems.add(file, f"Expected a list of objects, but got {quote(found)}.")
+    if not values and len(problems) == before:
+        problems.add(file, "Expected rows, but got none.")
+    return _read_form(form, values, file, problems, columns)
+
+
+def _names(form: type[ReleaseRow], field: str) -> list[str]:
+    """The names that a field may have in a release."""
+    alias = form.model_fields[field].validation_alias
+    return [str(name) for name in alias.choices] if isinstance(alias, AliasChoices) else [str(alias or field)]
+
+
+def _note_missing(
+    form: type[ReleaseRow], columns: Sequence[str], named: str, file: str, problems: Problems
+) -> list[str]:
+    needed = [" or ".join(names) for names in _required(form) if not set(names) & set(columns)]
+    for name in needed:
+        problems.add(file, f"Expected a column {name}, but the columns are {named or 'missing'}.")
+    return needed
+
+
+def _required(form: type[ReleaseRow]) -> list[list[str]]:
+    return [_names(form, name) for name, field in form.model_fields.items() if field.is_required()]
+
+
+def _read_form(
+    form: type[ReleaseType],
+    values: Iterable[tuple[str, object]],
+    file: str,
+    problems: Problems,
+    columns: Sequence[str],
+) -> FormRows[ReleaseType]:
+    rows: FormRows[ReleaseType] = FormRows(columns)
+    key = next((name for name, field in form.model_fields.items() if Key in field.metadata), "")
+    required = _required(form)
+    first: dict[str, str] = {}
+    for place, value in values:
+        where = f"{file}, {place}"
+        if not isinstance(value, Mapping):
+            problems.add(where, f"Expected an object, but got {quote(value)}.")
+            continue
+        if key:
+            named = "" if value.get(key) is None else str(value[key]).strip()
+            where += f" ({key} {named or 'missing'})"
+            if named and first.setdefault(named, place) != place:
+                problems.add(where, f"Expected each {key} once, but {first[named]} has it too.")
+        known = {name: one for name, one in value.items() if one is not None}
+        # A field that is not there is read as null, so that its own words say what was expected.
+        lacking = {names[0]: None for names in required if not known.keys() & names}
+        try:
+            row = form.model_validate({**lacking, **known})
+        except ValidationError as error:
+            rows.refused.append(value)
+            clauses: dict[str, tuple[str, str]] = {}
+            for detail in error.errors(include_url=False):
+                parts = [f", entry {one + 1}" if isinstance(one, int) else f".{one}" for one in detail["loc"]]
+                path = "".join(part for part in parts if part not in _OF_A_UNION)[1:]
+                wanted, got = _in_words(detail, path)
+                before = clauses[path][0] if path in clauses else "" if detail["type"] == MISMATCH else f"{path} to be"
+                clauses[path] = (f"{before} or {wanted}" if path in clauses else f"{before} {wanted}".strip()), got
+            for wanted, got in clauses.values():
+                problems.add(where, f"Expected {wanted}, but got {got}.")
+        else:
+            row._place, row._where = place, where
+            rows.append(row)
+    return rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import re
 import stat
 import struct
 import zipfile
@@ -11,21 +10,15 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol
 
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
-from lmms_eval_tasks.utils.core.text import first_line, is_utf8, summarize_names
+from lmms_eval_tasks.utils.core.files import BLOCK, is_safe, read_blocks
+from lmms_eval_tasks.utils.core.text import first_line, summarize_names
 
 LARGEST_METADATA = 1 << 24
 """Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""
-LONGEST_NAME = 240
-"""Bytes of a file's or a folder's name; file systems have no more than 255, and other names are derived from it."""
-LONGEST_PATH = 1_000
-"""Bytes of a name below a release's root."""
-CONTROL = "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]"
-"""Line breaks and other control characters, which lists of clips and messages cannot hold."""
 PACKED_BLOCK = 4096
 """Bytes read at a time of a member that is packed so well that this much of it may become a hundred megabytes."""
 
@@ -69,26 +62,6 @@ class DamagedSource(Exception):
 
 class UnreadableMember(Exception):
     """A member of an archive cannot be read; the message says why."""
-
-
-def is_safe(name: str) -> bool:
-    """Whether a name taken from a release stays inside the folder that it is joined to, and can be a file's name.
-
-    It does where it is a relative path with slashes, without ``..``, a backslash, a drive's letter, a line break or
-    another control character, of at most 240 bytes in each part and 1,000 bytes in all, as UTF-8.
-    """
-    path = PurePosixPath(name)
-    return (
-        bool(path.parts)
-        and is_utf8(name)
-        and len(name.encode()) <= LONGEST_PATH
-        and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
-        and not path.is_absolute()
-        and ".." not in path.parts
-        and "\\" not in name
-        and re.search(CONTROL, name) is None
-        and re.match("[A-Za-z]:", name) is None
-    )
 
 
 def read_metadata(path: Path) -> bytes:

@@ -22,7 +22,7 @@ from causalvqa_world import (
 from judge_server import JudgeServer
 from killed_builds import files_of
 
-from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
+from lmms_eval_tasks.causalvqa.metadata import read_items
 from lmms_eval_tasks.construct.causalvqa import versions as description
 from lmms_eval_tasks.construct.causalvqa.command import build
 from lmms_eval_tasks.construct.causalvqa.pipeline import write_release
@@ -34,6 +34,7 @@ from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
 from lmms_eval_tasks.sample.scenes.options import reworded
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.fields import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.data.made import part_pictures
 
@@ -110,7 +111,7 @@ def test_the_release_is_one_that_prepare_reads(clip_world: ClipWorld, faulty: Bu
     for truth, row in zip(kept, faulty.rows(), strict=True):
         assert row["qid"].rpartition("-")[0] == truth.qid
         assert (row["question"], row["difficulty"]) == (truth.question, "easy")
-        assert read_choices(row["choices1"])[row["correct1"]] == truth.answer
+        assert read_numbered_options(row["choices1"])[row["correct1"]] == truth.answer
         video = faulty.out / "release" / "debug" / "videos" / row["renamed_video"]
         assert clip_seconds(video) == pytest.approx(truth.end - truth.start, abs=0.02)
 
@@ -118,7 +119,7 @@ def test_the_release_is_one_that_prepare_reads(clip_world: ClipWorld, faulty: Bu
 def test_the_right_option_keeps_its_text_and_no_distractor_does(faulty: Built) -> None:
     orders = set()
     for row in faulty.rows():
-        first, second = read_choices(row["choices1"]), read_choices(row["choices2"])
+        first, second = read_numbered_options(row["choices1"]), read_numbered_options(row["choices2"])
         assert first.pop(row["correct1"]) == second.pop(row["correct2"])
         assert len(first) == len(second) == 4
         assert {bare_words(text) for text in first.values()}.isdisjoint(bare_words(text) for text in second.values())

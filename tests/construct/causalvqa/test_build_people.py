@@ -16,7 +16,6 @@ from judge_server import JudgeServer
 from stub_server import material_of
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.metadata import read_choices
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan
@@ -25,6 +24,7 @@ from lmms_eval_tasks.construct.causalvqa.filters import PeoplesAnswers, QualityR
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.fields import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
@@ -122,7 +122,7 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
     rows = study.rows()
     assert set(rows) == {UNCLEAR, EASY, MEDIUM, HARD, DISPUTED, DROPPED}
     assert rows[UNCLEAR]["question"] == f"After all, {study.truths[UNCLEAR].question}"
-    assert read_choices(rows[UNCLEAR]["choices2"])[rows[UNCLEAR]["correct2"]] == study.truths[UNCLEAR].answer
+    assert read_numbered_options(rows[UNCLEAR]["choices2"])[rows[UNCLEAR]["correct2"]] == study.truths[UNCLEAR].answer
     # Only the repairs are asked for: three tries of one; of the other also three checks and two blind answers.
     assert study.server.asked.total() - asked == 3 + 1 + 4 + 2
     texts = [str(body["messages"][-1]["content"]) for body in study.server.bodies]

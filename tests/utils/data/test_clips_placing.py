@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.utils.core.files import is_safe
 from lmms_eval_tasks.utils.data.prepare import link
-from lmms_eval_tasks.utils.data.release import is_safe
 
 
 @pytest.fixture
