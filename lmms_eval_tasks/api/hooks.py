@@ -8,7 +8,16 @@ from lmms_eval_tasks.utils.benchmark.hooks import (
     doc_to_text,
     doc_to_visual,
     process_docs,
+    process_results,
     write_submission,
 )
 
-__all__ = ["aggregate", "doc_to_target", "doc_to_text", "doc_to_visual", "process_docs", "write_submission"]
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_docs",
+    "process_results",
+    "write_submission",
+]

@@ -24,9 +24,9 @@ from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, Tas
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
-from lmms_eval_tasks.utils.answers.question import Grader, TaskSettings
+from lmms_eval_tasks.utils.answers.question import Ask, Grade, Grader, TaskSettings, Warn
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.benchmark.hooks import Ask, Grade, RunningTask, Warn, is_hook
+from lmms_eval_tasks.utils.benchmark.hooks import RunningTask, is_hook
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.benchmark.views import Shown, View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -244,6 +244,7 @@ class TaskState(RunningTask):
         self.pointer = pointer
         self.benchmark = find_benchmark(pointer["benchmark"])
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
+        self.ask, self.grade, self.warn = self.kind.ask, self.kind.grade, self.kind.warn
         scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)

@@ -74,8 +74,12 @@ def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
     return settings.prompt.render(question=row["question"], options=list_options(row["options"]))
 
 
+Ask = Callable[[Row, Any], str]
+"""Writes the prompt of a row, given the task's settings."""
 Grade = Callable[[Row, object, TaskContext], GradedItem]
-"""What makes of a row, with ``asked``, and a response an item's record; it raises nothing."""
+"""Grades a response, which is whatever the model returned, to a row with ``asked``. It raises nothing."""
+Warn = Callable[[Sequence[GradedItem], TaskContext], Sequence[str]]
+"""What to log once all items are graded."""
 Stratum = Sequence[str] | Callable[[Row], Mapping[str, str]]
 """Columns by which scores are broken down, or names and values from a row."""
 Fields = Sequence[str] | Callable[[Row, object, TaskContext], Mapping[str, Any]]

@@ -9,9 +9,9 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from lmms_eval_tasks.utils.answers.choice import EXTRACTOR
+from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
 from lmms_eval_tasks.utils.answers.losses import CLIP_LOSSES_READER, DENOISING_READER
-from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.answers.question import Ask, Grade, TaskSettings, Warn, ask_choice
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIEWS, View
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
@@ -89,11 +89,15 @@ def guess_option(row: Row) -> Sequence[str]:
 class TaskKind:
     """Scoring and reporting of one kind of task of a benchmark, whose tasks differ in split or subset.
 
-    How its items are asked and graded is in the hooks that its tasks' YAML names. Everything but its scores has a
-    default that suits multiple-choice questions about a clip.
+    The hooks of `lmms_eval_tasks.api.hooks`, which its tasks' YAML names, ask and grade as it says. Everything but its
+    scores has a default that suits multiple-choice questions about a clip.
 
     Attributes:
         metrics: Every score that its tasks may print; their YAML names those that they do.
+        ask: Writes the prompt of a row, given the settings; by default the prompt with the question, and its options.
+        grade: Grades a response to a row, given the row, the response and the `TaskContext`, and raises nothing; by
+            default as an option, by `choice_grader`.
+        warn: Of all graded items and the `TaskContext`, messages that are logged at the end of a run.
         extractor: Name and version of what reads answers; by default our reader of choices, or of losses.
         columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
         references: The scores that stand beside chance, people and published models, the leading one first, given the
@@ -134,6 +138,9 @@ class TaskKind:
     """
 
     metrics: tuple[Metric, ...]
+    ask: Ask = ask_choice
+    grade: Grade = choice_grader()  # noqa: RUF009
+    warn: Warn | None = None
     extractor: str = ""
     columns: tuple[Column, ...] = ()
     references: Callable[[str, int], tuple[ReferencedMetric, ...]] | None = None

@@ -7,22 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from lmms_eval_tasks.utils.answers.question import Grader, TaskContext, ask_choice
+from lmms_eval_tasks.utils.answers.choice import choice_grader
+from lmms_eval_tasks.utils.answers.question import Ask, Grade, Grader, Warn, ask_choice
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
-from lmms_eval_tasks.utils.scoring.record import GradedItem
 
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
 
 
-Ask = Callable[[Row, Any], str]
-"""The prompt of a row, given the task's settings."""
-Grade = Callable[[Row, object, TaskContext], GradedItem]
-"""Grades a response, which is whatever the model returned, to a row. It raises nothing on any response."""
-Warn = Callable[[Sequence[GradedItem], TaskContext], Sequence[str]]
-"""What to log once all items are graded."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MARK = "_lmms_eval_tasks_hook"
@@ -33,7 +27,17 @@ class UnboundHook(RuntimeError):
 
 
 class RunningTask(ABC):
-    """A task of an evaluation, as its hooks see it: each of them gets it as its first argument."""
+    """A task of an evaluation, as its hooks see it: each of them gets it as its first argument.
+
+    Attributes:
+        ask: Writes the prompt of an item, as the task's kind says.
+        grade: Grades a response to an item, as the task's kind says.
+        warn: What to log once all items are graded, as the task's kind says; None where nothing is.
+    """
+
+    ask: Ask = staticmethod(ask_choice)
+    grade: Grade = staticmethod(choice_grader())
+    warn: Warn | None = None
 
     @property
     @abstractmethod
@@ -129,14 +133,20 @@ def doc_to_visual(task: RunningTask, doc: Row) -> list[Any]:
 
 @hook
 def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt of a question, with its options where the prompt lists them."""
-    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
+    """The prompt of an item, as its kind asks: by default a question, with its options where the prompt lists them."""
+    return task.put(doc, lmms_eval_specific_kwargs, task.ask)
 
 
 @hook
 def doc_to_target(task: RunningTask, doc: Row) -> str:
     """Return the target that lmms-eval logs for an item: its key, empty if withheld."""
     return str(doc["answer"] or "")
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a response, as the task's kind grades it, and what it contributes to each score."""
+    return task.grade_first(doc, results, task.grade)
 
 
 @hook
@@ -147,5 +157,8 @@ def aggregate(metric: Metric, items: Sequence[Item]) -> float | int | None:
 
 @hook
 def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-    """Write the file for the leaderboard, and return its number of rows; None where lmms-eval has no output path."""
-    return task.finish(items, args)
+    """Write the file for the leaderboard, log the kind's warnings, and return how many rows the file has.
+
+    None where lmms-eval has no output path.
+    """
+    return task.finish(items, args, task.warn)
