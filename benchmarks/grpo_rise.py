@@ -24,7 +24,7 @@ from reward_attacks import OTHER, honest_answer
 from scipy import stats
 from swift_trainings import SHOWN, add_environment, check_environment, run, tiny_model, write_set
 
-from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.train.countervqa.training_set import read_set, reward_items
 from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, write_answer
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample, read_sample

@@ -1,7 +1,13 @@
 """The facts of CounterVQA, whose data, prompt and scorer are not released."""
 
-from lmms_eval_tasks.api import Card, Human, SplitFacts
+from __future__ import annotations
+
+from functools import partial
+
+from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, Card, Human, Metric, Record, SplitFacts
+from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES, YES_RATE
 from lmms_eval_tasks.api.release import PublishedStatistics
+from lmms_eval_tasks.countervqa.release import OWN_RULES
 
 LEVELS = ("L1", "L2", "L3")
 """Two adjacent actions, a chain of two links or more, an action that never happened."""
@@ -37,4 +43,107 @@ CARD = Card(
         ),
     ),
     prepare_command="lmms-eval-tasks prepare countervqa --source DIR",
+)
+
+
+def percent(flag: bool | None) -> float | None:
+    """100 for True, 0 for False, None for None."""
+    return None if flag is None else 100.0 * flag
+
+
+def _expects(verdict: str, record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * (record.expected == verdict)
+
+
+ALWAYS_YES = Metric("always_yes", "always yes", partial(_expects, YES), higher_is_better=None)
+ALWAYS_NO = Metric("always_no", "always no", partial(_expects, NO), higher_is_better=None)
+"""What a constant answer would score on the same items."""
+
+
+def _judged(record: Record) -> float | None:
+    return percent(record.fields.get("judged"))
+
+
+JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors="clustered")
+"""Percent of right verdicts whose explanation agrees with the reference; none without a judge."""
+
+PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
+"""The accuracy on the questions that the paper's rules make."""
+
+
+def in_cell(interaction: str | None, level: str | None, record: Record) -> bool:
+    """Whether a record is of an interaction and a level; None stands for all."""
+    return interaction in (None, record.stratum["interaction"]) and level in (None, record.stratum["level"])
+
+
+CELLS = tuple((interaction, level) for interaction in (*INTERACTIONS, None) for level in (*LEVELS, None))
+"""The cells of the paper's table, row by row; None is the total over interactions or the average over levels."""
+
+
+def by_cell(metric: Metric) -> tuple[Metric, ...]:
+    """A score in each cell of the paper's table except the last, which is the score itself."""
+    return tuple(
+        metric.within("_".join(part.lower() for part in cell if part), partial(in_cell, *cell)) for cell in CELLS[:-1]
+    )
+
+
+METRICS = (
+    VERDICT_ACCURACY,
+    BALANCED_ACCURACY,
+    ALWAYS_YES,
+    ALWAYS_NO,
+    YES_RATE,
+    JUDGED_ACCURACY,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    PAPER_RULES,
+    *by_cell(VERDICT_ACCURACY),
+    *by_cell(ALWAYS_YES),
+    *by_cell(ALWAYS_NO),
+    *COMMON_METRICS,
+)
+ABSENT_LEVEL = "L3"
+
+
+def _detected(record: Record) -> float | None:
+    return percent(record.fields["detected"])
+
+
+def _right_where_detected(record: Record) -> float | None:
+    return percent(record.correct) if record.fields["detected"] else None
+
+
+def _is_absent(record: Record) -> bool:
+    return record.stratum["level"] == ABSENT_LEVEL
+
+
+DETECTION = Metric("detection_accuracy", "detection", _detected, errors="clustered")
+"""Percent of items whose action is rightly said to happen or not to; an unread answer is wrong."""
+
+DETECTION_ABSENT = DETECTION.within("absent", _is_absent)
+DETECTION_PRESENT = DETECTION.within("present", lambda record: not _is_absent(record))
+
+DETECTION_BALANCED = Metric(
+    "detection_balanced", "detection, balanced", _detected, stratum=lambda record: str(_is_absent(record))
+)
+"""The mean of both: 50 for a constant, where the set has actions of both kinds."""
+
+GIVEN_DETECTION = Metric("verdict_accuracy_given_detection", "verdict given detection", _right_where_detected)
+"""Percent of right verdicts among the items whose action was rightly detected."""
+
+GIVEN_ABSENCE = GIVEN_DETECTION.within("absent", _is_absent)
+"""The same where the action never happened."""
+
+PROBE_METRICS = (
+    DETECTION,
+    DETECTION_ABSENT,
+    DETECTION_PRESENT,
+    DETECTION_BALANCED,
+    GIVEN_DETECTION,
+    GIVEN_ABSENCE,
+    VERDICT_ACCURACY,
+    BALANCED_ACCURACY,
+    ALWAYS_YES,
+    ALWAYS_NO,
+    *COMMON_METRICS,
 )

@@ -2,22 +2,154 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-from lmms_eval_tasks.api import (
-    GradedItem,
-    Row,
-    RunningTask,
-    TaskContext,
-    hook,
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.api import GradedItem, Record, Row, RunningTask, TaskContext, hook, read_prompt
+from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, content, read_verdict, verdict_grader
+from lmms_eval_tasks.api.judge import Case, Verdict
+from lmms_eval_tasks.api.prompts import Prompt, TaskSettings, prompt_reader
+from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL
+from lmms_eval_tasks.countervqa.release import ClipGraph
+
+PROBE_PROMPT = "countervqa_probe"
+
+# Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
+_LABEL = re.compile(
+    r"(?:^[ \t*_#>\d.)-]{0,12}|[{,][ \t\n]{0,12}\")(happened|first|answer|second)[ \t*_\"]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
 )
-from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict, verdict_grader
-from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
-from lmms_eval_tasks.countervqa.agreement import with_agreement
-from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, asks_of_action_first, split_response
-from lmms_eval_tasks.countervqa.released import ClipGraph
+
+read_probe_settings = prompt_reader(fields=frozenset({"question", "action"}), default=PROBE_PROMPT)
+
+
+def probe_guesses(row: Row) -> list[str]:
+    """Every pair of answers."""
+    return [f"Answer: {first}\nHappened: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
+
+
+def asks_of_action_first(prompt: Prompt | None) -> bool:
+    """Whether a prompt asks whether the action happened before it asks the question."""
+    return prompt is not None and 0 <= prompt.text.find("{action}") < prompt.text.find("{question}")
+
+
+def split_response(response: object, action_first: bool) -> tuple[str, str]:
+    """Split a response into its text about the action and its answer to the question."""
+    if not isinstance(response, str):
+        return "", ""
+    response = content(response)
+    of_action = {"happened": True, "answer": False, "first": action_first, "second": not action_first}
+    places = {of_action[label[1].lower()]: label for label in reversed(list(_LABEL.finditer(response)))}
+    if len(places) == 2:
+        (first, start), (second, end) = sorted(places.items(), key=lambda place: place[1].start())
+        said = {first: response[start.end() : end.start()], second: response[end.end() :]}
+        return said[True], said[False]
+    if action_first:
+        line, _, rest = response.partition("\n")
+        return line, rest
+    rest, several, line = response.rpartition("\n")
+    return (line, rest) if several else ("", line)
+
+
+JUDGE_PROMPT = "countervqa_judge"
+AGREES_FROM = 7.0
+"""An explanation agrees from this on: small deviations that do no harm, in the scale's words."""
+NOT_JUDGED = "not judged in the run whose responses these are"
+
+
+class Agreement(BaseModel):
+    """A judge's reply: how far an explanation agrees with the reference."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agreement: Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
+
+
+def with_agreement(record: Record, row: Row, response: object, context: TaskContext) -> Record:
+    """The record of an answer, its explanation judged; raises nothing."""
+    judge = context.judge(Agreement)
+    if judge is None or record.correct is None:
+        return record.with_fields(judged=None, agreement=None, judge=None)
+    if not record.correct:
+        return record.with_fields(judged=False, agreement=None, judge=None)
+    verdict = judge.judge(agreement_case(row, response))
+    asked = {"model": verdict.model, "prompt": verdict.prompt, "reason": verdict.reason}
+    agreement = None if verdict.reply is None else float(verdict.reply.agreement)
+    judged = None if agreement is None else agreement >= AGREES_FROM
+    return record.with_fields(judged=judged, agreement=agreement, judge=asked)
+
+
+def agreement_case(row: Row, response: object) -> Case:
+    """Return the case for the judge; texts are JSON strings, so that none can end its own quotation."""
+    # A lone surrogate, which no file and no request can hold, becomes a question mark.
+    given = str(response).encode("utf-8", "replace").decode("utf-8").strip()
+    material = {"question": row["question"], "true_answer_and_reason": row["explanation"], "given": given}
+    prompt = read_prompt(JUDGE_PROMPT)
+    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+
+
+class LoggedAgreement:
+    """Gives the verdicts of a finished run again, by what was judged."""
+
+    def __init__(self, verdicts: Mapping[str, Verdict[Any]]) -> None:
+        self._verdicts = verdicts
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The verdict on a case; without one it is not judged."""
+        return self._verdicts.get(case.text) or Verdict(None, NOT_JUDGED, "none", case.prompt.signature)
+
+
+def restore_agreement(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Take the verdicts in the log of a finished run, if a judge was asked in it."""
+    verdicts: dict[str, Verdict[Any]] = {}
+    judged = False
+    for row, line in zip(rows, lines, strict=True):
+        fields = Record.from_json(line["record"]).fields
+        judged = judged or fields.get("judged") is not None
+        if asked := fields.get("judge"):
+            reply = None if fields["agreement"] is None else Agreement(agreement=fields["agreement"])
+            verdict = Verdict(reply, asked["reason"], asked["model"], asked["prompt"])
+            verdicts[agreement_case(row, line["filtered_resps"]).text] = verdict
+    context.verdicts = LoggedAgreement(verdicts) if judged or verdicts else None
+
+
+STRATUM = ("interaction", "level", "rule")
+"""The cell of the paper's table, and the rule that made the question."""
+
+
+class AgreementForm(LogForm):
+    """Judge of an explanation, and the reason if it could not be judged."""
+
+    model: str
+    prompt: str
+    reason: str | None
+
+
+class VerdictFields(LogForm):
+    """Of a question, whose explanation may have been judged."""
+
+    judged: bool | None
+    agreement: Annotated[float, Field(ge=0, le=10)] | None
+    judge: AgreementForm | None
+
+
+class ProbeFields(LogForm):
+    """Of a question before which it was asked whether the action happened."""
+
+    detection: str | None
+    detected: bool | None
+
+
+VerdictLine = log_line(VerdictFields, STRATUM)
+"""The line of a question."""
+ProbeLine = log_line(ProbeFields, STRATUM)
+"""The line of a question with such a probe."""
 
 __all__ = ["annotated_doc_to_text", "doc_to_text", "probe_doc_to_text", "probe_process_results", "process_results"]
 

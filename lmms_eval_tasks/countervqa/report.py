@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from lmms_eval_tasks.api import (
@@ -23,7 +23,9 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.answers import BALANCED_ACCURACY, NO, VERDICT_ACCURACY, YES, YES_RATE
 from lmms_eval_tasks.api.page import (
     AnswerView,
+    EventGraph,
     Figure,
+    ItemView,
     Layout,
     LayoutPlace,
     ReferencedMetric,
@@ -32,9 +34,10 @@ from lmms_eval_tasks.api.page import (
     published_models,
     usual_panels,
 )
-from lmms_eval_tasks.countervqa import metrics, probe
-from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa import card
+from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
+from lmms_eval_tasks.countervqa.release import ClipGraph
 
 FOLDER = Path(__file__).parent
 OTHER_RULE = (
@@ -47,20 +50,20 @@ COLUMNS = (
     Column(VERDICT_ACCURACY, interval=True),
     Column(BALANCED_ACCURACY, interval=True),
     Column(PAIR_ACCURACY, interval=True),
-    Column(metrics.ALWAYS_YES),
-    Column(metrics.ALWAYS_NO),
+    Column(card.ALWAYS_YES),
+    Column(card.ALWAYS_NO),
     Column(YES_RATE),
-    Column(metrics.JUDGED_ACCURACY),
+    Column(card.JUDGED_ACCURACY),
     *map(Column, COMMON_METRICS[:2]),
     Column(PAIRS_SCORED),
 )
 PROBE_COLUMNS = (
-    Column(probe.DETECTION, interval=True),
-    Column(probe.DETECTION_ABSENT),
-    Column(probe.DETECTION_PRESENT),
-    Column(probe.DETECTION_BALANCED),
-    Column(probe.GIVEN_DETECTION, interval=True),
-    Column(probe.GIVEN_ABSENCE, "… of the absent"),
+    Column(card.DETECTION, interval=True),
+    Column(card.DETECTION_ABSENT),
+    Column(card.DETECTION_PRESENT),
+    Column(card.DETECTION_BALANCED),
+    Column(card.GIVEN_DETECTION, interval=True),
+    Column(card.GIVEN_ABSENCE, "… of the absent"),
     *map(Column, COMMON_METRICS[:2]),
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
@@ -101,9 +104,9 @@ def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | No
     """A score in the layout of the paper's table."""
     cells = {
         (interaction or TOTAL, level or AVERAGE): run.estimate(
-            metric.within("cell", partial(metrics.in_cell, interaction, level))
+            metric.within("cell", partial(card.in_cell, interaction, level))
         )
-        for interaction, level in metrics.CELLS
+        for interaction, level in card.CELLS
     }
     return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
 
@@ -111,7 +114,7 @@ def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | No
 def _floors(run: RunRecords) -> Panel:
     tables = [
         _table(f"What a constant {verdict} scores", metric, run, name=f"constant {verdict}")
-        for verdict, metric in ((YES, metrics.ALWAYS_YES), (NO, metrics.ALWAYS_NO))
+        for verdict, metric in ((YES, card.ALWAYS_YES), (NO, card.ALWAYS_NO))
     ]
     return Panel(
         "Floors of a constant answer",
@@ -155,9 +158,9 @@ def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     models = published_models(FOLDER, source="CounterVQA paper B.2", metric="event-detection question accuracy")
     note = "The paper does not say of which actions it asked; a set of absent actions alone rewards a constant no."
     return (
-        ReferencedMetric(probe.DETECTION, published=models, note=note),
-        ReferencedMetric(probe.DETECTION_BALANCED, 50.0),
-        ReferencedMetric(probe.GIVEN_DETECTION, 50.0),
+        ReferencedMetric(card.DETECTION, published=models, note=note),
+        ReferencedMetric(card.DETECTION_BALANCED, 50.0),
+        ReferencedMetric(card.GIVEN_DETECTION, 50.0),
     )
 
 
@@ -198,10 +201,40 @@ LAYOUTS = (
                 "countervqa",
                 VERDICT_ACCURACY,
                 {"split": interaction or TOTAL, "level": level.removeprefix("L") if level else "avg"},
-                partial(metrics.in_cell, interaction, level),
+                partial(card.in_cell, interaction, level),
             )
-            for interaction, level in metrics.CELLS
+            for interaction, level in card.CELLS
         ],
         note=OTHER_RULE,
     ),
 )
+
+# No action's id is blank.
+LEFT_OUT, GOAL = " ", "  "
+"""Of what is no action of the clip: one that never happened, and the main goal."""
+
+
+def item_view(record: Record, row: Row) -> ItemView:
+    """The clip with its graph."""
+    return ItemView({"": row["clip"]}, graph=event_graph(row))
+
+
+def event_graph(row: Row) -> EventGraph:
+    """The clip's actions and links, and what the question is about."""
+    graph = _read(row["graph"])
+    events: dict[str, tuple[str, float | None]] = {one.id: (one.text, one.start) for one in graph.actions}
+    links = tuple((link.cause, link.effect) for link in graph.links)
+    absent = row["level"] == ABSENT_LEVEL
+    first, last = ([one.id for one in graph.actions if one.text == row[column]] for column in ("action", "outcome"))
+    if absent:
+        first, events[LEFT_OUT] = [LEFT_OUT], (row["action"], None)
+    if absent and not last:
+        last, events[GOAL] = [GOAL], (row["outcome"], None)
+    asked = (first[0], last[0]) if len(first) == len(last) == 1 else None
+    return EventGraph(events, links, asked, (LEFT_OUT,) if absent else ())
+
+
+@lru_cache(maxsize=16)
+def _read(text: str) -> ClipGraph:
+    """A clip's graph; the questions about a clip follow each other."""
+    return ClipGraph.model_validate_json(text)

@@ -9,8 +9,8 @@ import pytest
 from countervqa_rows import row
 from task_states import task_state
 
-from lmms_eval_tasks.countervqa.agreement import Agreement, agreement_case
-from lmms_eval_tasks.countervqa.metrics import JUDGED_ACCURACY
+from lmms_eval_tasks.countervqa.card import JUDGED_ACCURACY
+from lmms_eval_tasks.countervqa.hooks import Agreement, agreement_case
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.judge.client import Verdict

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.countervqa.events import GOAL, LEFT_OUT, event_graph
-from lmms_eval_tasks.countervqa.released import Action, ClipGraph, Link
+from lmms_eval_tasks.countervqa.release import Action, ClipGraph, Link
+from lmms_eval_tasks.countervqa.report import GOAL, LEFT_OUT, event_graph
 
 TEXTS = {"a": "C opens the fridge.", "b": "C takes the milk.", "c": "C opens the fridge.", "d": "C pours it."}
 

@@ -10,7 +10,7 @@ from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa import hooks, report
-from lmms_eval_tasks.countervqa.metrics import METRICS
+from lmms_eval_tasks.countervqa.card import METRICS
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 

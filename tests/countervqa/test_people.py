@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan, rows_to_ask
-from lmms_eval_tasks.countervqa.people import ask_links
-from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.countervqa.benchmark import ask_links
+from lmms_eval_tasks.countervqa.release import ClipGraph
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from releases import write_clip
 
+from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import timed_actions
-from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest

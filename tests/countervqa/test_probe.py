@@ -9,7 +9,8 @@ from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa import hooks, report
-from lmms_eval_tasks.countervqa.probe import METRICS, split_response
+from lmms_eval_tasks.countervqa.card import PROBE_METRICS
+from lmms_eval_tasks.countervqa.hooks import split_response
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -61,7 +62,7 @@ def test_detection_and_the_verdicts_given_it() -> None:
     thought = f"<think>\n{said('no', 'yes')}</think>\n{said('yes', 'no')}"
     records = grade(rows, [thought, said("no", "yes"), '{"Answer": "no", "Happened": "no"}', said("yes", "yes"), ""])
     assert [record.fields["detected"] for record in records] == [True, False, True, False, None]
-    scores = {metric.name: metric.score_records(records) for metric in METRICS}
+    scores = {metric.name: metric.score_records(records) for metric in PROBE_METRICS}
     assert scores["detection_accuracy"] == scores["detection_accuracy_absent"] == scores["detection_balanced"] == 50
     assert scores["verdict_accuracy"] == 75 and scores["verdict_accuracy_given_detection"] == 50
     assert scores["verdict_accuracy_given_detection_absent"] == 0
@@ -84,5 +85,5 @@ def test_the_prompt_asks_for_the_action_after_the_question_unless_the_other_is_c
 @pytest.mark.parametrize("constant", ["Happened: no\nAnswer: yes", "Happened: yes\nAnswer: yes"])
 def test_a_constant_detects_half_where_both_kinds_are_asked(constant: str) -> None:
     records = grade([row(number, "yes", f"L{1 + 2 * (number % 2)}") for number in range(6)], [constant] * 6)
-    scores = {metric.name: metric.score_records(records) for metric in METRICS}
+    scores = {metric.name: metric.score_records(records) for metric in PROBE_METRICS}
     assert scores["detection_balanced"] == 50

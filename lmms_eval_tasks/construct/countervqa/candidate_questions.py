@@ -25,7 +25,7 @@ from lmms_eval_tasks.construct.countervqa.verification import LONGEST
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts, SentenceEncoder, encode_texts
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed, RowStep, SetStep
-from lmms_eval_tasks.countervqa.released import CounterfactualQuestion, Level, Verdict, question_faults
+from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Verdict, question_faults
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
 

@@ -17,7 +17,7 @@ import typer
 
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
 from lmms_eval_tasks.construct.countervqa.questions import same_words
-from lmms_eval_tasks.countervqa.released import (
+from lmms_eval_tasks.countervqa.release import (
     GRAPHS,
     QUESTIONS,
     ClipGraph,

@@ -15,7 +15,7 @@ from lmms_eval_tasks.construct.countervqa.verification import PROMPT as SOLVING
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN, StepForecast, estimate_requests
 from lmms_eval_tasks.construct.engine.config import RoleSettings
 from lmms_eval_tasks.construct.engine.steps import Forecast, make_case
-from lmms_eval_tasks.countervqa.released import RULE_LEVELS
+from lmms_eval_tasks.countervqa.release import RULE_LEVELS
 
 PASSING = PAPER_COUNTS["clips that pass the filters"] / PAPER_COUNTS["annotated clips"]
 """Of the clips, by the paper."""

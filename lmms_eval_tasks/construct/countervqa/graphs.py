@@ -16,7 +16,7 @@ import networkx as nx
 
 from lmms_eval_tasks.construct.countervqa.takes import Take, numbered
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
-from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.countervqa.release import ClipGraph
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import read_json, read_rows

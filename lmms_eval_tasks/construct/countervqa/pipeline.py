@@ -46,7 +46,7 @@ from lmms_eval_tasks.construct.engine.encoders import (
 )
 from lmms_eval_tasks.construct.engine.running import StepRun, run_steps
 from lmms_eval_tasks.construct.engine.steps import AnyStep, roles_of
-from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS, CounterfactualQuestion
+from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import FAILED, refuse_smaller, replacing, replacing_set, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines

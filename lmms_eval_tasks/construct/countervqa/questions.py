@@ -22,7 +22,7 @@ import numpy as np
 from lmms_eval_tasks.construct.countervqa.graphs import CausalGraph, Pair
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
-from lmms_eval_tasks.countervqa.released import CounterfactualQuestion, Level, Rule, Verdict
+from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Rule, Verdict
 
 SAME = 0.85
 """From this cosine similarity on, two descriptions may be of one action. Ours."""

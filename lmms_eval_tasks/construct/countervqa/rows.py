@@ -28,7 +28,7 @@ from lmms_eval_tasks.construct.countervqa.takes import Take
 from lmms_eval_tasks.construct.engine.config import ConfigPath, RoleSettings, read_config
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
-from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import hide_secrets

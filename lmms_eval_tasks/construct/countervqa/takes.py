@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lmms_eval_tasks.countervqa.released import Interaction
+from lmms_eval_tasks.countervqa.release import Interaction
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import is_safe, open_regular
 from lmms_eval_tasks.utils.core.forms import read_released_json

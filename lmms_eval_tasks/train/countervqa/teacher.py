@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
-from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.training_set import QuestionSet, ReasoningRow, reasoned
 from lmms_eval_tasks.train.rewards.answer_form import format_reward

@@ -11,14 +11,7 @@ from pathlib import Path
 
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
-from lmms_eval_tasks.countervqa.released import (
-    CLIPS,
-    GRAPHS,
-    QUESTIONS,
-    ClipGraph,
-    CounterfactualQuestion,
-    read_release,
-)
+from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample

@@ -16,8 +16,8 @@ from stub_server import material_of
 
 from lmms_eval_tasks.construct.countervqa.checks import check_set
 from lmms_eval_tasks.construct.countervqa.command import build
-from lmms_eval_tasks.countervqa.prepare import prepare
-from lmms_eval_tasks.countervqa.released import GRAPHS, QUESTIONS
+from lmms_eval_tasks.countervqa.benchmark import prepare
+from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError
 

@@ -25,7 +25,7 @@ from lmms_eval_tasks.construct.countervqa.questions import (
 )
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
 from lmms_eval_tasks.construct.engine.encoders import encode_texts, tfidf_encoder
-from lmms_eval_tasks.countervqa.released import Action, ClipGraph, CounterfactualQuestion, Link, Rule
+from lmms_eval_tasks.countervqa.release import Action, ClipGraph, CounterfactualQuestion, Link, Rule
 
 RULES: tuple[Rule, ...] = ("adjacent_unlinked", "adjacent_linked", "path", "disconnected")
 

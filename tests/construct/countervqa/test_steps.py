@@ -21,7 +21,7 @@ from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
 from lmms_eval_tasks.construct.engine.running import StepRun, run_steps
 from lmms_eval_tasks.construct.engine.steps import AnyStep, PipelineRow
 from lmms_eval_tasks.countervqa import hooks
-from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.countervqa.release import ClipGraph
 
 
 def draw_take(number: int, actions: int = 2) -> Take:

@@ -11,7 +11,7 @@ from task_states import task_state
 
 from lmms_eval_tasks.construct.countervqa.questions import Phrasing
 from lmms_eval_tasks.countervqa import hooks
-from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_set, reward_items
 from lmms_eval_tasks.utils.core.forms import as_lines

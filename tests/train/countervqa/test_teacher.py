@@ -11,7 +11,7 @@ from judge_server import Fail, JudgeServer, Say
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.train.countervqa.training_set import read_reasoning, read_set
 from lmms_eval_tasks.utils.judge.named import LocalModel
 from lmms_eval_tasks.utils.judge.replies import Case, Reply

@@ -14,8 +14,8 @@ from fake_swift import FakeSwift
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import PROMPT
-from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa import commands as reinforcement

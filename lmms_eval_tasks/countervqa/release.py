@@ -206,3 +206,6 @@ def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]],
             issues.add("partner", "Expected a question about the same clip, but got", case)
         if partner.verdict == question.verdict:
             issues.add("partner", "Expected a question with the opposite verdict, but got", case)
+
+
+SPLIT = "test"
