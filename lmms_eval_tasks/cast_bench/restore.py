@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import Record, Row
-from lmms_eval_tasks.api.judge import Case, Verdict
+from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.runs import RestoredContext
 from lmms_eval_tasks.cast_bench.open_ended import (
     AgreementScores,
@@ -17,8 +16,6 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     consistency_case,
 )
 from lmms_eval_tasks.cast_bench.prompt import read_settings
-
-NOT_JUDGED = "not judged in the run whose responses these are"
 
 
 def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
@@ -35,7 +32,7 @@ def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Seque
 
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
     """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
-    verdicts: defaultdict[str, list[Verdict[Any]]] = defaultdict(list)
+    verdicts: list[tuple[Case, Verdict[Any]]] = []
     for row, line in zip(rows, lines, strict=True):
         record = Record.from_json(line["record"])
         asked_judge, scores = record.fields.get("judge"), record.fields.get("scores")
@@ -50,21 +47,7 @@ def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Seque
             signed = asked_judge["model"], asked_judge.get(prompt, "")
             if scores is not None:
                 reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
-                verdicts[case.text].append(Verdict(reply, None, *signed))
+                verdicts.append((case, Verdict(reply, None, *signed)))
             else:
-                verdicts[case.text].append(Verdict(None, detail, *signed))
+                verdicts.append((case, Verdict(None, detail, *signed)))
     context.verdicts = LoggedVerdicts(verdicts) if verdicts else None
-
-
-class LoggedVerdicts:
-    """Gives the verdicts of a run again, by what was judged."""
-
-    def __init__(self, verdicts: Mapping[str, Sequence[Verdict[Any]]]) -> None:
-        self._waiting = {text: list(of_case) for text, of_case in verdicts.items()}
-
-    def judge(self, case: Case) -> Verdict[Any]:
-        """The verdict on a case; without one it is unscored."""
-        waiting = self._waiting.get(case.text, [])
-        if not waiting:
-            return Verdict(None, NOT_JUDGED, "none", case.prompt.signature)
-        return waiting.pop(0) if len(waiting) > 1 else waiting[0]

@@ -1,4 +1,4 @@
-"""The facts of CounterVQA, whose data, prompt and scorer are not released."""
+"""The facts of CounterVQA, whose data, prompt and scorer are not released, and the scores of its tasks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lmms_eval_tasks.countervqa.release import OWN_RULES
 
 LEVELS = ("L1", "L2", "L3")
 """Two adjacent actions, a chain of two links or more, an action that never happened."""
+ABSENT_LEVEL = "L3"
 INTERACTIONS = ("H2H", "H2O")
 """Between people, and between a person and an object."""
 
@@ -46,8 +47,7 @@ CARD = Card(
 )
 
 
-def percent(flag: bool | None) -> float | None:
-    """100 for True, 0 for False, None for None."""
+def _percent(flag: bool | None) -> float | None:
     return None if flag is None else 100.0 * flag
 
 
@@ -59,32 +59,21 @@ ALWAYS_YES = Metric("always_yes", "always yes", partial(_expects, YES), higher_i
 ALWAYS_NO = Metric("always_no", "always no", partial(_expects, NO), higher_is_better=None)
 """What a constant answer would score on the same items."""
 
-
-def _judged(record: Record) -> float | None:
-    return percent(record.fields.get("judged"))
-
-
-JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors="clustered")
+JUDGED_ACCURACY = Metric(
+    "judged_accuracy", "judged accuracy", lambda record: _percent(record.fields.get("judged")), errors="clustered"
+)
 """Percent of right verdicts whose explanation agrees with the reference; none without a judge."""
 
 PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
 """The accuracy on the questions that the paper's rules make."""
 
-
-def in_cell(interaction: str | None, level: str | None, record: Record) -> bool:
-    """Whether a record is of an interaction and a level; None stands for all."""
-    return interaction in (None, record.stratum["interaction"]) and level in (None, record.stratum["level"])
-
-
 CELLS = tuple((interaction, level) for interaction in (*INTERACTIONS, None) for level in (*LEVELS, None))
 """The cells of the paper's table, row by row; None is the total over interactions or the average over levels."""
 
 
-def by_cell(metric: Metric) -> tuple[Metric, ...]:
-    """A score in each cell of the paper's table except the last, which is the score itself."""
-    return tuple(
-        metric.within("_".join(part.lower() for part in cell if part), partial(in_cell, *cell)) for cell in CELLS[:-1]
-    )
+def in_cell(interaction: str | None, level: str | None, record: Record) -> bool:
+    """Whether a record is of an interaction and a level; None stands for all."""
+    return interaction in (None, record.stratum["interaction"]) and level in (None, record.stratum["level"])
 
 
 METRICS = (
@@ -97,20 +86,18 @@ METRICS = (
     PAIR_ACCURACY,
     PAIRS_SCORED,
     PAPER_RULES,
-    *by_cell(VERDICT_ACCURACY),
-    *by_cell(ALWAYS_YES),
-    *by_cell(ALWAYS_NO),
+    # In each cell of the paper's table except the last, which is the score itself.
+    *(
+        metric.within("_".join(part.lower() for part in cell if part), partial(in_cell, *cell))
+        for metric in (VERDICT_ACCURACY, ALWAYS_YES, ALWAYS_NO)
+        for cell in CELLS[:-1]
+    ),
     *COMMON_METRICS,
 )
-ABSENT_LEVEL = "L3"
 
 
 def _detected(record: Record) -> float | None:
-    return percent(record.fields["detected"])
-
-
-def _right_where_detected(record: Record) -> float | None:
-    return percent(record.correct) if record.fields["detected"] else None
+    return _percent(record.fields["detected"])
 
 
 def _is_absent(record: Record) -> bool:
@@ -119,18 +106,18 @@ def _is_absent(record: Record) -> bool:
 
 DETECTION = Metric("detection_accuracy", "detection", _detected, errors="clustered")
 """Percent of items whose action is rightly said to happen or not to; an unread answer is wrong."""
-
 DETECTION_ABSENT = DETECTION.within("absent", _is_absent)
 DETECTION_PRESENT = DETECTION.within("present", lambda record: not _is_absent(record))
-
 DETECTION_BALANCED = Metric(
     "detection_balanced", "detection, balanced", _detected, stratum=lambda record: str(_is_absent(record))
 )
 """The mean of both: 50 for a constant, where the set has actions of both kinds."""
-
-GIVEN_DETECTION = Metric("verdict_accuracy_given_detection", "verdict given detection", _right_where_detected)
+GIVEN_DETECTION = Metric(
+    "verdict_accuracy_given_detection",
+    "verdict given detection",
+    lambda record: _percent(record.correct) if record.fields["detected"] else None,
+)
 """Percent of right verdicts among the items whose action was rightly detected."""
-
 GIVEN_ABSENCE = GIVEN_DETECTION.within("absent", _is_absent)
 """The same where the action never happened."""
 

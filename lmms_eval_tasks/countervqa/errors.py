@@ -13,25 +13,28 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.api import InputError, Outcome, Problems, Progress, RowForm, no_progress, read_prompt, read_rows
+from lmms_eval_tasks.api import InputError, Outcome, Problems, Progress, RowForm, read_prompt, read_rows
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
-from lmms_eval_tasks.api.judge import Case, Judge, Verdict
+from lmms_eval_tasks.api.judge import Case, Judge, open_named_judge
 from lmms_eval_tasks.api.page import published_models
-from lmms_eval_tasks.api.release import as_lines, summarize_names, write_file
-from lmms_eval_tasks.api.runs import Run
+from lmms_eval_tasks.api.release import as_lines, load_table, summarize_names, write_file
+from lmms_eval_tasks.api.runs import Run, read_run
+from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import timed_actions
+from lmms_eval_tasks.countervqa.release import SPLIT
 
 PROMPT = "countervqa_errors"
 Kind = Literal["direct_inference", "non_existent_action", "cannot_infer", "other"]
-KINDS: tuple[Kind, ...] = ("direct_inference", "non_existent_action", "cannot_infer", "other")
-_PUBLISHED = {
+KINDS: Mapping[Kind, str] = {
     "direct_inference": "direct inference",
     "non_existent_action": "non-existent action reasoning",
     "cannot_infer": "cannot infer from inputs",
     "other": "other",
 }
-"""How the paper's figures of B.2 are called in `published.json`."""
+"""The kinds of answers, and how the paper's figures of B.2 are called in `published.json`."""
 Readability = Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)]
+
+app = typer.Typer(no_args_is_help=True, help="Commands of CounterVQA alone.")
 
 
 class AnswerAnalysis(BaseModel):
@@ -55,93 +58,7 @@ class AnalysedItem(RowForm):
     prompt: str
 
 
-def analyse(
-    run: Run, task: str, rows: Mapping[str, Mapping[str, Any]], judge: Judge[Any], progress: Progress = no_progress
-) -> list[AnalysedItem]:
-    """Have a judge look at every answer of a task that was scored."""
-    asked = []
-    for item in run.items_of(task):
-        record = item.record
-        if record.outcome is Outcome.UNSCORED:
-            continue
-        if record.item_id not in rows:
-            raise InputError(f"{task}: Expected the data that the run was made with, but it lacks {record.item_id}.")
-        asked.append((record, analysis_case(rows[record.item_id], (item.responses or [""])[0])))
-    verdicts = judge.judge_all([case for _, case in asked], progress)
-    return [
-        _item(record.item_id, record.outcome, verdict) for (record, _), verdict in zip(asked, verdicts, strict=True)
-    ]
-
-
-def analysis_case(row: Mapping[str, Any], response: str) -> Case:
-    """Return the case for the judge; texts are JSON strings, so that none can end its own quotation."""
-    material = {
-        "question": row["question"],
-        "actions": timed_actions(row["graph"]).splitlines(),
-        "answer": response.encode("utf-8", "replace").decode("utf-8").strip(),
-    }
-    prompt = read_prompt(PROMPT)
-    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
-
-
-def _item(item_id: str, outcome: Outcome, verdict: Verdict[Any]) -> AnalysedItem:
-    reply = verdict.reply
-    return AnalysedItem(
-        item_id=item_id,
-        outcome=outcome.value,
-        kind=reply.kind if reply else None,
-        readability=float(reply.readability) if reply else None,
-        reason=verdict.reason,
-        model=verdict.model,
-        prompt=verdict.prompt,
-    )
-
-
-def published_shares() -> dict[str, float]:
-    """The paper's share of each kind, in percent."""
-    return {
-        kind: published_models(
-            Path(__file__).parent, source="CounterVQA paper B.2", metric=f"error-analysis share: {name}"
-        )[0].value
-        for kind, name in _PUBLISHED.items()
-    }
-
-
-def analysis_path(results: Path, task: str) -> Path:
-    """Return the path of a run's analysis, next to its results file."""
-    return results.with_name(f"{results.name.removesuffix('_results.json')}_errors_{task}.jsonl")
-
-
-def write_analysis(results: Path, task: str, items: Sequence[AnalysedItem]) -> Path:
-    """Write an analysis beside its run; returns its file."""
-    path = analysis_path(results, task)
-    write_file(path, as_lines(item.model_dump() for item in items))
-    return path
-
-
-def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
-    """The analysis of a run; empty where there is none."""
-    path = analysis_path(results, task)
-    if not path.is_file():
-        return []
-    issues = Problems()
-    items = [item for _, item in read_rows(path, AnalysedItem, issues)]
-    issues.raise_if_any(f"{path.name} cannot be read")
-    return items
-
-
-def kind_counts(items: Sequence[AnalysedItem], wrong: bool = False) -> dict[str, int]:
-    """Count the items of each kind, among all items or only among the wrong and unparsed ones."""
-    counted = [item for item in items if not (wrong and item.outcome == Outcome.CORRECT.value)]
-    return {kind: sum(item.kind == kind for item in counted) for kind in KINDS}
-
-
-def mean_readability(items: Sequence[AnalysedItem]) -> float | None:
-    """The mean from 0 to 5 of the items that have one; None without any."""
-    known = [item.readability for item in items if item.readability is not None]
-    return sum(known) / len(known) if known else None
-
-
+@app.command()
 def errors(
     run: Annotated[Path, typer.Argument(help="Output folder of a run of countervqa: its latest run.")],
     judge: Annotated[
@@ -157,33 +74,18 @@ def errors(
         lmms-eval-tasks countervqa errors out/qwen --judge gpt-4o
         lmms-eval-tasks countervqa errors out/qwen --judge model=NAME,url=http://localhost:8000/v1
     """
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.api.judge import open_named_judge
-    from lmms_eval_tasks.api.release import load_table
-    from lmms_eval_tasks.api.runs import read_run
-    from lmms_eval_tasks.countervqa.card import CARD
-    from lmms_eval_tasks.countervqa.errors import (
-        KINDS,
-        AnswerAnalysis,
-        analyse,
-        kind_counts,
-        mean_readability,
-        published_shares,
-        write_analysis,
-    )
-    from lmms_eval_tasks.countervqa.release import SPLIT
-
     finished = read_run(run)
     if task not in finished.records or not task.startswith(CARD.name):
         raise InputError(f"Expected a task of {CARD.title} that the run holds, but got {task!r}.")
     rows = {row["item_id"]: row for row in load_table(CARD.name, SPLIT, require_clips=False)}
     asked = open_named_judge(AnswerAnalysis, judge)
     with show_progress() as progress:
-        items = analyse(finished, task, rows, asked, progress)
+        items = _analyse(finished, task, rows, asked, progress)
     failed = [f"{item.item_id} ({item.reason})" for item in items if item.kind is None]
     if len(failed) == len(items):
         raise InputError(f"No answer could be judged, and nothing was written: {summarize_names(failed, 3)}.")
-    path = write_analysis(finished.path, task, items)
+    path = analysis_path(finished.path, task)
+    write_file(path, as_lines(item.model_dump() for item in items))
     console = make_console()
     published = {} if finished.apart([task]) else published_shares()
     headings = ("kind", "answers", "%", "not right", "%", *(["paper, %"] if published else []))
@@ -208,5 +110,71 @@ def errors(
     typer.echo(f"{path.absolute()}")
 
 
-app = typer.Typer(no_args_is_help=True, help="Commands of CounterVQA alone.")
-app.command()(errors)
+def _analyse(
+    run: Run, task: str, rows: Mapping[str, Mapping[str, Any]], judge: Judge[Any], progress: Progress
+) -> list[AnalysedItem]:
+    """Have a judge look at every answer of a task that was scored."""
+    prompt = read_prompt(PROMPT)
+    records, cases = [], []
+    for item in run.items_of(task):
+        record = item.record
+        if record.outcome is Outcome.UNSCORED:
+            continue
+        if record.item_id not in rows:
+            raise InputError(f"{task}: Expected the data that the run was made with, but it lacks {record.item_id}.")
+        row, response = rows[record.item_id], (item.responses or [""])[0]
+        # Texts are JSON strings, so that none can end its own quotation.
+        material = {
+            "question": row["question"],
+            "actions": timed_actions(row["graph"]).splitlines(),
+            "answer": response.encode("utf-8", "replace").decode("utf-8").strip(),
+        }
+        records.append(record)
+        cases.append(Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt))
+    return [
+        AnalysedItem(
+            item_id=record.item_id,
+            outcome=record.outcome.value,
+            kind=verdict.reply.kind if verdict.reply else None,
+            readability=float(verdict.reply.readability) if verdict.reply else None,
+            reason=verdict.reason,
+            model=verdict.model,
+            prompt=verdict.prompt,
+        )
+        for record, verdict in zip(records, judge.judge_all(cases, progress), strict=True)
+    ]
+
+
+def published_shares() -> dict[str, float]:
+    """The paper's share of each kind, in percent."""
+    source, folder = "CounterVQA paper B.2", Path(__file__).parent
+    figures = {kind: f"error-analysis share: {name}" for kind, name in KINDS.items()}
+    return {kind: published_models(folder, source=source, metric=name)[0].value for kind, name in figures.items()}
+
+
+def analysis_path(results: Path, task: str) -> Path:
+    """Return the path of a run's analysis, next to its results file."""
+    return results.with_name(f"{results.name.removesuffix('_results.json')}_errors_{task}.jsonl")
+
+
+def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
+    """The analysis of a run; empty where there is none."""
+    path = analysis_path(results, task)
+    if not path.is_file():
+        return []
+    issues = Problems()
+    items = [item for _, item in read_rows(path, AnalysedItem, issues)]
+    issues.raise_if_any(f"{path.name} cannot be read")
+    return items
+
+
+def kind_counts(items: Sequence[AnalysedItem], wrong: bool = False) -> dict[str, int]:
+    """Count the items of each kind, among all items or only among the wrong and unparsed ones."""
+    counted = [item for item in items if not (wrong and item.outcome == Outcome.CORRECT.value)]
+    return {kind: sum(item.kind == kind for item in counted) for kind in KINDS}
+
+
+def mean_readability(items: Sequence[AnalysedItem]) -> float | None:
+    """The mean from 0 to 5 of the items that have one; None without any."""
+    known = [item.readability for item in items if item.readability is not None]
+    return sum(known) / len(known) if known else None

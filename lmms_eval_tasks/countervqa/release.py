@@ -11,9 +11,8 @@ from pydantic import Field
 from lmms_eval_tasks.api import Problems, RowForm, read_rows
 from lmms_eval_tasks.api.release import WholeText, describe, is_safe
 
-QUESTIONS = "questions.jsonl"
-GRAPHS = "graphs.jsonl"
-CLIPS = "clips"
+SPLIT = "test"
+QUESTIONS, GRAPHS, CLIPS = "questions.jsonl", "graphs.jsonl", "clips"
 
 Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Verdict = Literal["yes", "no"]
@@ -23,9 +22,17 @@ Rule = Literal["adjacent_unlinked", "adjacent_linked", "path", "disconnected", "
 """How a question was made from its graph: L1 of two adjacent actions without a link (yes) or, ours, with one (no); L2
 of a path of two links or more (no) or, ours, of two actions without a path (yes); L3 of an absent action and one of the
 clip, or the clip's main goal (both yes)."""
-
 OWN_RULES: tuple[Rule, ...] = ("adjacent_linked", "disconnected")
 """Those that are ours and not the paper's."""
+RULE_LEVELS: Mapping[Rule, Level] = {
+    "adjacent_unlinked": 1,
+    "adjacent_linked": 1,
+    "path": 2,
+    "disconnected": 2,
+    "absent": 3,
+    "absent_goal": 3,
+}
+"""The level of the questions that a rule makes."""
 
 
 class Action(RowForm):
@@ -74,17 +81,6 @@ class CounterfactualQuestion(RowForm):
     rule: Rule | None = None
 
 
-RULE_LEVELS: Mapping[Rule, Level] = {
-    "adjacent_unlinked": 1,
-    "adjacent_linked": 1,
-    "path": 2,
-    "disconnected": 2,
-    "absent": 3,
-    "absent_goal": 3,
-}
-"""The level of the questions that a rule makes."""
-
-
 def read_release(
     questions_file: Path, graphs_file: Path
 ) -> tuple[list[CounterfactualQuestion], dict[str, ClipGraph], Problems]:
@@ -92,7 +88,12 @@ def read_release(
     issues = Problems()
     graphs: dict[str, ClipGraph] = {}
     for where, graph in read_rows(graphs_file, ClipGraph, issues, exact=False):
-        _check_graph(graph, where, graphs, issues)
+        if not is_safe(graph.clip):
+            expected = "Expected a path below the folder of clips, but got"
+            issues.add("clip", expected, f"{describe(graph.clip)} ({where})")
+        if graph.clip in graphs:
+            issues.add("clip", "Expected one graph for each, but got another for", f"{describe(graph.clip)} ({where})")
+        _check_actions(graph, where, issues)
         graphs.setdefault(graph.clip, graph)
     problems = Problems().extend(issues, f"{graphs_file.name}, ")
     issues = Problems()
@@ -102,18 +103,15 @@ def read_release(
             issues.add("id", "Expected each once, but got again", f"{describe(question.id)} ({where})")
         questions.setdefault(question.id, (where, question))
         _check_question(question, where, graphs.get(question.clip), issues)
-    _check_partners(questions, issues)
+    for where, question in questions.values():
+        _check_partner(question, where, questions, issues)
     if not questions and not issues:
         issues.add("lines", "Expected questions, but", "there is none")
     problems.extend(issues, f"{questions_file.name}, ")
     return [question for _, question in questions.values()], graphs, problems
 
 
-def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], issues: Problems) -> None:
-    if not is_safe(graph.clip):
-        issues.add("clip", "Expected a path below the folder of clips, but got", f"{describe(graph.clip)} ({where})")
-    if graph.clip in graphs:
-        issues.add("clip", "Expected one graph for each, but got another for", f"{describe(graph.clip)} ({where})")
+def _check_actions(graph: ClipGraph, where: str, issues: Problems) -> None:
     known: set[str] = set()
     latest = 0.0
     for number, action in enumerate(graph.actions, 1):
@@ -191,21 +189,23 @@ def asked_goal(question: CounterfactualQuestion, graph: ClipGraph) -> str:
     return (question.goal if question.goal is not None else graph.goal).strip()
 
 
-def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]], issues: Problems) -> None:
-    for where, question in questions.values():
-        if question.partner is None:
-            continue
-        case = f"{describe(question.partner)} ({where})"
-        if question.partner not in questions or question.partner == question.id:
-            issues.add("partner", "Expected the id of another question, but got", case)
-            continue
-        _, partner = questions[question.partner]
-        if partner.partner != question.id:
-            issues.add("partner", "Expected a question that names this one in return, but got", case)
-        if partner.clip != question.clip:
-            issues.add("partner", "Expected a question about the same clip, but got", case)
-        if partner.verdict == question.verdict:
-            issues.add("partner", "Expected a question with the opposite verdict, but got", case)
-
-
-SPLIT = "test"
+def _check_partner(
+    question: CounterfactualQuestion,
+    where: str,
+    questions: Mapping[str, tuple[str, CounterfactualQuestion]],
+    issues: Problems,
+) -> None:
+    if question.partner is None:
+        return
+    case = f"{describe(question.partner)} ({where})"
+    if question.partner not in questions or question.partner == question.id:
+        issues.add("partner", "Expected the id of another question, but got", case)
+        return
+    _, partner = questions[question.partner]
+    for holds, wanted in (
+        (partner.partner == question.id, "a question that names this one in return"),
+        (partner.clip == question.clip, "a question about the same clip"),
+        (partner.verdict != question.verdict, "a question with the opposite verdict"),
+    ):
+        if not holds:
+            issues.add("partner", f"Expected {wanted}, but got", case)

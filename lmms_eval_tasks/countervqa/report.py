@@ -1,4 +1,4 @@
-"""What a report shows of CounterVQA beside its scores: the paper's table, floors, published figures, answers."""
+"""Report of CounterVQA: the paper's table, floors, published figures, answers, and causal graphs of its page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from lmms_eval_tasks.api.page import (
     usual_panels,
 )
 from lmms_eval_tasks.countervqa import card
-from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, CARD, INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa.card import ABSENT_LEVEL, CARD, CELLS, INTERACTIONS, LEVELS, in_cell
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 from lmms_eval_tasks.countervqa.release import ClipGraph
 
@@ -50,33 +50,41 @@ COLUMNS = (
     Column(VERDICT_ACCURACY, interval=True),
     Column(BALANCED_ACCURACY, interval=True),
     Column(PAIR_ACCURACY, interval=True),
-    Column(card.ALWAYS_YES),
-    Column(card.ALWAYS_NO),
-    Column(YES_RATE),
-    Column(card.JUDGED_ACCURACY),
-    *map(Column, COMMON_METRICS[:2]),
-    Column(PAIRS_SCORED),
+    *map(Column, (card.ALWAYS_YES, card.ALWAYS_NO, YES_RATE, card.JUDGED_ACCURACY, *COMMON_METRICS[:2], PAIRS_SCORED)),
 )
 PROBE_COLUMNS = (
     Column(card.DETECTION, interval=True),
-    Column(card.DETECTION_ABSENT),
-    Column(card.DETECTION_PRESENT),
-    Column(card.DETECTION_BALANCED),
+    *map(Column, (card.DETECTION_ABSENT, card.DETECTION_PRESENT, card.DETECTION_BALANCED)),
     Column(card.GIVEN_DETECTION, interval=True),
     Column(card.GIVEN_ABSENCE, "… of the absent"),
     *map(Column, COMMON_METRICS[:2]),
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 
+LAYOUTS = (
+    Layout(
+        "Table 2: models by interaction and level",
+        ("CounterVQA paper Table 2",),
+        [
+            LayoutPlace(
+                f"{interaction or TOTAL} {level or AVERAGE}",
+                "countervqa",
+                VERDICT_ACCURACY,
+                {"split": interaction or TOTAL, "level": level.removeprefix("L") if level else "avg"},
+                partial(in_cell, interaction, level),
+            )
+            for interaction, level in CELLS
+        ],
+        note=OTHER_RULE,
+    ),
+)
+
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Verdict accuracy beside the paper's Table 2, of a task with annotations Table 1; then the scores of its own."""
     if task.endswith("_annotated"):
-        models = tuple(
-            model
-            for model in published_models(FOLDER, source="CounterVQA paper Table 1")
-            if model.model.endswith("(video + annotations)")
-        )
+        table = published_models(FOLDER, source="CounterVQA paper Table 1")
+        models = tuple(model for model in table if model.model.endswith("(video + annotations)"))
     else:
         models = published_models(FOLDER, source="CounterVQA paper Table 2", split=TOTAL, level="avg")
     return (
@@ -84,73 +92,6 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
         ReferencedMetric(BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
         ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
     )
-
-
-def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """The paper's table of each run, the floors of constants, opposite verdicts, outcomes, and yes against no."""
-    tables = [
-        Panel(
-            "Verdicts by interaction and level",
-            _table("Verdict accuracy by interaction and level", VERDICT_ACCURACY, run, run),
-            "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
-            "constant.",
-        )
-        for run in runs
-    ]
-    return [*tables, _floors(runs[0]), *usual_panels(runs, "verdicts", (YES, NO)), *_errors(task, runs)]
-
-
-def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None, name: str = "") -> Figure:
-    """A score in the layout of the paper's table."""
-    cells = {
-        (interaction or TOTAL, level or AVERAGE): run.estimate(
-            metric.within("cell", partial(card.in_cell, interaction, level))
-        )
-        for interaction, level in card.CELLS
-    }
-    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
-
-
-def _floors(run: RunRecords) -> Panel:
-    tables = [
-        _table(f"What a constant {verdict} scores", metric, run, name=f"constant {verdict}")
-        for verdict, metric in ((YES, card.ALWAYS_YES), (NO, card.ALWAYS_NO))
-    ]
-    return Panel(
-        "Floors of a constant answer",
-        tables,
-        "On the items that the first run scored.",
-    )
-
-
-def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """Return panels on the ways in which runs reached their answers, for runs analysed by `countervqa errors`."""
-    analyses = [(run, read_analysis(run.results, task) if run.results else []) for run in runs]
-    analysed = [(run, items) for run, items in analyses if items]
-    if not analysed:
-        return []
-    counts = [{kind.replace("_", " "): n for kind, n in kind_counts(items).items()} for _, items in analysed]
-    readability = ", ".join(f"run {run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
-    return [
-        Panel(
-            "How answers were reached",
-            share_plot(
-                "Answers of each run by kind, as a judge sees them",
-                [run for run, _ in analysed],
-                counts,
-                [kind.replace("_", " ") for kind in KINDS],
-            ),
-            f"Readability of the reasoning from 0 to 5: {readability}.",
-        )
-    ]
-
-
-def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
-    facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
-    agreement = record.fields.get("agreement")
-    facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
-    return AnswerView(facts, claim=None if record.correct is None or not record.answered else record.answered == NO)
 
 
 def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -162,6 +103,52 @@ def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
         ReferencedMetric(card.DETECTION_BALANCED, 50.0),
         ReferencedMetric(card.GIVEN_DETECTION, 50.0),
     )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """The paper's table of each run, floors of constants, outcomes, yes against no, and how answers were reached."""
+    tables = [
+        Panel(
+            "Verdicts by interaction and level",
+            _table("Verdict accuracy by interaction and level", VERDICT_ACCURACY, run, run),
+            "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
+            "constant.",
+        )
+        for run in runs
+    ]
+    constants = [
+        _table(f"What a constant {verdict} scores", metric, runs[0], name=f"constant {verdict}")
+        for verdict, metric in ((YES, card.ALWAYS_YES), (NO, card.ALWAYS_NO))
+    ]
+    floors = Panel("Floors of a constant answer", constants, "On the items that the first run scored.")
+    return [*tables, floors, *usual_panels(runs, "verdicts", (YES, NO)), *_errors(task, runs)]
+
+
+def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None, name: str = "") -> Figure:
+    """A score in the layout of the paper's table."""
+    cells = {
+        (interaction or TOTAL, level or AVERAGE): run.estimate(
+            metric.within("cell", partial(in_cell, interaction, level))
+        )
+        for interaction, level in CELLS
+    }
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named, name=name)
+
+
+def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Return panels on the ways in which runs reached their answers, for runs analysed by `countervqa errors`."""
+    analysed = [(run, items) for run in runs if run.results and (items := read_analysis(run.results, task))]
+    if not analysed:
+        return []
+    counts = [{kind.replace("_", " "): n for kind, n in kind_counts(items).items()} for _, items in analysed]
+    readability = ", ".join(f"run {run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
+    figure = share_plot(
+        "Answers of each run by kind, as a judge sees them",
+        [run for run, _ in analysed],
+        counts,
+        [kind.replace("_", " ") for kind in KINDS],
+    )
+    return [Panel("How answers were reached", figure, f"Readability of the reasoning from 0 to 5: {readability}.")]
 
 
 def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
@@ -180,8 +167,15 @@ def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 def _detection(record: Record) -> str:
     if record.correct is None:
         return DETECTIONS[-1]
-    detected = record.fields["detected"]
-    return DETECTIONS[(0 if detected else 1) if record.correct else (2 if detected else 3)]
+    return DETECTIONS[2 * (not record.correct) + (not record.fields["detected"])]
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The verdict that was read, what it claims, the reference, and how far a judge found the explanation to agree."""
+    facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
+    agreement = record.fields.get("agreement")
+    facts |= {} if agreement is None else {"agreement": f"{agreement:g} of 10"}
+    return AnswerView(facts, claim=None if record.correct is None or not record.answered else record.answered == NO)
 
 
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
@@ -190,24 +184,6 @@ def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     shown = answer_view(record, row, response)
     return replace(shown, facts={**facts, **shown.facts})
 
-
-LAYOUTS = (
-    Layout(
-        "Table 2: models by interaction and level",
-        ("CounterVQA paper Table 2",),
-        [
-            LayoutPlace(
-                f"{interaction or TOTAL} {level or AVERAGE}",
-                "countervqa",
-                VERDICT_ACCURACY,
-                {"split": interaction or TOTAL, "level": level.removeprefix("L") if level else "avg"},
-                partial(card.in_cell, interaction, level),
-            )
-            for interaction, level in card.CELLS
-        ],
-        note=OTHER_RULE,
-    ),
-)
 
 # No action's id is blank.
 LEFT_OUT, GOAL = " ", "  "

@@ -10,12 +10,11 @@ from pydantic import BaseModel
 from task_states import BoundState, task_state
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
-from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention
 from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.judge.client import Verdict
+from lmms_eval_tasks.utils.judge.client import NOT_JUDGED, Verdict
 from lmms_eval_tasks.utils.judge.replies import Case
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 

@@ -30,7 +30,7 @@ TASK = "countervqa"
 def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of four answers and an item without a clip."""
     rows = [row(number, "no") for number in range(len(ANSWERS))] + [row(9, "no", asked=False)]
-    monkeypatch.setattr("lmms_eval_tasks.api.release.load_table", lambda *of, **how: rows)
+    monkeypatch.setattr("lmms_eval_tasks.countervqa.errors.load_table", lambda *of, **how: rows)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     state = task_state(TASK)

@@ -22,7 +22,7 @@ def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
     state = task_state("countervqa")
-    return [hooks.grade_and_judge(row, response, state).record for row, response in zip(rows, responses, strict=True)]
+    return [hooks.grade(row, response, state).record for row, response in zip(rows, responses, strict=True)]
 
 
 def scores(records: list[Record]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -87,6 +87,29 @@ class Verdict(Generic[R]):
         """The verdict as JSON values, for the record."""
         reply = self.reply.model_dump(mode="json") if isinstance(self.reply, BaseModel) else self.reply
         return {**vars(self), "reply": reply}
+
+
+NOT_JUDGED = "not judged in the run whose responses these are"
+
+
+class LoggedVerdicts:
+    """The verdicts of a finished run, given again to the same cases: `RestoredContext.verdicts`.
+
+    Args:
+        verdicts: Cases and their verdicts in the log's order. Of equal cases each gets its own.
+    """
+
+    def __init__(self, verdicts: Iterable[tuple[Case, Verdict[Any]]]) -> None:
+        self._waiting: dict[str, list[Verdict[Any]]] = {}
+        for case, verdict in verdicts:
+            self._waiting.setdefault(case.text, []).append(verdict)
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The verdict on a case; one without a reply where the run had it not judged."""
+        waiting = self._waiting.get(case.text)
+        if not waiting:
+            return Verdict(None, NOT_JUDGED, "none", case.prompt.signature)
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
 class Judge(Generic[R]):

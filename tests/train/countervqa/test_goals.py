@@ -55,7 +55,7 @@ def test_its_verdict_is_read(source: Path, response: str, expected: str) -> None
     row = {**load_table("countervqa", "test")[0], "asked": True}
     assert (row["outcome"], row["action"]) == (GOAL, NEVER)
     state = task_state("countervqa")
-    record = hooks.grade_and_judge(row, response, state).record
+    record = hooks.grade(row, response, state).record
     assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
     probe = task_state("countervqa_probe")
     record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", probe).record
