@@ -33,7 +33,8 @@ def ask(row: Row, settings: TaskSettings) -> str:
     prompt = settings.prompt
     assert prompt is not None
     actions = timed_actions(row["graph"]) if "actions" in prompt.fields else ""
-    return prompt.render(question=row["question"], actions=actions, action=" ".join(str(row["action"]).split()))
+    action = " ".join(str(row["action"]).split()) if "action" in prompt.fields else ""
+    return prompt.render(question=row["question"], actions=actions, action=action)
 
 
 @lru_cache(maxsize=16)
