@@ -28,7 +28,7 @@ from lmms_eval_tasks.construct.engine.config import BuildConfig
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.running import Pipeline
 from lmms_eval_tasks.construct.engine.steps import Asking, PipelineRow, step
-from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")
 FILLING = "what is known of it " * 40

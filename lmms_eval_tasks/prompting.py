@@ -19,12 +19,11 @@ from typing import Any
 
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings, read_evidence_settings
-from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import DEFAULT, OFFICIAL, QUESTION_AND_OPTIONS, Prompt, TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.tasks import LARGEST_CONFIG
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.prompt import DEFAULT, OFFICIAL, QUESTION_AND_OPTIONS, Prompt
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.utils.data.home import home
 

@@ -20,8 +20,8 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.prompting import prompt_ids, read_prompt, sha256
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import OPTIONS_PROMPT, Prompt
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 

@@ -20,8 +20,8 @@ from lmms_eval_tasks.host.replacements import EVALUATE, replace
 from lmms_eval_tasks.host.saving import saved as saving
 from lmms_eval_tasks.host.tasks.running import Evaluation, state_of
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
-from lmms_eval_tasks.utils.benchmark.views import CAPTIONS
 
 pytestmark = pytest.mark.slow  # lmms-eval's tasks are read first
 

@@ -9,12 +9,8 @@ from lmms_eval_tasks.api import hooks
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import building
 from lmms_eval_tasks.utils.answers.choice import choice_grader
-from lmms_eval_tasks.utils.answers.question import TaskContext
+from lmms_eval_tasks.utils.answers.hooks import RunningTask, TaskContext, hook
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, SampleWriter, TaskKind
-from lmms_eval_tasks.utils.benchmark.hooks import (
-    RunningTask,
-    hook,
-)
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, read_rows
 from lmms_eval_tasks.utils.core.work import Progress, no_progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.benchmark.hooks import (
+from lmms_eval_tasks.utils.answers.hooks import (
     aggregate,
     doc_to_target,
     doc_to_text,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.prompting import OfficialPrompt, prompt_reader
-from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings
 from lmms_eval_tasks.utils.benchmark.tasks import read_closing
-from lmms_eval_tasks.utils.core.prompt import Prompt
 
 __all__ = [
     "OfficialPrompt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.runs.folder import Run, read_run
-from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext
+from lmms_eval_tasks.utils.answers.hooks import RestoredContext
 from lmms_eval_tasks.utils.scoring.record import ChoiceLine, LogForm, PredictionLines, QuestionText, log_line
 
 __all__ = [

@@ -26,8 +26,7 @@ from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.sample import sample, tiny_vlm
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.views import views
-from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.catalog import load_announced
+from lmms_eval_tasks.registry import load_announced, registry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import name_full_disk
 from lmms_eval_tasks.utils.core.text import KNOWN, describe_unknown_variables, printable_lines

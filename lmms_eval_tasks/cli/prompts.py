@@ -9,10 +9,10 @@ import typer
 
 from lmms_eval_tasks.prompting import imported, installed_official, prompt_ids, read_prompt
 from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.answers.hooks import OFFICIAL
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import make_console, text_table
-from lmms_eval_tasks.utils.core.prompt import OFFICIAL
 from lmms_eval_tasks.utils.core.text import summarize_names
 
 prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")

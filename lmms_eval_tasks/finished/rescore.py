@@ -31,8 +31,8 @@ from lmms_eval_tasks.runs.run_files import (
     write_card,
 )
 from lmms_eval_tasks.runs.scores import scores_of, values_of, write_scores
-from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, Task, file_of, task_configs
+from lmms_eval_tasks.utils.benchmark.benchmark import Task
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, file_of, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
@@ -412,7 +412,7 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
             known = registry().find_task(task)
             assert known is not None, f"{task} was scored, and is of no benchmark"
             fields["version"] = known.version
-            fields["extractor"] = extractor_of(known.kind)
+            fields["extractor"] = known.kind.extractor
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),

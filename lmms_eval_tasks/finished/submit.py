@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmms_eval_tasks.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.registry import LeaderboardPlace, find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_files import MERGE
-from lmms_eval_tasks.utils.benchmark.catalog import LeaderboardPlace
 from lmms_eval_tasks.utils.benchmark.tasks import tasks_of_part
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import replacing, write_file

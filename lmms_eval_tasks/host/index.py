@@ -63,10 +63,9 @@ from lmms_eval_tasks.host.tasks.running import (
 from lmms_eval_tasks.host.tasks.task_view import CLIP
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.hooks import is_hook, unbound_message
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, read_pointer
-from lmms_eval_tasks.utils.benchmark.views import CAPTIONS, SOCRATIC, name_view
+from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS, SOCRATIC, AnswerForm, name_view, read_pointer
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason

@@ -4,9 +4,9 @@ from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.mvp import report
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.hooks import find_prompt
 from lmms_eval_tasks.mvp.metrics import METRICS
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
-from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
 
 PAIRS = TaskKind(

@@ -12,8 +12,7 @@ import numpy as np
 
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.benchmark.tasks import Task
-from lmms_eval_tasks.utils.benchmark.views import MASKED
+from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, Task
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import score_number

@@ -13,7 +13,7 @@ from lmms_eval_tasks.report.page_files import ClipShelf
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_files import sample_log
 from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.benchmark import Task
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.card import DataSet, Row

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
 from lmms_eval_tasks.utils.core.output import show_progress, text_table
 from lmms_eval_tasks.utils.core.table import Cell, Number
 from lmms_eval_tasks.utils.data.card import Card

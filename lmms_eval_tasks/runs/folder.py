@@ -28,7 +28,7 @@ from lmms_eval_tasks.runs.run_files import (
     results_files,
     sample_log,
 )
-from lmms_eval_tasks.utils.benchmark.tasks import read_pointer
+from lmms_eval_tasks.utils.benchmark.benchmark import read_pointer
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe

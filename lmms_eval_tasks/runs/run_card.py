@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS
+from lmms_eval_tasks.utils.answers.hooks import OFFICIAL
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.prompt import OFFICIAL
 from lmms_eval_tasks.utils.core.text import ANSWERS, HOME, SHARD
 
 TRAINED_ON = "trained_on.json"

@@ -18,7 +18,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, arrange, note_cut, read_latest, read_run
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.runs.run_files import RESULTS, ResultsFile, card_path, read_results, results_files
-from lmms_eval_tasks.utils.benchmark.views import MASKED
+from lmms_eval_tasks.utils.benchmark.benchmark import MASKED
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import open_regular, write_file
 from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value

@@ -23,8 +23,8 @@ from lmms_eval_tasks.testing.examples import (
     render_prompts,
     run_task,
 )
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark
-from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, file_of, tasks_of_part
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Task
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, file_of, tasks_of_part
 from lmms_eval_tasks.utils.core.errors import Problems, blame
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind

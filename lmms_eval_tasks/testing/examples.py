@@ -24,9 +24,9 @@ from pydantic import BaseModel
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.prompting import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, registry
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.hooks import aggregate
-from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, Task, task_configs
+from lmms_eval_tasks.utils.answers.hooks import aggregate
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
 from lmms_eval_tasks.utils.data.prepare import make_table

@@ -25,17 +25,15 @@ from lmms_eval_tasks.testing.examples import deal_items, make_examples, read_fil
 from lmms_eval_tasks.testing.printed_numbers import CHECKS, every_name, finish
 from lmms_eval_tasks.testing.score_laws import check_scores, unreached
 from lmms_eval_tasks.testing.version_gate import compare_kept, measure, read_kept, renew
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task, name_view
 from lmms_eval_tasks.utils.benchmark.tasks import (
     SUBMISSION_ROWS,
-    Task,
     check_functions,
     file_of,
     named_functions,
     task_configs,
     tasks_of_part,
 )
-from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.errors import InputError, Problems, blame
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.text import HOME, summarize_names

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.options import TRAIN, print_warnings
-from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.registry import load_announced, registry
 from lmms_eval_tasks.train.stages.choices import ChoiceSets
 from lmms_eval_tasks.train.stages.commands import add_commands
 from lmms_eval_tasks.train.stages.new_stage import Inputs, Written
-from lmms_eval_tasks.utils.benchmark.catalog import load_announced
 from lmms_eval_tasks.utils.core.work import Progress
 
 Split = Annotated[str | None, typer.Option(help="Split of the set, where it has several.")]

@@ -16,7 +16,7 @@ from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, bind_hooks, state_of
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.hooks import UnboundHook, unbound_message
+from lmms_eval_tasks.utils.answers.hooks import UnboundHook, unbound_message
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
 

@@ -14,8 +14,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
 from lmms_eval_tasks.utils.data.home import read_table, table_path
 from lmms_eval_tasks.utils.people.inquiries import ANSWER
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, Key, keyed_questions, read_items

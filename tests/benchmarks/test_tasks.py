@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.thorough import check_declared
-from lmms_eval_tasks.utils.benchmark.tasks import RECORD, Task, task_configs
+from lmms_eval_tasks.utils.benchmark.benchmark import Task
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD, task_configs
 
 BENCHMARKS = registry().benchmarks
 TASKS = registry().tasks

@@ -20,8 +20,7 @@ from lmms_eval_tasks.host.tasks.task_view import FOLDER
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample.solve.solver import solve_frames
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.benchmark.tasks import Task
-from lmms_eval_tasks.utils.benchmark.views import Shown, find_view
+from lmms_eval_tasks.utils.benchmark.benchmark import Shown, Task, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled

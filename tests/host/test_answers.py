@@ -25,11 +25,11 @@ from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
 from lmms_eval_tasks.host.asking.stages import AskedModel
 from lmms_eval_tasks.host.model import model_identity
 from lmms_eval_tasks.host.model import model_identity as model_identity_module
-from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT
 from lmms_eval_tasks.host.model.model_identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}

@@ -14,7 +14,7 @@ from PIL.Image import Image
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.foreign_views import KEY, WrittenViews, bind_view, write_views
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.utils.benchmark.views import BLIND
+from lmms_eval_tasks.utils.benchmark.benchmark import BLIND
 from lmms_eval_tasks.utils.core.errors import InputError
 
 

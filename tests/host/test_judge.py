@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge
 from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, ReplyCache

@@ -21,8 +21,7 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card
 from lmms_eval_tasks.runs.run_files import write_card
-from lmms_eval_tasks.utils.answers.question import TaskSettings
-from lmms_eval_tasks.utils.core.prompt import OFFICIAL, Prompt
+from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt, TaskSettings
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 

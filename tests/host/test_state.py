@@ -19,8 +19,8 @@ from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import NO_CLIP
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"

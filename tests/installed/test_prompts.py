@@ -7,11 +7,11 @@ from task_states import new_state
 from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.task_view import DESCRIBE
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
+from lmms_eval_tasks.mvp.hooks import installed_official_prompt, official_prompt
 from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, read_prompt
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import PROMPT
 
 

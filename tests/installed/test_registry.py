@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.registry import build_registry, registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.catalog import build_registry
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS
 
 OWN = list(registry().benchmarks.values())

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import read_oracle
 
-from lmms_eval_tasks.mvp.official import official_choice
+from lmms_eval_tasks.mvp.hooks import official_choice
 
 # Behaviour of the official function, read from facebookresearch/minimal_video_pairs@149e336 tasks/mvp/utils.py.
 QUIRKS = [

@@ -16,7 +16,7 @@ from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of, references_of
-from lmms_eval_tasks.utils.benchmark.views import MASKED, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, name_view
 from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 

@@ -15,7 +15,7 @@ import typer
 from docs import ROOT
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.views import split_name
+from lmms_eval_tasks.utils.benchmark.benchmark import split_name
 
 
 def check_command(words: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from lmms_eval_tasks.construct.engine.steps import (
     keep_each,
     step,
 )
-from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 PROMPTS = {

@@ -9,7 +9,7 @@ import typer
 
 from lmms_eval_tasks.cli.options import BUILD, command_of, print_warnings
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
-from lmms_eval_tasks.utils.benchmark.catalog import load_announced
+from lmms_eval_tasks.registry import load_announced
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.data.identity import mark_as_built
 from lmms_eval_tasks.utils.data.manifest import write_attrition

@@ -21,7 +21,7 @@ from lmms_eval_tasks.construct.curation.shortcut_filters import (
     view_records,
 )
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
+from lmms_eval_tasks.utils.benchmark.benchmark import BLIND, SINGLE_FRAME
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.output import Output, open_output, text_table

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.judge.client import Judge
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError

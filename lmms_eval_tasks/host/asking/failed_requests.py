@@ -11,9 +11,10 @@ from typing import Any
 from loguru import logger
 
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
-from lmms_eval_tasks.host.model.answer_forms import FAILED, NO_CONTENT, is_ours
+from lmms_eval_tasks.host.model.answer_forms import is_ours
 from lmms_eval_tasks.host.ranks import describe_exception, gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.answers.opening import FAILED, NO_CONTENT
 
 
 class FailedRequests(AskingStage):

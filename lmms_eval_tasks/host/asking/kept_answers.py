@@ -19,11 +19,11 @@ from tqdm import tqdm
 
 from lmms_eval_tasks.host.asking.failed_requests import as_answer
 from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.model.answer_forms import is_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
+from lmms_eval_tasks.utils.answers.opening import is_answer
 from lmms_eval_tasks.utils.core.files import content_digest, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_ours, why_no_answer
+from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, why_no_answer
 
 GENERATE = "generate_until"
 """The method by which a model answers every one of our tasks."""

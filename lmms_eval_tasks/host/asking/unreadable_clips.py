@@ -12,10 +12,10 @@ from loguru import logger
 
 from lmms_eval_tasks.host.asking.kept_answers import SINGLE
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.model.answer_forms import why_no_answer
 from lmms_eval_tasks.host.model.model_identity import find_arguments
 from lmms_eval_tasks.host.model.readers import ClipReader, find_reader
 from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.utils.answers.opening import why_no_answer
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.home import placeholder_path

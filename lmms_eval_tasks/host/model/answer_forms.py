@@ -5,18 +5,15 @@ of adapters that are no answers.
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.model.model_identity import describe_absent
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.tasks import Task
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Task
 from lmms_eval_tasks.utils.core.files import why_unwritable
 from lmms_eval_tasks.utils.core.text import parse_arguments, suggest
-from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 MODELS = {
     "constant_answer": "floors.ConstantAnswer",
@@ -119,32 +116,3 @@ def _tasks_beside(name: str, given: frozenset[AnswerForm]) -> list[str]:
     known = registry().find_task(name)
     beside: list[Task] = list(registry().tasks_of(known.benchmark.name).values()) if known else []
     return [task.name for task in beside if task.kind.answer_form in given]
-
-
-BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
-FAILED = "[LMMS_EVAL_REQUEST_FAILED]"
-_FAILED = re.compile(
-    r"\[LMMS_EVAL_REQUEST_FAILED[^\]]*\]\s*|\[GENERATION_FAILED\]\s*|\[ERROR\] (?=Unknown\Z|Empty prompt\Z)"
-    r"|(?=\[SAFETY_BLOCKED:)|(?=Video [^\n]+ (?:can not load|generate failed), check the source\Z)"
-)
-"""How the texts of `openai`, `async_openai`, `gemini`, `cosmos_wm`, `llava_vid` and `oryx` begin."""
-NO_CONTENT = 'Error: can only concatenate str (not "NoneType") to str'
-"""What `async_openai` returns for a reply of a server without a text: the model said nothing."""
-
-Why = tuple[UnscoredReason, str]
-"""A reason, and the same in more words."""
-
-
-def why_no_answer(text: object) -> Why | None:
-    """Return the reason an adapter's text is no answer, or None if it is one."""
-    if not isinstance(text, str):
-        return None
-    if text.startswith(BUDGET):
-        return UnscoredReason.BUDGET, ""
-    failed = _FAILED.match(text := text.strip())
-    return (UnscoredReason.FAILED, text[failed.end() :]) if failed else None
-
-
-def is_answer(text: object) -> bool:
-    """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
-    return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)

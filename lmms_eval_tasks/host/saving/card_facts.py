@@ -34,8 +34,7 @@ from lmms_eval_tasks.runs.run_card import (
     read_trained_on,
 )
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
-from lmms_eval_tasks.utils.benchmark.benchmark import extractor_of
-from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
@@ -107,7 +106,7 @@ class CardTask:
 
     @property
     def extractor(self) -> str:
-        return extractor_of(self.state.kind)
+        return self.state.kind.extractor
 
 
 class CardRun:

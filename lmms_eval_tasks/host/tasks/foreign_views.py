@@ -17,7 +17,7 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, read_captions, see
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.views import VIEWS, View, find_view, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import VIEWS, View, find_view, name_view
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import write_file
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.answer_forms import NO_CONTENT, is_ours, why_no_answer
+from lmms_eval_tasks.host.model.answer_forms import is_ours
 from lmms_eval_tasks.host.model.model_identity import Weights, get_nested_attr
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
 from lmms_eval_tasks.host.tasks.leaderboard_files import Finished, write_submissions
@@ -24,14 +24,13 @@ from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, Tas
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
-from lmms_eval_tasks.utils.answers.question import Ask, Grade, Grader, TaskSettings, Warn
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.benchmark.hooks import RunningTask, is_hook
+from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, why_no_answer
+from lmms_eval_tasks.utils.benchmark.benchmark import Shown, TaskKind, View, find_view
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
-from lmms_eval_tasks.utils.benchmark.views import Shown, View, find_view
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import VIEW_BYTES
-from lmms_eval_tasks.utils.data.card import DataSet, Row
+from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
@@ -347,7 +346,7 @@ class TaskState(RunningTask):
         self.evaluation.is_heard |= not record.unanswered
         items: dict[str, Any] = {
             RECORD: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
-            **self.gather(record, self.data_set.is_sample),
+            **self.gather(record, self.data_set.kind is SetKind.SAMPLE),
         }
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()

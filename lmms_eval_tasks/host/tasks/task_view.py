@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, TaskSettings, without_clip
 from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
-from lmms_eval_tasks.utils.answers.question import TaskSettings
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.views import CAPTIONS as FIRST_PASS
-from lmms_eval_tasks.utils.benchmark.views import Shown, View
+from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.prompt import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.data.clip_store import ClipStore

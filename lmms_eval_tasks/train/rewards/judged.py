@@ -14,10 +14,10 @@ from pathlib import Path
 from lmms_eval_tasks.train.rewards.answer_form import WRONG_END, expected_verdict
 from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.answers.opening import shorten
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import (
     REWARD_JUDGE_FRAMES,
     REWARD_JUDGE_MODEL,

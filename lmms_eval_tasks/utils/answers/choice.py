@@ -9,11 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
-from lmms_eval_tasks.utils.answers import words
+from lmms_eval_tasks.utils.answers import words as words_module
 from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements
-from lmms_eval_tasks.utils.answers.opening import fold, letter_ordinals, open_response, plain_text, takes_back
-from lmms_eval_tasks.utils.answers.question import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
-from lmms_eval_tasks.utils.answers.words import Token, tokenize
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.opening import (
+    Token,
+    fold,
+    letter_ordinals,
+    open_response,
+    plain_text,
+    takes_back,
+    tokenize,
+)
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
 
@@ -66,7 +73,7 @@ def _leading(text: str, own: dict[str, set[str]]) -> str | None:
         for word in _WORD.findall(clause):
             denied = denied or word in _DENYING or word.endswith("n't")
             said[denied].add(word)
-    opposing = words.TAKEN_BACK | {other} | ({"nothing"} if pole == "no" else set())
+    opposing = words_module.TAKEN_BACK | {other} | ({"nothing"} if pole == "no" else set())
     wrong = opposing & (said[False] | said[True]) or own[other] & said[False] or own[pole] & said[True]
     return None if wrong else pole
 
@@ -156,7 +163,7 @@ def _quoted(text: str, option_words: list[list[str]]) -> str | None:
     fitting = _equal(text_words, option_words) or _contained(text_words, option_words)
     if fitting:
         return _only(fitting)
-    preamble = words.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
+    preamble = words_module.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
     while text_words and text_words[0] in preamble:
         text_words = text_words[1:]
     return _shortened(text_words, option_words)
@@ -198,8 +205,8 @@ def _contained(text_words: list[str], option_words: list[list[str]]) -> list[int
         return fitting
     option, at = option_words[fitting[0]], places[fitting[0]]
     beside = {*text_words[:at], *text_words[at + len(option) :]}
-    others = {word for other in option_words for word in other} - {*option} - words.QUOTE_PREAMBLE
-    doubted = beside & words.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
+    others = {word for other in option_words for word in other} - {*option} - words_module.QUOTE_PREAMBLE
+    doubted = beside & words_module.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
     return [] if doubted or beside & others else fitting
 
 
@@ -237,7 +244,7 @@ def _shortened(text_words: list[str], option_words: list[list[str]]) -> str | No
     piece = len(text_words) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _find(option, text_words) >= 0
     near = piece or len(text_words) >= _NEAR_SHARE * len(option)
     lost = Counter(option) - Counter(text_words)
-    return _only(fitting) if near and words.QUOTE_DOUBT.isdisjoint(lost) else None
+    return _only(fitting) if near and words_module.QUOTE_DOUBT.isdisjoint(lost) else None
 
 
 def _begins(text_words: list[str], option: list[str]) -> bool:
@@ -296,7 +303,11 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
     name = _NAME.match(plain)
-    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
+    if (
+        name
+        and name[1] not in words_module.NO_NAME
+        and not any(name[1] in fold(option).casefold() for option in options)
+    ):
         # An initial and one lower-case word that no option has, such as "E. coli".
         return None
     lettered = letter_ordinals(plain, len(options))
@@ -377,7 +388,7 @@ def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[State
     dropped = set()
     for s in stated:
         if s.listed and s.bare and ((further := _further_labels(s, tokens)) or answered or len(labels) > 1):
-            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words.OPTION)}
+            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words_module.OPTION)}
     return [s for s in stated if not (s.bare and s.at in dropped)]
 
 
@@ -417,7 +428,7 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     if mark == ")":
         return not opened
     ends_line = at + 2 >= len(tokens) or tokens[at + 2].raw == "\n"
-    return mark == "." and not ends_line and before not in words.TAKES_LETTER
+    return mark == "." and not ends_line and before not in words_module.TAKES_LETTER
 
 
 def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:

@@ -23,9 +23,8 @@ from lmms_eval_tasks.utils.answers.evidence_boxes import (
     shown_frame,
     to_pixels,
 )
-from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings
 from lmms_eval_tasks.utils.core.errors import Problems
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import BOXES, MATCHING
 
 MIN_BOXES = 20

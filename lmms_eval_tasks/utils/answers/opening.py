@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
+
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
@@ -488,3 +490,79 @@ def _key_rank(key: str, parent_rank: int) -> int:
     if _ANSWER_KEY.search(name):
         return max(1, parent_rank)
     return parent_rank if parent_rank and name in _EXACT_KEYS else int(name in ("pred", "label"))
+
+
+BUDGET = "[LMMS_EVAL_BUDGET_EXCEEDED]"
+FAILED = "[LMMS_EVAL_REQUEST_FAILED]"
+_FAILED = re.compile(
+    r"\[LMMS_EVAL_REQUEST_FAILED[^\]]*\]\s*|\[GENERATION_FAILED\]\s*|\[ERROR\] (?=Unknown\Z|Empty prompt\Z)"
+    r"|(?=\[SAFETY_BLOCKED:)|(?=Video [^\n]+ (?:can not load|generate failed), check the source\Z)"
+)
+"""How the texts of `openai`, `async_openai`, `gemini`, `cosmos_wm`, `llava_vid` and `oryx` begin."""
+NO_CONTENT = 'Error: can only concatenate str (not "NoneType") to str'
+"""What `async_openai` returns for a reply of a server without a text: the model said nothing."""
+
+Why = tuple[UnscoredReason, str]
+"""A reason, and the same in more words."""
+
+
+def why_no_answer(text: object) -> Why | None:
+    """Return the reason an adapter's text is no answer, or None if it is one."""
+    if not isinstance(text, str):
+        return None
+    if text.startswith(BUDGET):
+        return UnscoredReason.BUDGET, ""
+    failed = _FAILED.match(text := text.strip())
+    return (UnscoredReason.FAILED, text[failed.end() :]) if failed else None
+
+
+def is_answer(text: object) -> bool:
+    """Whether a text of an adapter is worth keeping: neither empty nor in place of an answer."""
+    return isinstance(text, str) and text.strip() not in ("", NO_CONTENT) and not why_no_answer(text)
+
+
+_LATIN = "A-Za-z0-9\u00aa-\u024f\u0370-\u052f"
+_INDIC = "\u0900-\u0963\u0966-\u109f"
+_ABBREVIATION = r"(?<![A-Za-z])(?:[A-Za-z]\.(?:[a-z]\.){0,8}[a-z](?![A-Za-z])\.?|(?:[A-Z]\.){2,9})"
+_LATIN_WORD = rf"[{_LATIN}]+(?:['\-°][{_LATIN}]+)*(?:'|\++(?![A-Za-z]))?"
+_OTHER_WORD = rf"(?:[^\W0-9_{_LATIN}]|[{_INDIC}])+"
+_TOKEN = re.compile(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s]")
+_ELISION = re.compile(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
+
+
+class Token(NamedTuple):
+    """A word, mark or line end: `raw` as written, `word` for look-ups, and its place in the text."""
+
+    raw: str
+    word: str
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """Split a plain text into words, marks and line ends; "3-D", "A-E", "I'd" and "e.g." stay whole."""
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        raw = match.group()
+        if len(raw) > 1:
+            raw = raw.removesuffix("'")
+        word = ".." if raw.startswith("..") else raw.casefold()
+        if "'" in word:
+            word = _ELISION.sub("", word)
+        tokens.append(Token(raw, word, match.start(), match.end()))
+    return tokens
+
+
+def is_letter(token: Token) -> bool:
+    """Whether the token is a single Latin letter."""
+    return len(token.raw) == 1 and token.raw.isascii() and token.raw.isalpha()
+
+
+def until(words: Iterable[str], ends: frozenset[str]) -> list[str]:
+    """Return the words before the first of `ends`."""
+    before = []
+    for word in words:
+        if word in ends:
+            break
+        before.append(word)
+    return before

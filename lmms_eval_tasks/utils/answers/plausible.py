@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
 from lmms_eval_tasks.utils.answers.opening import fold, mark_flags, open_response, plain_text, takes_back
-from lmms_eval_tasks.utils.answers.question import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record

@@ -12,10 +12,9 @@ from itertools import takewhile
 from typing import TypeVar
 
 from lmms_eval_tasks.utils.answers import verdict_words
-from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text, takes_back
-from lmms_eval_tasks.utils.answers.question import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text, takes_back, tokenize
 from lmms_eval_tasks.utils.answers.verdict_words import PHRASES, any_of
-from lmms_eval_tasks.utils.answers.words import tokenize
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Record

@@ -1,18 +1,21 @@
-"""The benchmark as one object that everything else asks and that names all of its parts, and its kinds of tasks."""
+"""The benchmark as one object that everything else asks and that names all of its parts, its kinds of tasks, its tasks,
+and the views of their items.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from lmms_eval_tasks.utils.answers.choice import EXTRACTOR, choice_grader
+from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, TaskSettings, Warn, ask_choice
 from lmms_eval_tasks.utils.answers.losses import CLIP_LOSSES_READER, DENOISING_READER
-from lmms_eval_tasks.utils.answers.question import Ask, Grade, TaskSettings, Warn, ask_choice
-from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIEWS, View
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card, Row
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     import datasets
     import typer
 
-    from lmms_eval_tasks.utils.core.prompt import Prompt, PromptSource
+    from lmms_eval_tasks.utils.answers.hooks import Prompt, PromptSource, RestoredContext
     from lmms_eval_tasks.utils.data.made import TimedBox
     from lmms_eval_tasks.utils.people.baseline import HumanStudy
     from lmms_eval_tasks.utils.reporting.columns import Column, Layout, RunRecords
@@ -32,6 +35,104 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.record import LogLine, PredictionLines, Record
     from lmms_eval_tasks.utils.submission.form import OfficialForm
+
+
+BLIND = "blind"
+SINGLE_FRAME = "single_frame"
+SHUFFLED = "shuffled"
+REVERSED = "reversed"
+VIDEO_ONLY = "video_only"
+SOCRATIC = "socratic"
+CAPTIONS = "captions"
+"""The first pass of the view in which captions stand in place of clips: a model describes each clip."""
+CLIP_VIEWS = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED)
+"""Those that change what is shown and leave the words, which suit every task about a clip."""
+VIEWS = (*CLIP_VIEWS, VIDEO_ONLY, SOCRATIC)
+"""Those that need nothing of a benchmark but its clips, questions and options."""
+MASKED = "masked"
+"""The clip with its evidence blacked out, and an option more: for benchmarks that know where their evidence is."""
+
+POSITIONS = ("first", "centre", "last")
+_FRAME = re.compile(rf"{SINGLE_FRAME}_({'|'.join(POSITIONS)}|random(?:0|[1-9]\d{{0,5}}))")
+
+
+class Shown(str, Enum):
+    """Part of its clip that the model is shown."""
+
+    CLIP = "the clip"
+    FRAME = "one frame"
+    SHUFFLED = "its frames, shuffled"
+    REVERSED = "its frames, last first"
+    MASKED = "the clip with its evidence black"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class View:
+    """View of an item that a model is shown."""
+
+    name: str = ""
+    shown: Shown = Shown.CLIP
+    position: str = ""
+    options_alone: bool = False
+    captioned: bool = False
+    describes: bool = False
+
+    @property
+    def family(self) -> str:
+        """The view by which a benchmark lists it: single frames at all positions are one, as are both passes with
+        captions."""
+        if self.shown is Shown.FRAME:
+            return SINGLE_FRAME
+        return SOCRATIC if self.describes else self.name
+
+    @property
+    def needs_clip(self) -> bool:
+        """Whether something of the clip is shown."""
+        return self.shown is not Shown.NOTHING
+
+    @property
+    def is_made(self) -> bool:
+        """Whether what is shown has to be made of the clip."""
+        return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED, Shown.MASKED)
+
+
+_VIEWS = {
+    view.name: view
+    for view in (
+        View(),
+        View(BLIND, Shown.NOTHING),
+        View(SINGLE_FRAME, Shown.FRAME),
+        View(SHUFFLED, Shown.SHUFFLED),
+        View(REVERSED, Shown.REVERSED),
+        View(MASKED, Shown.MASKED),
+        View(VIDEO_ONLY, options_alone=True),
+        View(SOCRATIC, Shown.NOTHING, captioned=True),
+        View(CAPTIONS, describes=True),
+    )
+}
+
+
+def find_view(name: str) -> View | None:
+    """A view by its name; None where there is none."""
+    if known := _VIEWS.get(name):
+        return known
+    frame = _FRAME.fullmatch(name)
+    return View(name, Shown.FRAME, frame[1]) if frame else None
+
+
+def split_name(name: str) -> tuple[str, View] | None:
+    """A task's or group's name without its view, and the view; None where its ending is no view."""
+    for place in (match.start() for match in re.finditer("_", name)):
+        view = find_view(name[place + 1 :])
+        if place and view:
+            return name[:place], view
+    return None
+
+
+def name_view(task: str, view: str) -> str:
+    """The name of a task's view."""
+    return f"{task}_{view}" if view else task
 
 
 @dataclass(frozen=True)
@@ -61,9 +162,16 @@ class AnswerForm(str, Enum):
 
     WORDS = "words"
     LOSSES = "denoising losses"
-    """Of a clip and its reversal, as `utils.denoising.response` has them."""
+    """Of a clip and its reversal, as `DenoisingResponse` has them."""
     CLIP_LOSSES = "clip losses"
-    """One number for each clip that is shown, as `utils.denoising.clip_losses` has them."""
+    """One number for each clip that is shown, as `ClipLosses` has them."""
+
+
+_READERS = {
+    AnswerForm.WORDS: EXTRACTOR,
+    AnswerForm.LOSSES: DENOISING_READER,
+    AnswerForm.CLIP_LOSSES: CLIP_LOSSES_READER,
+}
 
 
 @dataclass(frozen=True)
@@ -164,13 +272,9 @@ class TaskKind:
     best_of: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse views that there are not, and the best of a score that it lacks.
-
-        Raises:
-            ValueError: where `best_of` is none of its scores, or it lists something that is no view, a position or a
-                form of answers that is none, or the view of masked clips without what it needs.
-        """
+        """Refuse views that there are not, and the best of a score that it lacks."""
         object.__setattr__(self, "answer_form", AnswerForm(self.answer_form))
+        object.__setattr__(self, "extractor", self.extractor or _READERS[self.answer_form])
         known = (*VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
             raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
@@ -186,29 +290,8 @@ class TaskKind:
         return not view.name or view.family in self.views
 
     def metric(self, name: str) -> Metric:
-        """One of its metrics.
-
-        Raises:
-            KeyError: where it has none of that name.
-        """
-        for metric in self.metrics:
-            if metric.name == name:
-                return metric
-        raise KeyError(name)
-
-
-class RestoredContext(Protocol):
-    """The context of a finished run that is scored again, as `TaskKind.restore` may change it.
-
-    Attributes:
-        settings: The task's settings, which grading asks for; of the type that `TaskKind.read_settings` returns.
-        verdicts: What gives a judge's verdicts again, by its method ``judge(case)``; None where nothing was judged.
-        kwargs: The task's ``lmms_eval_specific_kwargs`` of today.
-    """
-
-    settings: Any
-    verdicts: Any
-    kwargs: Mapping[str, Any]
+        """One of its metrics; KeyError where it has none of that name."""
+        return {metric.name: metric for metric in self.metrics}[name]
 
 
 @dataclass(frozen=True)
@@ -268,11 +351,7 @@ class Benchmark:
         return next(iter(self.kinds.values())).members == "clips"
 
     def __post_init__(self) -> None:
-        """Find its prompts where its official one is, and refuse an object that later code could not use.
-
-        Raises:
-            ValueError: where it has no kind, or neither a form of submission nor a reason for having none.
-        """
+        """Find its prompts where its official one is, and refuse an object that later code could not use."""
         if not self.kinds:
             raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
         if (self.submission is None) == (not self.no_submission):
@@ -286,32 +365,64 @@ class Benchmark:
         return self.card.name
 
     def inquiry(self, mode: str) -> Inquiry:
-        """Return the inquiry that shows people the benchmark in a mode.
-
-        Raises:
-            InputError: it is not asked so.
-        """
+        """Return the inquiry that shows people the benchmark in a mode."""
         known = with_usual(self.inquiries)
         if mode not in known:
             raise InputError(f"Expected a mode of {self.name}, one of {', '.join(known)}, but got {mode}.")
         return known[mode]
 
     def kind_of(self, pointer: Mapping[str, Any]) -> TaskKind:
-        """Return the kind of the task that a pointer names.
-
-        Raises:
-            KeyError: where the pointer names no kind of this benchmark.
-        """
+        """Return the kind of the task that a pointer names; KeyError where it names no kind of this benchmark."""
         return self.kinds[pointer.get("kind") or next(iter(self.kinds))]
 
 
-READERS = {
-    AnswerForm.WORDS: EXTRACTOR,
-    AnswerForm.LOSSES: DENOISING_READER,
-    AnswerForm.CLIP_LOSSES: CLIP_LOSSES_READER,
-}
+@dataclass(frozen=True)
+class Task:
+    """One task of a benchmark."""
+
+    name: str
+    benchmark: Benchmark
+    pointer: Mapping[str, Any]
+    version: str
+    metrics: tuple[str, ...]
+    config: Mapping[str, Any] | None = None
+
+    @property
+    def kind(self) -> TaskKind:
+        """Kind of the task."""
+        return self.benchmark.kind_of(self.pointer)
+
+    @property
+    def split(self) -> str:
+        """The split that it asks."""
+        return str(self.pointer["split"])
+
+    @property
+    def view(self) -> str:
+        """Name of the view that it shows; empty for the whole item."""
+        return str(self.pointer.get("view", ""))
+
+    @property
+    def no_submission(self) -> str:
+        """Reason why no leaderboard accepts the task although its benchmark has a form; empty if one does."""
+        if self.view:
+            return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
+        return self.kind.no_submission
+
+    def seen_as(self, view: View) -> Task:
+        """A view of this task."""
+        name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
+        return replace(self, name=name, pointer=pointer)
 
 
-def extractor_of(kind: TaskKind) -> str:
-    """Name and version of what reads the answers to a kind of task."""
-    return kind.extractor or READERS[kind.answer_form]
+def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
+    files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
+    for file in files.values() if isinstance(files, Mapping) else ():
+        try:
+            pointer = json.loads((folder / str(file)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(pointer, dict) and "benchmark" in pointer:
+            return pointer
+    return None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from inspect import isfunction
 from pathlib import Path
@@ -13,10 +11,8 @@ from typing import Annotated, Any
 
 import yaml
 from pydantic import ConfigDict, Field
-from yaml import YAMLError
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import View, name_view
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Task
 from lmms_eval_tasks.utils.core.errors import Problems, blame
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.forms import RowForm, read_object, validate_value
@@ -26,6 +22,13 @@ LARGEST_CONFIG = 1 << 20
 """Bytes of a file of a task's configuration or of a prompt."""
 HOOKS = ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results")
 """Where a task's configuration names its hooks, beside the aggregation of each score."""
+SUBMISSION_ROWS = "submission_rows"
+"""The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
+RECORD = "record"
+"""Where an item's log line has its record."""
+
+Groups = dict[str, tuple[tuple[str, ...], str]]
+"""Group name to its tasks' names and its version."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -74,74 +77,25 @@ def read_closing(path: Path) -> str:
     return closing
 
 
+_installed_file = cache(read_task_file)
+
+
 @cache
-def installed_file(path: Path) -> Mapping[str, Any]:
-    """`read_task_file` of a file that stays as it is while the process runs, read once."""
-    return read_task_file(path)
+def _files(folder: Path) -> Mapping[str, Path]:
+    """Name to file of every task and group in a folder, in the files' alphabetical order."""
+    configs = {path: _installed_file(path) for path in sorted(folder.glob("*.yaml"))}
+    return {config.get("group") or config["task"]: path for path, config in configs.items()}
 
 
 def file_of(folder: Path, name: str) -> str:
     """The name of the file in a folder that configures a task or group."""
-    for path in sorted(folder.glob("*.yaml")):
-        config = installed_file(path)
-        if name == (config.get("group") or config["task"]):
-            return path.name
-    raise KeyError(name)
+    return _files(folder)[name].name
 
 
 @cache
 def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Name to configuration of every task and group in a folder, in the files' alphabetical order."""
-    configs = [installed_file(path) for path in sorted(folder.glob("*.yaml"))]
-    return {config.get("group") or config["task"]: config for config in configs}
-
-
-SUBMISSION_ROWS = "submission_rows"
-"""The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
-RECORD = "record"
-"""Where an item's log line has its record."""
-
-Groups = dict[str, tuple[tuple[str, ...], str]]
-"""Group name to its tasks' names and its version."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """One task of a benchmark."""
-
-    name: str
-    benchmark: Benchmark
-    pointer: Mapping[str, Any]
-    version: str
-    metrics: tuple[str, ...]
-    config: Mapping[str, Any] | None = None
-
-    @property
-    def kind(self) -> TaskKind:
-        """Kind of the task."""
-        return self.benchmark.kind_of(self.pointer)
-
-    @property
-    def split(self) -> str:
-        """The split that it asks."""
-        return str(self.pointer["split"])
-
-    @property
-    def view(self) -> str:
-        """Name of the view that it shows; empty for the whole item."""
-        return str(self.pointer.get("view", ""))
-
-    @property
-    def no_submission(self) -> str:
-        """Reason why no leaderboard accepts the task although its benchmark has a form; empty if one does."""
-        if self.view:
-            return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
-        return self.kind.no_submission
-
-    def seen_as(self, view: View) -> Task:
-        """A view of this task."""
-        name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
-        return replace(self, name=name, pointer=pointer)
+    return {name: _installed_file(path) for name, path in _files(folder).items()}
 
 
 class _Open(RowForm):
@@ -168,7 +122,7 @@ class _Data(_Open):
 
 
 class _TaskFile(_Open):
-    """A task's configuration, its template merged in; `task_files.HOOKS` are its hooks."""
+    """A task's configuration, its template merged in; `HOOKS` are its hooks."""
 
     task: str
     dataset_kwargs: _Data
@@ -182,8 +136,6 @@ class _TaskFile(_Open):
 
 
 class _GroupFile(_Open):
-    """A group's configuration."""
-
     group: str
     task: list[str]
     aggregate_metric_list: Annotated[list[_GroupScore], Field(default_factory=list)]
@@ -191,8 +143,6 @@ class _GroupFile(_Open):
 
 
 class _Pointer(RowForm):
-    """A pointer file."""
-
     benchmark: str
     split: str
     subset: str | None = None
@@ -203,42 +153,28 @@ def read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], Groups]:
     """Tasks and groups of a benchmark."""
     problems = Problems()
     tasks: dict[str, Task] = {}
-    groups: Groups = {}
-    group_files: dict[str, tuple[str, _GroupFile]] = {}
+    groups: dict[str, _GroupFile] = {}
     for path in sorted(benchmark.folder.glob("*.yaml")):
-        config = _read(path, problems)
-        if config is None:
+        try:
+            config = _installed_file(path)
+        except (OSError, yaml.YAMLError, ValueError) as error:
+            problems.add(path.name, f"Expected a task's configuration in YAML, but got this: {error}")
             continue
-        found = _validate(config, _GroupFile if "group" in config else _TaskFile, path.name, problems)
+        except RecursionError:
+            problems.add(path.name, "Expected files that do not include each other, but they do.")
+            continue
+        issues = Problems()
+        found = validate_value(config, _GroupFile if "group" in config else _TaskFile, issues, "")
+        problems.extend(issues, f"{path.name}, ")
         if isinstance(found, _GroupFile):
-            group_files[found.group] = path.name, found
-            groups[found.group] = tuple(found.task), str(found.metadata.version)
-        elif isinstance(found, _TaskFile):
-            task = _check_task(benchmark, path.name, found, problems)
-            if task:
-                tasks[task.name] = task
+            groups[path.name] = found
+        elif isinstance(found, _TaskFile) and (task := _check_task(benchmark, path.name, found, problems)):
+            tasks[task.name] = task
     if not problems:
-        for name, group in group_files.values():
-            _check_group(name, group, tasks, problems)
+        for file, group in groups.items():
+            _check_group(file, group, tasks, problems)
     problems.raise_if_any(f"The tasks of {benchmark.name}, in {benchmark.folder}, cannot be used")
-    return tasks, groups
-
-
-def _read(path: Path, problems: Problems) -> Mapping[str, Any] | None:
-    try:
-        return installed_file(path)
-    except (OSError, YAMLError, ValueError) as error:
-        problems.add(path.name, f"Expected a task's configuration in YAML, but got this: {error}")
-    except RecursionError:
-        problems.add(path.name, "Expected files that do not include each other, but they do.")
-    return None
-
-
-def _validate(config: Mapping[str, Any], form: type[_Open], file: str, problems: Problems) -> _Open | None:
-    issues = Problems()
-    found = validate_value(config, form, issues, "")
-    problems.extend(issues, f"{file}, ")
-    return found
+    return tasks, {one.group: (tuple(one.task), str(one.metadata.version)) for one in groups.values()}
 
 
 def _check_task(benchmark: Benchmark, file: str, config: _TaskFile, problems: Problems) -> Task | None:
@@ -260,7 +196,7 @@ def _check_task(benchmark: Benchmark, file: str, config: _TaskFile, problems: Pr
 
 
 def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Problems) -> dict[str, Any] | None:
-    issues = Problems()
+    issues, before = Problems(), len(problems)
     try:
         found = read_object(benchmark.folder / named, _Pointer, issues)
     except OSError as error:
@@ -271,7 +207,6 @@ def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Proble
         what = f"Expected a pointer file, but {named} cannot be read: {error.strerror}.{offered}"
         problems.add(f"{file}, data_files", what)
         return None
-    before = len(problems)
     problems.extend(issues, f"{named}, ")
     if found is None:
         return None
@@ -310,13 +245,13 @@ def check_functions(benchmark: Benchmark) -> Problems:
             except ErrorDuringImport as error:
                 why = blame(error.value, benchmark.folder) if isinstance(error.value, BaseException) else error.value
                 problems.add(f"{file}, {what}", f"Expected a function, but importing {function} fails: {why}.")
-            else:
-                if not callable(found):
-                    path, _, called = function.rpartition(".")
-                    module = locate(path)
-                    functions = (name for name, value in vars(module).items() if isfunction(value) and name[0] != "_")
-                    offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "no function"
-                    problems.add(f"{file}, {what}", f"{path} has no function {called}; it has {offered}.")
+                continue
+            if not callable(found):
+                path, _, called = function.rpartition(".")
+                module = locate(path)
+                functions = (name for name, value in vars(module).items() if isfunction(value) and name[0] != "_")
+                offered = ", ".join(getattr(module, "__all__", sorted(functions))) or "no function"
+                problems.add(f"{file}, {what}", f"{path} has no function {called}; it has {offered}.")
     return problems
 
 
@@ -326,19 +261,6 @@ def named_functions(config: Mapping[str, Any]) -> dict[str, str]:
     named = {hook: config[hook] for hook in HOOKS if hook in config}
     scores = config.get("metric_list", ())
     return named | {f"aggregation of {entry['metric']}": entry["aggregation"] for entry in scores}
-
-
-def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
-    files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
-    for file in files.values() if isinstance(files, Mapping) else ():
-        try:
-            pointer = json.loads((folder / str(file)).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(pointer, dict) and "benchmark" in pointer:
-            return pointer
-    return None
 
 
 def tasks_of_part(tasks: Mapping[str, Task], split: str, part: str) -> dict[str, Task]:

@@ -18,8 +18,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.files import clear_parts, write_file
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.data.home import home
 

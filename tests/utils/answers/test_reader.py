@@ -10,8 +10,7 @@ from oracles import read_oracle
 
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.answers.choice_letters import Mention, statements
-from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, shorten
-from lmms_eval_tasks.utils.answers.words import tokenize
+from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, shorten, tokenize
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]

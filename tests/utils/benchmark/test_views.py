@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.utils.benchmark.views import MASKED, VIEWS, Shown, find_view, name_view, split_name
+from lmms_eval_tasks.utils.benchmark.benchmark import MASKED, VIEWS, Shown, find_view, name_view, split_name
 
 POSITIONS = ("first", "centre", "last", "random0", "random7", "random123456")
 NAMES = (*VIEWS, MASKED, "captions", *(f"single_frame_{position}" for position in POSITIONS))

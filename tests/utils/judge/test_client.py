@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge, UnreadableReply, read_reply
 from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, ServerError, reply_key
 

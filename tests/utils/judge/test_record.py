@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from lmms_eval_tasks.utils.core.prompt import Prompt
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge
 from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyRecord, Sampling, ServerError
 

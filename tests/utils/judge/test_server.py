@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from judge_server import MODEL, Action, Drip, Drop, Fail, Give, Hold, JudgeServer, Raw, Say, in_turn, nobody
 from stub_server import completion
 
+from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import Prompt
 from lmms_eval_tasks.utils.judge import server as server_module
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Send, ServerError
 from lmms_eval_tasks.utils.judge.server import open_sender, parse_address, retry_after

@@ -11,10 +11,9 @@ import pytest
 
 from lmms_eval_tasks.prompting import read_task_settings
 from lmms_eval_tasks.registry import find_benchmark
-from lmms_eval_tasks.utils.answers.question import TaskSettings
+from lmms_eval_tasks.utils.answers.hooks import DEFAULT, OFFICIAL, TaskSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.prompt import DEFAULT, OFFICIAL
 from lmms_eval_tasks.utils.core.text import PROMPT
 from lmms_eval_tasks.utils.data.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.reporting.columns import score_number, usual_columns

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.choice import choice_grader, grade_choice, with_official_reading
-from lmms_eval_tasks.utils.answers.question import TaskSettings
-from lmms_eval_tasks.utils.core.prompt import list_options
+from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings, ask_choice
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
@@ -27,7 +26,7 @@ def grade(response: object, official: str | None = None, **changes: Any) -> Reco
 
 
 def test_options_are_lettered() -> None:
-    assert list_options(["falls", "stays"]) == "(A) falls\n(B) stays"
+    assert ask_choice({**ROW, "question": "?"}, TaskSettings(Prompt("own", "{options}"))) == "(A) falls\n(B) stays"
 
 
 @pytest.mark.parametrize(

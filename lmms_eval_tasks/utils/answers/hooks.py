@@ -1,0 +1,311 @@
+"""A task that runs, as its hooks see it: the prompt and settings with which it asks, and the hooks of lmms-eval that
+its YAML names.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter, ascii_uppercase
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
+
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.card import Row
+from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
+from lmms_eval_tasks.utils.scoring.record import GradedItem
+
+if TYPE_CHECKING:
+    import datasets
+    from pydantic import BaseModel
+
+
+DEFAULT = "mcq_letter"
+OFFICIAL = "official"
+OPTIONS_PROMPT = "mcq_options"
+"""The prompt that asks with lettered options and without the question."""
+QUESTION_AND_OPTIONS = frozenset({"question", "options"})
+NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt text with its fields in braces.
+
+    Attributes:
+        prompt_id: Name by which a task's configuration chooses it.
+        text: The text, for `str.format`.
+    """
+
+    prompt_id: str
+    text: str
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields that the text has."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.text) if name is not None)
+
+    @property
+    def sha256(self) -> str:
+        """Hexadecimal SHA-256 of the text in UTF-8."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def signature(self) -> str:
+        """Id and the digest's first eight digits, as written into every record."""
+        return f"{self.prompt_id}:{self.sha256[:8]}"
+
+    @staticmethod
+    def literal(text: str) -> str:
+        """A part of a prompt's text that stands for just this: braces are doubled."""
+        return text.replace("{", "{{").replace("}", "}}")
+
+    def render(self, **fields: str) -> str:
+        """The prompt with its fields filled in; braces inside the fields stay as they are.
+
+        Raises:
+            KeyError: where the text names a field that is not given.
+        """
+        return self.text.format(**fields)
+
+
+class PromptSource(Protocol):
+    """Source of a benchmark's official prompt; `OfficialPrompt` explains its parts."""
+
+    @property
+    def file(self) -> str: ...
+
+    @property
+    def replaces(self) -> str: ...
+
+    @property
+    def for_items(self) -> bool: ...
+
+    def find(self, name: str) -> Prompt: ...
+
+    def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt: ...
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """Settings chosen by a task's configuration and the environment; a benchmark may add to them.
+
+    Attributes:
+        prompt: How its items are asked; None where the model is shown no prompt of ours.
+    """
+
+    prompt: Prompt | None = None
+
+    @property
+    def signature(self) -> str | None:
+        """The prompt's id and digest, for records."""
+        return self.prompt.signature if self.prompt else None
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts about the settings that a run card lists besides the prompt."""
+        return {}
+
+
+def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
+    """The prompt of a row with its question, and where the prompt lists options, these one per line: ``(A) …``."""
+    assert settings.prompt is not None
+    if "options" in settings.prompt.fields and not row["options"]:
+        raise InputError(
+            f"Expected item {row['item_id']} to have options, which the prompt {settings.prompt.prompt_id} lists, but "
+            "it has none.\nRemedy: name another prompt in the task's YAML, under lmms_eval_specific_kwargs, default."
+        )
+    options = (f"({letter}) {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
+    return settings.prompt.render(question=row["question"], options="\n".join(options))
+
+
+def without_clip(text: str, asked: bool) -> str:
+    """A prompt, in other words where the clip is missing."""
+    return text if asked else "\n".join(filter(None, (NO_CLIP, text)))
+
+
+class Grader(Protocol):
+    """Grader of single answers: a judge, or a judge's earlier verdicts; threads may share it."""
+
+    def judge(self, case: Any) -> Any:
+        """The `Verdict` on a `Case`; raises nothing."""
+
+
+class RunningTask(ABC):
+    """A task of an evaluation, or of a finished run that is scored again, as its hooks see it.
+
+    Each hook gets it as its first argument, and so does what grades a response.
+
+    Attributes:
+        settings: The task's settings, of the type that `TaskKind.read_settings` returns.
+        kwargs: The task's ``lmms_eval_specific_kwargs`` of today.
+        verdicts: Of a finished run, what gives a judge's verdicts again, by its method ``judge(case)``; None where
+            nothing was judged.
+        ask: Writes the prompt of an item, as the task's kind says.
+        grade: Grades a response to an item, as the task's kind says.
+        warn: What to log once all items are graded, as the task's kind says; None where nothing is.
+    """
+
+    ask: Ask
+    grade: Grade
+    warn: Warn | None
+    settings: Any
+    kwargs: Mapping[str, Any]
+    verdicts: Grader | None
+
+    @property
+    @abstractmethod
+    def model(self) -> Any:
+        """The model that runs; None where none does."""
+
+    @abstractmethod
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The run's judge for replies of a schema; None where nothing is to be judged."""
+
+    @abstractmethod
+    def open_table(self) -> datasets.Dataset:
+        """The prepared table, for the one-row pointer that lmms-eval has read."""
+
+    @abstractmethod
+    def show(self, doc: Row) -> list[Any]:
+        """Return the visuals of the item's clips: paths of videos, or pictures."""
+
+    @abstractmethod
+    def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
+        """The item's prompt, as the task's view puts it.
+
+        Args:
+            doc: The item.
+            kwargs: The task's ``lmms_eval_specific_kwargs``; its settings are read from those of the first call.
+            ask: The prompt of the whole item.
+        """
+
+    @abstractmethod
+    def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
+        """Return the item's record for the first response, and its contribution to each score.
+
+        Args:
+            doc: The item.
+            results: The responses.
+            grade: Grades a response to the whole item.
+        """
+
+    @abstractmethod
+    def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
+        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
+
+        Returns how many rows the task's file has; None where lmms-eval's command line names no output path.
+        """
+
+
+TaskContext = RunningTask
+"""A running task, by its former name."""
+RestoredContext = RunningTask
+"""The task of a finished run that is scored again, as `TaskKind.restore` may change it: settings and verdicts."""
+
+Ask = Callable[[Row, Any], str]
+"""Writes the prompt of a row, given the task's settings."""
+Grade = Callable[[Row, object, RunningTask], GradedItem]
+"""What makes of a row, with ``asked``, and a response an item's record; it raises nothing on any response."""
+Warn = Callable[[Sequence[GradedItem], RunningTask], Sequence[str]]
+"""What to log once all items are graded."""
+Stratum = Sequence[str] | Callable[[Row], Mapping[str, str]]
+"""Columns by which scores are broken down, or names and values from a row."""
+Fields = Sequence[str] | Callable[[Row, object, RunningTask], Mapping[str, Any]]
+"""Columns that a record repeats among its fields, or names and values from a row, the response and the task."""
+
+
+def stratum_of(row: Row, stratum: Stratum) -> dict[str, str]:
+    """Names and values by which the scores of a row are broken down."""
+    return dict(stratum(row)) if callable(stratum) else {name: row[name] for name in stratum}
+
+
+def fields_of(row: Row, response: object, task: RunningTask, fields: Fields) -> dict[str, Any]:
+    """The fields of a record, the last of them how its item was asked."""
+    own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
+    return {**own, "prompt": task.settings.signature}
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+MARK = "_lmms_eval_tasks_hook"
+
+
+class UnboundHook(RuntimeError):
+    """A hook was called by itself, without what it belongs to."""
+
+
+def hook(function: Function) -> Function:
+    """Mark a function as a hook, whose first parameter is the `RunningTask`, or for an aggregation the `Metric`.
+
+    The package binds it when lmms-eval loads the task. Called without it, a hook raises `UnboundHook`, a RuntimeError.
+    """
+
+    @functools.wraps(function)
+    def call(owner: object = None, *arguments: Any, **named: Any) -> Any:
+        if not isinstance(owner, (RunningTask, Metric)):
+            raise UnboundHook(unbound_message(function))
+        return function(owner, *arguments, **named)
+
+    setattr(call, MARK, True)
+    return cast(Function, call)
+
+
+def is_hook(function: object) -> TypeGuard[Callable[..., Any]]:
+    """Whether a function is a hook that is to be bound, and is not yet."""
+    return bool(getattr(function, MARK, False))
+
+
+def unbound_message(function: Callable[..., Any]) -> str:
+    """Return the message for a hook that is called without its task."""
+    return (
+        f"The hook {function.__module__}.{function.__qualname__} was called without its task. lmms-eval-tasks binds it "
+        "when lmms-eval loads a task whose data_files name a pointer of an installed benchmark. `lmms-eval power` "
+        "loads no plugin: run `lmms-eval --power-analysis --tasks NAME`."
+    )
+
+
+@hook
+def process_docs(task: RunningTask, dataset: datasets.Dataset) -> datasets.Dataset:
+    """The prepared table, for the one-row pointer that lmms-eval has read."""
+    return task.open_table()
+
+
+@hook
+def doc_to_visual(task: RunningTask, doc: Row) -> list[Any]:
+    """Return the visuals of the item's clips: paths of videos, or pictures."""
+    return task.show(doc)
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt of an item, as its kind asks: by default a question, with its options where the prompt lists them."""
+    return task.put(doc, lmms_eval_specific_kwargs, task.ask)
+
+
+@hook
+def doc_to_target(task: RunningTask, doc: Row) -> str:
+    """Return the target that lmms-eval logs for an item: its key, empty if withheld."""
+    return str(doc["answer"] or "")
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a response, as the task's kind grades it, and what it contributes to each score."""
+    return task.grade_first(doc, results, task.grade)
+
+
+@hook
+def aggregate(metric: Metric, items: Sequence[Item]) -> float | int | None:
+    """A score in the metric's unit, of what the items contribute to it; None where nothing enters it, 0 for counts."""
+    return metric.score(items)
+
+
+@hook
+def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
+    """Write the file for the leaderboard, log the kind's warnings, and return how many rows the file has.
+
+    None where lmms-eval has no output path.
+    """
+    return task.finish(items, args, task.warn)
