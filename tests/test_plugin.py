@@ -108,9 +108,9 @@ def test_every_hook_and_metric_of_a_task_is_bound(name: str, manager: Any) -> No
 
 
 def test_versions_of_the_registry_are_the_tasks_versions(manager: Any) -> None:
-    assert registry().versions
-    for task, version in registry().versions.items():
-        assert manager._get_config(task)["metadata"]["version"] == version, task
+    assert registry().groups
+    for name in (*registry().tasks, *registry().groups):
+        assert manager._get_config(name)["metadata"]["version"] == registry().find_version(name), name
 
 
 def test_templates_are_not_taken_for_tasks() -> None:
