@@ -233,7 +233,7 @@ class TaskKind:
             settings of today serve.
         log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
             has others is refused in words.
-        views: The views that make sense of it, by their names in `utils.benchmark.views`; each is a task of its own.
+        views: The views that make sense of it, by their names; each is a task of its own.
             By default all that need nothing but a clip, a question and options.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         masking: How its evidence is blacked out; the view of masked clips needs it.
