@@ -1,4 +1,4 @@
-"""Bases of the families of scenes, and the parts that all of them draw alike: colours, cameras, floors, bystanders."""
+"""The skeleton of a family of scenes, and what all families draw alike: colours, cameras, floors, bystanders."""
 
 from __future__ import annotations
 
@@ -22,6 +22,43 @@ class SceneFamily:
     for_training: bool = False
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """The bodies of a scene, those that have no part last; `depth` is the number of links of its longest chain."""
+
+    depth: int
+    bodies: Sequence[Body]
+    distractors: int = 0
+    moving_share: float = 0.3
+
+
+def family_of(
+    name: str,
+    about: str,
+    compose: Callable[[np.random.Generator, Palette], Drawing],
+    vary: Callable[[Scene, np.random.Generator], Sequence[Body]],
+    for_training: bool = False,
+) -> SceneFamily:
+    """Return the family whose scenes a function composes; floor, light and camera are drawn last."""
+
+    def draw(scene_id: str, seed: int, random: np.random.Generator) -> Scene:
+        drawn = compose(random, Palette(random))
+        return Scene(
+            id=scene_id,
+            family=name,
+            seed=seed,
+            depth=drawn.depth,
+            distractors=drawn.distractors,
+            bodies=list(drawn.bodies),
+            **surroundings(random, drawn.moving_share),
+        )
+
+    return SceneFamily(name, about, draw, vary, for_training)
+
+
+SMOOTH = 0.15
+"""The friction of balls that pass on their motion: one that has spin rolls on after a collision."""
+PASSES_ON = {"mass": 0.6, "bounce": 0.85, "friction": SMOOTH}
 ACTORS = tuple(colour for colour in COLOURS if colour not in ("grey", "brown"))
 """Colours of bodies that questions are about."""
 
@@ -46,6 +83,11 @@ class Palette:
                 **{name: _rounded(value) for name, value in rest.items()},
             }
         )
+
+    def ball(self, radius: float, x: float, y: float, velocity: Sequence[float] = (), **rest: Any) -> Body:
+        """A ball on the floor, which passes its motion on if nothing else is said."""
+        moving = {"velocity": [*velocity, 0.0]} if velocity else {}
+        return self.body("ball", [radius], [x, y, radius], **{**moving, **PASSES_ON, **rest})
 
 
 def scenery(name: str, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
@@ -78,6 +120,21 @@ def surroundings(random: np.random.Generator, moving_share: float = 0.3) -> dict
         "light": light,
         "camera": Camera(place=place, target=[0.0, 0.0, 0.15], travel=travel),
     }
+
+
+def with_bystanders(
+    random: np.random.Generator,
+    palette: Palette,
+    depth: int,
+    bodies: Sequence[Body],
+    sides: Sequence[float],
+    away_from: Sequence[float] = (),
+    moving_share: float = 0.3,
+) -> Drawing:
+    """Return a drawing with up to two bystanders."""
+    number = int(random.integers(0, 3))
+    others = bystanders(random, palette, number, sides, away_from)
+    return Drawing(depth, [*bodies, *others], number, moving_share)
 
 
 def bystanders(
@@ -121,17 +178,27 @@ def row_of(
             bodies.append(palette.body("box", [0.04, 0.10, half], [x, row, half], mass=0.12, friction=0.8))
         else:
             size = radius * random.uniform(0.92, 1.0)
-            bodies.append(palette.body("ball", [size], [x, row, size], mass=0.6, bounce=0.85, friction=SMOOTH))
+            bodies.append(palette.ball(size, x, row))
     return bodies
-
-
-SMOOTH = 0.15
-"""The friction of balls that pass on their motion: one that has spin rolls on after a collision."""
 
 
 def changed(body: Body, **fields: Any) -> Body:
     """A body with other fields."""
     return Body.model_validate({**body.model_dump(), **{name: _rounded(value) for name, value in fields.items()}})
+
+
+def slowed(body: Body, share: float) -> Body:
+    """A body with a share of its velocity."""
+    return changed(body, velocity=[value * share for value in body.velocity])
+
+
+def aside(body: Body, by: float) -> Body:
+    """A body that is `by` metres further back."""
+    return changed(body, place=[body.place[0], body.place[1] + by, body.place[2]])
+
+
+def shuffled(random: np.random.Generator, *bodies: Body) -> list[Body]:
+    return [bodies[index] for index in random.permutation(len(bodies))]
 
 
 def _rounded(value: Any) -> Any:
