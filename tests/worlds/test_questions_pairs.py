@@ -10,10 +10,8 @@ from made_facts import body, made_set, one_scene
 from read_wording import read_event
 
 from lmms_eval_tasks.worlds.questions.askable import Askable
-from lmms_eval_tasks.worlds.questions.minimal import clip_pairs, differing
-from lmms_eval_tasks.worlds.questions.possible import broken_principles
 from lmms_eval_tasks.worlds.questions.question import Question
-from lmms_eval_tasks.worlds.questions.reversal import arrow_of
+from lmms_eval_tasks.worlds.questions.two_clips import arrow_of, broken_principles, clip_pairs, differing
 from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Twin, Violation
 
 SCENES = 75

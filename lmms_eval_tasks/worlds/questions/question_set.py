@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lmms_eval_tasks.worlds.questions import possible, reversal
+from lmms_eval_tasks.worlds.questions import two_clips
 from lmms_eval_tasks.worlds.questions.askable import Askable
 from lmms_eval_tasks.worlds.questions.balance import Balance, Deck, FrequentAnswers, letter, sample
 from lmms_eval_tasks.worlds.questions.cause_and_effect import evidence_slot, paired_slots
 from lmms_eval_tasks.worlds.questions.counterfactual import supposition_pairs
-from lmms_eval_tasks.worlds.questions.minimal import clip_pairs
 from lmms_eval_tasks.worlds.questions.perception import control_slot, perception_slots
 from lmms_eval_tasks.worlds.questions.question import Question, Sketch, TaskName, occlusion_of
 from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts
@@ -96,7 +95,7 @@ class _Drawing:
         rng, deck = self._start("minimal")
         for scene in self.scenes:
             facts = scene.facts
-            for pair in clip_pairs(scene, rng):
+            for pair in two_clips.clip_pairs(scene, rng):
                 (place,) = deck.deal("minimal", 2)
                 options = deck.order(pair.here, [pair.there], place)
                 clips = (facts.scene.id, pair.twin.scene.id)
@@ -147,12 +146,12 @@ class _Drawing:
         times: Counter[str] = Counter()
         for facts in self.facts:
             seldom = sorted({one.principle for one in facts.violations}, key=lambda one: (times[one], one))
-            for violation, (text, number) in possible.broken_principles(facts, rng, seldom):
+            for violation, (text, number) in two_clips.broken_principles(facts, rng, seldom):
                 times[violation.principle] += 1
                 both = {
                     "question": text,
                     "wording": number,
-                    "options": list(possible.OPTIONS),
+                    "options": list(two_clips.POSSIBLE),
                     "principle": violation.principle,
                 }
                 clips = (facts.scene.id, f"{facts.scene.id}_breaks_{violation.principle}")
@@ -162,22 +161,22 @@ class _Drawing:
     def reversal(self) -> None:
         rng, deck = self._start("reversal")
         for facts in self.facts:
-            arrow = reversal.arrow_of(facts)
+            arrow = two_clips.arrow_of(facts)
             if not arrow:
                 continue
-            number = int(rng.integers(len(reversal.WORDINGS)))
+            number = int(rng.integers(len(two_clips.DIRECTION_WORDINGS)))
             (place,) = deck.deal("reversal", 2)
-            options = deck.order(reversal.OPTIONS[0], [reversal.OPTIONS[1]], place)
+            options = deck.order(two_clips.DIRECTIONS[0], [two_clips.DIRECTIONS[1]], place)
             members = [
                 {
-                    "question": reversal.WORDINGS[number],
+                    "question": two_clips.DIRECTION_WORDINGS[number],
                     "wording": number,
                     "options": options,
                     "answer": letter(options.index(right)),
                     "clip": f"{facts.scene.id}{ending}.mp4",
                     "arrow": arrow,
                 }
-                for right, ending in zip(reversal.OPTIONS, ("", "_backwards"), strict=True)
+                for right, ending in zip(two_clips.DIRECTIONS, ("", "_backwards"), strict=True)
             ]
             self._add(facts, "reversal", "direction", sample(rng, members, 2))
 

@@ -1,7 +1,8 @@
-"""One question about a scene's clip and its twin's, with opposite answers."""
+"""Questions whose answer turns with the clip: minimal pairs of twins, broken principles, and the direction of time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from lmms_eval_tasks.worlds.questions import wording
 from lmms_eval_tasks.worlds.questions.askable import PHYSICAL, Askable
 from lmms_eval_tasks.worlds.questions.balance import sample, worded
-from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Twin
+from lmms_eval_tasks.worlds.scenes.scene import EventKey, Facts, Twin, Violation
 
 MOST_PAIRS = 2
-"""Pairs of a scene."""
-WORDINGS = (
+"""Pairs of a scene; of broken principles each about another one."""
+PAIR_WORDINGS = (
     "Which of these is true of the clip?",
     "Only one of these is true. Which one?",
     "What happens in this clip?",
@@ -73,6 +74,48 @@ def differing(scene: Askable, twin: Twin) -> tuple[list[EventKey], list[EventKey
 def _pair(
     facts: Facts, twin: Twin, rng: np.random.Generator, kind: str, texts: tuple[str, ...], about: tuple[EventKey, ...]
 ) -> ClipPair:
-    (text,) = worded(rng, WORDINGS)
+    (text,) = worded(rng, PAIR_WORDINGS)
     here, there = map(wording.sentence, texts)
     return ClipPair(facts, twin, kind, text, here, there, about)
+
+
+POSSIBLE = ("Yes.", "No.")
+"""In this order, as IntPhys 2 has them: possible, impossible."""
+POSSIBLE_WORDINGS = (
+    "Is what this clip shows physically possible?",
+    "Could the events of this clip happen in the real world?",
+    "Does everything in this clip obey the laws of physics?",
+    "Could objects really behave as they do in this clip?",
+)
+
+
+def broken_principles(
+    facts: Facts, rng: np.random.Generator, seldom: Sequence[str] = ()
+) -> list[tuple[Violation, tuple[str, int]]]:
+    """Violations of a scene, each of another principle, with a question in another wording."""
+    actors = facts.scene.actors
+    drawn: dict[str, Violation] = {}
+    for one in sample(rng, facts.violations, len(facts.violations)):
+        if one.body in actors:
+            drawn.setdefault(one.principle, one)
+    order = {principle: place for place, principle in enumerate(seldom)}
+    chosen = sorted(drawn.values(), key=lambda one: order.get(one.principle, len(order)))[:MOST_PAIRS]
+    return list(zip(chosen, worded(rng, POSSIBLE_WORDINGS, len(chosen)), strict=True))
+
+
+STRONG, NONE = 0.2, 0.03
+"""The share of energy from which the arrow of time is strong, and below which there is none."""
+DIRECTIONS = ("It runs forward.", "It runs backward.")
+DIRECTION_WORDINGS = (
+    "Does this clip run forward, as it happened, or backward?",
+    "In which direction of time is this clip shown?",
+    "Is this clip shown as it happened, or from its end to its beginning?",
+    "Forward or backward: how is this clip played?",
+)
+
+
+def arrow_of(facts: Facts) -> str:
+    """`strong` or `none`; empty where it is neither, and nothing is asked."""
+    if facts.lost_energy >= STRONG:
+        return "strong"
+    return "none" if facts.lost_energy < NONE else ""
