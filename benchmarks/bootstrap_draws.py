@@ -12,7 +12,7 @@ import numpy as np
 from measuring import Options, print_ratio
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.benchmark import CARD
 from lmms_eval_tasks.utils.scoring.bootstrap import DRAWS, Method, Strata, breakdowns, intervals
 
 Members = list[list[int]]

@@ -10,7 +10,7 @@ from prepared_texts import add_mvp_sample, add_texts
 from raw_releases import QUESTION, WITHHELD, write_metadata
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.registry import read_card, registry

@@ -13,7 +13,7 @@ from logged_runs import TASK, weak, write_run
 from releases import Question, write_causalvqa
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.merge import PREPARE, _ranges
 from lmms_eval_tasks.registry import read_card, registry

@@ -10,7 +10,7 @@ from logged_runs import TASK, weak, write_run
 from releases import Question, write_causalvqa
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.finished.rescore import claimed
 from lmms_eval_tasks.registry import find_benchmark

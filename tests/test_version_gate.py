@@ -242,7 +242,7 @@ def swap(old: str, new: str) -> Callable[[str], str]:
 
 
 CHANGES = {
-    "causalvqa/official.py": lambda text: text.replace("\n    return ", "\n    letter = None\n    return ", 1),
+    "causalvqa/hooks.py": lambda text: text.replace("\n    return ", "\n    letter = None\n    return ", 1),
     "prompts/clip_direction.txt": swap("turned around", "turned round"),
     "prompts/cast_bench_judge.txt": swap("0", "zero"),
     "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),

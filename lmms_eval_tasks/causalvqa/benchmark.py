@@ -1,27 +1,404 @@
-"""CausalVQA: every question asked twice, as MCQ and MCQ′."""
+"""CausalVQA: every question asked twice, as MCQ and MCQ′, with other options.
 
-from lmms_eval_tasks.api import Benchmark, Inquiry, TaskKind
+Foss et al., 2025, https://arxiv.org/abs/2506.09943; official code: facebookresearch/CausalVQA@3f65605.
+
+    lmms-eval-tasks prepare causalvqa --source CausalVQA.zip
+    lmms-eval --model qwen2_5_vl --tasks causalvqa_paired --output_path out --log_samples
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import BeforeValidator, ValidationInfo
+
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    OFFICIAL_ACCURACIES,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Benchmark,
+    Card,
+    ChoiceForm,
+    Human,
+    Inquiry,
+    Metric,
+    Origin,
+    Problems,
+    Progress,
+    Record,
+    RowForm,
+    SplitFacts,
+    SplitManifest,
+    TaskKind,
+    building,
+    no_progress,
+)  # fmt: skip
+from lmms_eval_tasks.api.forms import (
+    Cell,
+    ClipName,
+    Key,
+    NumberedOptions,
+    OneOf,
+    ReleaseRow,
+    Text,
+    mismatch,
+    read_csv_form,
+)  # fmt: skip
+from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, published_models
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, read_closing
+from lmms_eval_tasks.api.release import PublishedStatistics, describe, open_release
 from lmms_eval_tasks.api.runs import ChoiceLine
-from lmms_eval_tasks.causalvqa import report
-from lmms_eval_tasks.causalvqa.card import CARD, TYPES
-from lmms_eval_tasks.causalvqa.metrics import METRICS
-from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
-from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT
-from lmms_eval_tasks.causalvqa.submission import FORM
+from lmms_eval_tasks.causalvqa.hooks import grade
 
-PAIRED = TaskKind(
-    metrics=METRICS,
-    references=report.references,
-    members="versions",
-    log_form=ChoiceLine,
-    frame="last",
+# ---- what paper and release say ------------------------------------------------------------------------------------
+
+# Pairs per question type as (easy, medium, hard): paper, Tables 6 and 12.
+_TEST_PAIRS = {
+    "anticipation": (110, 64, 34),
+    "counterfactual": (28, 34, 27),
+    "descriptive": (226, 44, 18),
+    "hypothetical": (15, 31, 21),
+    "planning": (75, 42, 24),
+}
+TYPES, DIFFICULTIES = tuple(_TEST_PAIRS), ("easy", "medium", "hard")
+
+CARD = Card(
+    name="causalvqa",
+    title="CausalVQA",
+    paper="https://arxiv.org/abs/2506.09943",
+    licence="CC BY-NC 4.0, evaluation only; clips under the Ego-Exo4D licence (croissant.json of the release)",
+    homepage="https://github.com/facebookresearch/CausalVQA",
+    main_metric="pair_accuracy",
+    splits={
+        "test": SplitFacts(
+            items=1586,
+            groups=793,
+            clips=779,
+            answers_withheld=True,
+            strata={
+                (kind, difficulty): pairs
+                for kind, counts in _TEST_PAIRS.items()
+                for difficulty, pairs in zip(DIFFICULTIES, counts, strict=True)
+            },
+            statistics=PublishedStatistics(mean_seconds=24.8, longest_seconds=288.9),
+        ),
+        "debug": SplitFacts(items=200, groups=100, clips=None, strata={(kind, "easy"): 20 for kind in TYPES}),
+    },
+    strata_columns=("type", "difficulty"),
+    chance={"single_accuracy": 20.0, "pair_accuracy": 4.0},
+    human=(
+        Human(
+            metric="single_accuracy",
+            split="test",
+            percent=84.78,
+            source="paper, Tables 6 and 12",
+            caveat="each annotator saw one version of a question, so this is no pair_accuracy, though Table 6 prints it"
+            " beside the paired scores of models",
+        ),
+    ),
+    prompt_sha256={"post_prompt": "aea8943677956a94454951750b33ec1f7b3602afddad5ea390e214801f44eca6"},
+    archive_sha256={"CausalVQA.zip": "a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5"},
+    prepare_command="lmms-eval-tasks prepare causalvqa --source CausalVQA.zip",
+    leaderboards={"physical-reasoning": {"test": "causalvqa"}},
 )
 
+# ---- the release ---------------------------------------------------------------------------------------------------
+
+# The archive's own folder, the folder itself, and where the official repository keeps it.
+ROOTS = ("", "CausalVQA", "data")
+# Empty, and what the usual writers of tables put for an empty cell.
+_WITHHELD = ("", "nan", "none", "null")
+_NUMBER = re.compile(r"0*([0-9]+?)(?:\.0*)?")
+
+
+def metadata_name(split: str) -> str:
+    """Path of a split's metadata file below the release's root."""
+    return f"{split}/{split}_metadata.csv"
+
+
+def _read_answer(value: str, info: ValidationInfo) -> str | None:
+    """The letter of the option whose number a cell has, by its place; None where it is withheld."""
+    numbers = list(info.data.get(str(info.field_name).replace("correct", "choices"), ()))
+    if value.strip().lower() in _WITHHELD or not numbers:
+        return None
+    match = _NUMBER.fullmatch(value.strip())
+    if match is None or match[1] not in numbers:
+        counted = numbers == [str(number) for number in range(1, len(numbers) + 1)]
+        raise mismatch(f"one of the options {f'1-{len(numbers)}' if counted else ', '.join(numbers)}", value)
+    return ascii_uppercase[numbers.index(match[1])]
+
+
+class ReleasedQuestion(ReleaseRow):
+    """A row of a metadata file; `scenario` is a column that a release may have (Table 5 of the paper)."""
+
+    qid: Annotated[Text, Key]
+    type: Annotated[str, OneOf(TYPES)]
+    difficulty: Annotated[str, OneOf(DIFFICULTIES, {"med": "medium"})]
+    question: Text
+    renamed_video: ClipName
+    choices1: NumberedOptions
+    choices2: NumberedOptions
+    correct1: Annotated[str | None, BeforeValidator(_read_answer)] = None
+    correct2: Annotated[str | None, BeforeValidator(_read_answer)] = None
+    scenario: Cell = ""
+
+
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
+    """The items of a split: two per row of its metadata file, next to each other, in the file's order."""
+    file, problems = metadata_name(split), Problems()
+    items: list[dict[str, Any]] = []
+    answered: dict[bool, str] = {}
+    for row in read_csv_form(ReleasedQuestion, content, file, problems, together=("correct1", "correct2")):
+        for version, (options, answer) in enumerate(((row.choices1, row.correct1), (row.choices2, row.correct2))):
+            if len(set(options.values())) < len(options):
+                problems.warn(f"{file}: questions with two equal options", f"{row.qid} in choices{version + 1}")
+            answered.setdefault(answer is not None, row.place)
+            items.append(
+                {
+                    "item_id": f"{row.qid}_{version}",
+                    "group_id": row.qid,
+                    **row.model_dump(include={"question", "type", "difficulty", "scenario"}),
+                    "options": list(options.values()),
+                    "answer": answer,
+                    "clip": f"{split}/{row.renamed_video}",
+                    "version": version,
+                }
+            )
+    if len(answered) == 2 and not problems:
+        rows = f"{answered[True]} has one and {answered[False]} lacks one"
+        what = f"Expected answers to all questions or to none, but {rows}."
+        problems.add(file, what, remedy="use the file as it was released.")
+    return items, problems
+
+
+def prepare(
+    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare CausalVQA, every split that the release holds.
+
+    The source may also be the unpacked folder's parent, or the official repository's `data`. Clips that are absent or
+    unreadable are listed in the manifest, and a run refuses them unless it is to skip them. Metadata that cannot be
+    scored stops this, and nothing is written then; what is merely unusual is a warning.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.
+
+    Examples:
+        lmms-eval-tasks prepare causalvqa --source CausalVQA.zip
+        lmms-eval-tasks prepare causalvqa --source built/release --replace
+    """
+    files = {split: metadata_name(split) for split in CARD.splits}
+    with open_release(source, CARD.title, files.values(), ROOTS) as release:
+        contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
+        found = {split: read_items(split, content) for split, content in contents.items()}
+        problems = Problems()
+        for _, of_split in found.values():
+            problems.extend(of_split)
+        for split in files.keys() - contents.keys():
+            if release.holds(f"{split}/videos"):
+                what = f"Expected it beside the clips in {split}/videos, but there is none."
+                remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
+                problems.add(files[split], what, remedy=remedy)
+        problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
+        archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
+        with building(CARD.name) as build:
+            for split, (rows, of_split) in found.items():
+                places = {row["clip"]: row["clip"].replace(f"{split}/", f"{split}/videos/", 1) for row in rows}
+                clips = {name: release.clip(place) for name, place in places.items()}
+                read = {**archive, files[split]: contents[split]}
+                origin = Origin(str(source), read, warnings=of_split.warnings())
+                build.add_split(split, rows, own_columns(), clips, origin, progress)
+    return {split: build.splits[split] for split in found}
+
+
+def own_columns() -> dict[str, Any]:
+    """The benchmark's own columns and their types."""
+    return {"version": "int64", "type": "string", "difficulty": "string", "scenario": "string"}
+
+
+# ---- scores --------------------------------------------------------------------------------------------------------
+
+
+def _broken_down(metric: Metric) -> list[Metric]:
+    reasoning = metric.within("reasoning", lambda record: record.stratum["type"] != "descriptive")
+    return [reasoning, *metric.by("type", TYPES), *metric.by("difficulty", DIFFICULTIES)]
+
+
+PAIR_ACCURACY_STRATA_MEAN = replace(
+    PAIR_ACCURACY,
+    name="pair_accuracy_strata_mean",
+    title="mean over strata",
+    stratum=lambda record: f"{record.stratum['type']}_{record.stratum['difficulty']}",
+)
+"""Unweighted mean over the 15 strata of type and difficulty, as the official task file computes it."""
+METRICS = (
+    PAIR_ACCURACY,
+    SINGLE_ACCURACY,
+    PAIR_ACCURACY_STRATA_MEAN,
+    *_broken_down(PAIR_ACCURACY),
+    # Standard errors are printed of the whole alone.
+    *_broken_down(replace(SINGLE_ACCURACY, errors=PAIR_ACCURACY.errors)),
+    *OFFICIAL_ACCURACIES,
+    PAIRS_SCORED,
+    *COMMON_METRICS,
+)
+
+# ---- what stands beside them: published scores, and the tables of the paper ----------------------------------------
+
+FOLDER = Path(__file__).parent
+OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."
+PEOPLE = "People answered one version of each question, so that theirs is single accuracy in all three tables."
+ALL, REASONING = "all", "reasoning"
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Pairs (paper, Table 6, and the leaderboard) and single questions (Table 12) of the test split."""
+    pair, single = (CARD.chance[metric.name] for metric in (PAIR_ACCURACY, SINGLE_ACCURACY))
+    if task.startswith("causalvqa_debug"):
+        pairs = ReferencedMetric(PAIR_ACCURACY, pair, note=OTHER_QUESTIONS)
+        return pairs, ReferencedMetric(SINGLE_ACCURACY, single, note=OTHER_QUESTIONS)
+    models = partial(published_models, FOLDER, without=("Human",), category=ALL, difficulty=ALL)
+    paired = models(source="CausalVQA paper Table 6", metric="paired_accuracy")
+    paired += models(source="leaderboard", metric="paired_accuracy")
+    nobody = "No paired score of people is published: nobody answered both versions of a question."
+    unpaired = models(source="CausalVQA paper Table 12", metric="unpaired_accuracy")
+    pairs = ReferencedMetric(PAIR_ACCURACY, pair, published=paired, note=nobody)
+    return pairs, ReferencedMetric(SINGLE_ACCURACY, single, CARD.human, unpaired)
+
+
+def _counts(category: str, difficulty: str, record: Record) -> bool:
+    own = record.stratum["type"]
+    of_type = own != "descriptive" if category == REASONING else category in (ALL, own)
+    return of_type and difficulty in (ALL, record.stratum["difficulty"])
+
+
+def _layout(number: str, metric: Metric, what: str, views: tuple[str, ...] = ("",)) -> Iterator[Layout]:
+    """A table of the test split, and of the debug split, of which nothing is published."""
+    parts = [(kind, difficulty) for kind in TYPES for difficulty in (*DIFFICULTIES, ALL)]
+    parts += [(REASONING, ALL), *((ALL, difficulty) for difficulty in (*DIFFICULTIES, ALL))]
+    called = {
+        "paired_accuracy": PAIR_ACCURACY.title,
+        **dict.fromkeys(
+            ("unpaired_accuracy", "human_accuracy_bootstrap", "human_single_frame_accuracy_bootstrap"),
+            SINGLE_ACCURACY.title,
+        ),
+    }
+    for task in ("causalvqa_paired", "causalvqa_debug_paired"):
+        places = [
+            LayoutPlace(
+                category if difficulty == ALL else f"{category}, {difficulty}",
+                task,
+                metric,
+                {"category": category, "difficulty": difficulty},
+                partial(_counts, category, difficulty),
+            )
+            for category, difficulty in parts
+        ]
+        if metric is PAIR_ACCURACY:
+            mean = "mean over strata"
+            places.append(LayoutPlace(mean, task, PAIR_ACCURACY_STRATA_MEAN, {"category": mean}))
+        if task == "causalvqa_paired":
+            sources = (f"CausalVQA paper Table {number}",)
+            yield Layout(f"Table {number}: {what}", sources, places, True, views, called, digits=2, note=PEOPLE)
+        else:
+            yield Layout(f"Table {number}, of the debug split: {what}", (), places, True, views, digits=2)
+
+
+# ---- the leaderboard's file ----------------------------------------------------------------------------------------
+
+UNKNOWN_FORM = (
+    "Only data_name is known from the leaderboard's code; what task, row_id and model_answer have to hold is our "
+    "inference. Test files of users were refused in September 2025 (issues 4 and 5 of facebookresearch/CausalVQA)."
+)
+
+
+class SubmittedLetter(RowForm):
+    """One row of the file.
+
+    Source: the code of the leaderboard, the Space facebook/physical_reasoning_leaderboard, knows the benchmark by the
+    key `causalvqa`; the other field names are those of its other benchmarks.
+    """
+
+    data_name: Literal["causalvqa"]
+    task: str
+    row_id: str
+    model_answer: str
+
+
+def official_task(kind: str, difficulty: str) -> str:
+    """A stratum's name in the official task files: ``Planning_med``."""
+    return f"{kind.capitalize()}_{'med' if difficulty == 'medium' else difficulty}"
+
+
+def _compare(row: SubmittedLetter, item: Mapping[str, Any] | None, split: str) -> Iterator[tuple[str, str, str]]:
+    if item is not None:
+        task = official_task(item["type"], item["difficulty"])
+        if row.task != task:
+            yield "task", "Expected the item's stratum, but got", f"{describe(row.task)} for {task}"
+        return
+    question, _, version = row.row_id.rpartition("_")
+    if not question or version not in ("0", "1"):
+        yield "row_id", "Expected <qid>_0 or <qid>_1, but got", describe(row.row_id)
+    if row.task not in {official_task(kind, difficulty) for kind in TYPES for difficulty in DIFFICULTIES}:
+        yield "task", "Expected one of the 15 strata, such as Planning_med, but got", describe(row.task)
+
+
+FORM = ChoiceForm(
+    card=CARD,
+    row_type=SubmittedLetter,
+    values=lambda row, split: {
+        "data_name": CARD.name,
+        "task": official_task(row["type"], row["difficulty"]),
+        "row_id": row["item_id"],
+    },
+    answers=lambda row: list(ascii_uppercase[: len(row["options"]) if row else 5]),
+    compare=_compare,
+    siblings=lambda row_id: [f"{row_id[:-2]}_{n}" for n in "01"] if row_id.endswith(("_0", "_1")) else [],
+    path=lambda split, part: f"submissions/causalvqa_{split}.jsonl",
+    notes=(UNKNOWN_FORM,),
+)
+
+# ---- all of it -----------------------------------------------------------------------------------------------------
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark=CARD.name,
+    part="post_prompt",
+    file="tasks/_default_template_yaml",
+    read=read_closing,  # the official code loads an opening, too, and never uses it (tasks/utils.py)
+    template=lambda closing: "Question:{question}\nOption:\n{options}\n" + Prompt.literal(closing),
+    replaces="mcq_letter",
+)
 BENCHMARK = Benchmark(
     card=CARD,
-    folder=report.FOLDER,
-    kinds={"paired": PAIRED},
-    layouts=report.LAYOUTS,
+    folder=FOLDER,
+    kinds={
+        "paired": TaskKind(
+            metrics=METRICS,
+            grade=grade,
+            references=references,
+            members="versions",
+            log_form=ChoiceLine,
+            frame="last",
+        )
+    },
+    layouts=(
+        *_layout("6", PAIR_ACCURACY, "both versions right, by type and difficulty"),
+        *_layout("12", SINGLE_ACCURACY, "single versions, by type and difficulty"),
+        *_layout("13", PAIR_ACCURACY, "without the clip, and with its last frame", ("blind", "single_frame")),
+    ),
     prepare=prepare,
     schema=own_columns,
     submission=FORM,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.causalvqa.prepare import ROOTS
+from lmms_eval_tasks.causalvqa.benchmark import CARD, ROOTS, metadata_name, read_items
 from lmms_eval_tasks.train.stages.choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.release import FolderRelease, open_release, read_metadata

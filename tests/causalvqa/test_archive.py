@@ -14,7 +14,7 @@ from raw_releases import QUESTION, write_metadata, zip_folder
 from refusals import refused
 from releases import write_clip
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_releases import QUESTION
 
+from lmms_eval_tasks.causalvqa.benchmark import read_items
 from lmms_eval_tasks.causalvqa.hooks import strata
-from lmms_eval_tasks.causalvqa.metadata import read_items
 from lmms_eval_tasks.utils.core.fields import read_numbered_options
 
 texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.causalvqa.metrics import PAIR_ACCURACY_STRATA_MEAN
+from lmms_eval_tasks.causalvqa.benchmark import PAIR_ACCURACY_STRATA_MEAN
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 

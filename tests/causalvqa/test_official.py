@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import read_oracle
 
-from lmms_eval_tasks.causalvqa.official import official_choice
+from lmms_eval_tasks.causalvqa.hooks import official_choice
 
 # Behaviour of the official function, read from facebookresearch/CausalVQA@3f65605 tasks/utils.py.
 QUIRKS = [

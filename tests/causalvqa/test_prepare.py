@@ -9,7 +9,7 @@ import pytest
 from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folder
 from refusals import refused
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path, read_manifest

@@ -14,7 +14,7 @@ from releases import Question, write_causalvqa
 from submission_world import prepare_world
 from task_states import docs_of, new_state, task_state
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState

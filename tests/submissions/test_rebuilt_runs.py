@@ -14,7 +14,7 @@ from published import REPRODUCIBILITY, records
 from rebuilt import write_causalvqa_release, write_causalvqa_responses, write_mvp_release, write_mvp_responses
 from submission_world import taken_for_released
 
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.finished.submit import submit, validate
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -13,7 +13,7 @@ from loguru import logger
 from releases import Question, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, command, losses, with_log
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.runs.folder import MAKE_AGAIN
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 

@@ -19,8 +19,8 @@ from yocausal_world import write_release as write_yocausal
 
 from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
 from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
-from lmms_eval_tasks.causalvqa.card import CARD as CAUSALVQA
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.causalvqa.benchmark import CARD as CAUSALVQA
+from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.intphys2.prepare import prepare as prepare_intphys2

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.causalvqa.card import TYPES
+from lmms_eval_tasks.causalvqa.benchmark import TYPES
 from lmms_eval_tasks.construct.causalvqa.rows import (
     LETTERS,
     SLACK,

@@ -12,8 +12,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.causalvqa.metadata import metadata_name
+from lmms_eval_tasks.causalvqa.benchmark import CARD, metadata_name
 from lmms_eval_tasks.construct.causalvqa.filters import (
     BlindFilter,
     LeakedKey,

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.causalvqa.card import TYPES
+from lmms_eval_tasks.causalvqa.benchmark import TYPES
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.construct.engine.texts import Fault, bare_words, holds_text, is_marked

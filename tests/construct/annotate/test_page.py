@@ -16,7 +16,7 @@ from prepared_change import change_column, copied_home
 from sample_runs import at
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.card import TYPES
+from lmms_eval_tasks.causalvqa.benchmark import TYPES
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.annotation_page import PageTexts, write_pages
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest

@@ -22,7 +22,7 @@ from causalvqa_world import (
 from judge_server import JudgeServer
 from killed_builds import files_of
 
-from lmms_eval_tasks.causalvqa.metadata import read_items
+from lmms_eval_tasks.causalvqa.benchmark import read_items
 from lmms_eval_tasks.construct.causalvqa import versions as description
 from lmms_eval_tasks.construct.causalvqa.command import build
 from lmms_eval_tasks.construct.causalvqa.pipeline import write_release

@@ -14,7 +14,7 @@ from fake_swift import FakeSwift
 from releases import Question, write_causalvqa, write_clip, write_mvp
 from typer.testing import CliRunner, Result
 
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.registry import registry

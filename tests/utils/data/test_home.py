@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from raw_releases import QUESTION, write_metadata
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -9,7 +9,7 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 from submission_world import taken_for_released
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import SetKind
@@ -93,7 +93,7 @@ def test_a_sample_never_replaces_real_data(tmp_path: Path) -> None:
 def test_what_is_not_official_does_not_take_the_place_of_what_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmms_eval_tasks.causalvqa.card import CARD
+    from lmms_eval_tasks.causalvqa.benchmark import CARD
     from lmms_eval_tasks.utils.data.card import SplitFacts
 
     monkeypatch.setitem(CARD.splits, "debug", SplitFacts(items=2, groups=1))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
 from releases import write_clip
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp

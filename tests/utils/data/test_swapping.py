@@ -11,7 +11,7 @@ import pytest
 from locks import held_by_another_process
 from raw_releases import QUESTION, write_metadata
 
-from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core import files as swapping
 from lmms_eval_tasks.utils.core.errors import InputError
