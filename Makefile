@@ -14,16 +14,20 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
+.PHONY: demo test quick measurements lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
 
 test: lint
-	$(PYTEST) .
+	$(PYTEST) -m "not measurement" .
 
 quick: install
 	$(PYTEST) -m "not host and not model and not browser and not slow" .
+
+# Every script of benchmarks/ at its tiny size: before a release, and after a change of one.
+measurements: install
+	$(PYTEST) -m measurement .
 
 lint: install
 	$(BIN)/ruff check .

@@ -57,7 +57,7 @@ def test_a_fresh_clone_is_filled_once(checkout: Path) -> None:
     assert make(checkout) == []
 
 
-@pytest.mark.parametrize("target", ["quick", "test"])
+@pytest.mark.parametrize("target", ["quick", "test", "measurements"])
 def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
     calls = make(checkout, target)
     assert calls[:3] == ["python -m venv .venv", "pip install .[dev]", INSTALLS]

@@ -15,9 +15,10 @@ ABSENT = 77
 """Exit status of a measurement that lacks what it needs, as benchmarks/measuring.py has it."""
 MEASUREMENTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 
-pytestmark = [pytest.mark.host, pytest.mark.model]
 
-
+@pytest.mark.measurement
+@pytest.mark.host
+@pytest.mark.model
 @pytest.mark.parametrize("name", MEASUREMENTS)
 def test_a_measurement_runs(name: str, tmp_path: Path) -> None:
     run = run_command(warm_host(), FOLDER, [name, "--tiny"], tmp_path, environment(tmp_path / "home"))
