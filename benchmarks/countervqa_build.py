@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measuring import Options, print_ratio
 
-from lmms_eval_tasks.construct.countervqa.command import build
+from lmms_eval_tasks.construct.countervqa import build
 
 QUESTIONS_A_LEVEL = 2
 MOST_SECONDS, MOST_GB = 120, 1.0
@@ -19,7 +19,7 @@ MOST_SECONDS, MOST_GB = 120, 1.0
 WORDS = ("ball", "cup", "pan", "knife", "rope", "wheel", "door", "box", "towel", "lamp", "hose", "bolt")
 
 
-def write_sources(folder: Path, clips: int, actions: int) -> tuple[Path, Path]:
+def write_sources(folder: Path, clips: int, actions: int) -> Path:
     chance = random.Random(0)
     takes, links = [], {}
     for clip in range(clips):
@@ -35,7 +35,9 @@ def write_sources(folder: Path, clips: int, actions: int) -> tuple[Path, Path]:
         ]
     (folder / "annotations.json").write_text(json.dumps(takes))
     (folder / "links.json").write_text(json.dumps(links))
-    return folder / "annotations.json", folder / "links.json"
+    config = {"annotations": ["annotations.json"], "links": "links.json", "candidates": QUESTIONS_A_LEVEL}
+    (folder / "build.yaml").write_text(json.dumps(config))
+    return folder / "build.yaml"
 
 
 def main() -> None:
@@ -44,9 +46,9 @@ def main() -> None:
     parser.add_size("--actions", 500, 30, "of a clip")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        annotations, links = write_sources(Path(name), options.clips, options.actions)
+        config = write_sources(Path(name), options.clips, options.actions)
         start = time.perf_counter()
-        built = build(Path(name) / "set", [annotations], links, candidates=QUESTIONS_A_LEVEL)
+        built = build(config=config, out=Path(name) / "set")
         seconds = time.perf_counter() - start
     print(built.summary)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -147,6 +147,7 @@ CONSTRUCTIONS = {
     "docs/building_causalvqa.md": ("choice of videos", "question writing"),
     "docs/building_mvp.md": ("choice of sources",),
     "docs/building_cast_bench.md": (),
+    "docs/building_countervqa.md": ("choice of 1,200 clips", "pivotal nodes"),
     "lmms_eval_tasks/yocausal/README.md": ("choice of clips", "people prefer"),
 }
 """Pages that say how a set is made, and the steps of the paper that are left out."""

@@ -7,7 +7,7 @@ causal node diversity (CNDA), with the thresholds of `Thresholds`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -71,14 +71,13 @@ STEPS = 300_000
 
 @dataclass(frozen=True)
 class Depth:
-    """Length of the longest simple path, in links."""
+    """Length of the longest simple path, in links: of the longest that was found, and what no path is longer than."""
 
     edges: int
     bound: int
 
     @property
     def exact(self) -> bool:
-        """Whether no simple path is longer than the one that was found."""
         return self.edges == self.bound
 
     def __str__(self) -> str:
@@ -86,96 +85,64 @@ class Depth:
 
 
 def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
-    """Links of the longest simple path of a graph; 0 for a graph without links."""
+    """Links of the longest simple path of a graph; 0 for a graph without links.
+
+    In a graph with cycles, each strongly connected part is searched, the last first; what follows a part is known.
+    """
     if nx.is_directed_acyclic_graph(links):
         longest = int(nx.dag_longest_path_length(links, weight=None)) if links.number_of_edges() else 0
         return Depth(longest, longest)
-    number = {node: place for place, node in enumerate(links)}
-    follows = [[number[after] for after in links.successors(node)] for node in links]
     parts = nx.condensation(links)
-    part_of = {number[node]: part for node, part in parts.graph["mapping"].items()}
-    found, bound = [0] * len(number), [0] * len(number)
-    steps_left, starts_left = steps, len(number)
+    part_of, members = parts.graph["mapping"], dict[int, list[Any]]()
+    for node in links:
+        members.setdefault(part_of[node], []).append(node)
+    found, bound = dict[Any, int](), dict[Any, int]()
+    steps_left, starts_left = steps, len(links)
     for part in reversed(list(nx.topological_sort(parts))):
-        members = [number[node] for node in parts.nodes[part]["members"]]
-        inside, outside = {}, {}
-        for node in members:
-            inside[node] = [after for after in follows[node] if part_of[after] == part]
-            outside[node] = [after for after in follows[node] if part_of[after] != part]
-        tails = {node: max((1 + found[after] for after in outside[node]), default=0) for node in members}
-        tail_bounds = {node: max((1 + bound[after] for after in outside[node]), default=0) for node in members}
+        here = members[part]
+        inside = {node: [after for after in links[node] if part_of[after] == part] for node in here}
         for successors in inside.values():
             # What has few ways on is visited while it can still be left.
             successors.sort(key=lambda after: len(inside[after]))
-        search = _PartSearch(inside, tails)
-        exact_tails = tails == tail_bounds
-        most = len(members) - 1
-        for start in members:
+        outside = {node: [after for after in links[node] if part_of[after] != part] for node in here}
+        tails, tail_bounds = (
+            {node: max((1 + known[after] for after in outside[node]), default=0) for node in here}
+            for known in (found, bound)
+        )
+        most = len(here) - 1
+        for start in here:
             elsewhere = max((tail for node, tail in tail_bounds.items() if node != start), default=-most)
             bound[start] = max(tail_bounds[start], most + elsewhere)
             # Enough for some paths through the whole part, as long as there are steps for it.
             share = max(steps_left // starts_left, min(steps_left, 20 * most))
-            found[start], used, complete = search.longest_from(start, bound[start], share)
-            if complete and exact_tails:
+            found[start], used, complete = _longest_from(start, inside, tails, bound[start], share)
+            if complete and tails == tail_bounds:
                 bound[start] = found[start]
             steps_left -= used
             starts_left -= 1
-    return Depth(max(found), max(bound))
+    return Depth(max(found.values()), max(bound.values()))
 
 
-class _PartSearch:
-    """Searches one strongly connected part."""
-
-    def __init__(self, inside: dict[int, list[int]], tails: dict[int, int]) -> None:
-        self._inside = inside
-        self._tails = tails
-        self._top = max(tails.values())
-        self._bit = {node: 1 << place for place, node in enumerate(inside)}
-        self._onwards = {
-            self._bit[node]: sum(self._bit[after] for after in successors) for node, successors in inside.items()
-        }
-        self._all = (1 << len(inside)) - 1
-
-    def longest_from(self, start: int, enough: int, steps: int) -> tuple[int, int, bool]:
-        """The longest simple path from a node within the part, and on from there."""
-        bit, tails = self._bit, self._tails
-        longest, used, turned_back = tails[start], 0, False
-        path, free = [start], self._all & ~bit[start]
-        ahead: list[Iterator[int]] = [iter(self._inside[start])]
-        while ahead and longest < enough:
-            if used >= steps:
-                return longest, used, False
-            after = next((node for node in ahead[-1] if free & bit[node]), None)
-            if after is None:
-                turned_back = True
-                ahead.pop()
-                free |= bit[path.pop()]
-                continue
-            used += 1
-            free &= ~bit[after]
-            longest = max(longest, len(path) + tails[after])
-            if turned_back:
-                # What can still be visited from here bounds how much longer the path can get.
-                reached, looked_at = self._reached(after, free)
-                used += looked_at
-                if len(path) + reached + self._top <= longest:
-                    free |= bit[after]
-                    continue
-            path.append(after)
-            ahead.append(iter(self._inside[after]))
-        return longest, used, True
-
-    def _reached(self, node: int, free: int) -> tuple[int, int]:
-        """Count the free nodes that can be reached from a node by free ones, and the nodes looked at for it."""
-        edge = reached = self._onwards[self._bit[node]] & free
-        looked_at = 0
-        while edge:
-            lowest = edge & -edge
-            new = self._onwards[lowest] & free & ~reached
-            reached |= new
-            edge = (edge ^ lowest) | new
-            looked_at += 1
-        return reached.bit_count(), looked_at
+def _longest_from(
+    start: Any, inside: Mapping[Any, Sequence[Any]], tails: Mapping[Any, int], enough: int, steps: int
+) -> tuple[int, int, bool]:
+    """Search the simple paths from a node in its part, each with what follows the part: the longest, the links looked
+    at, and whether the search was ended by nothing but its end."""
+    longest, used = tails[start], 0
+    path, ahead = {start: None}, [iter(inside[start])]
+    while ahead and longest < enough:
+        after = next((node for node in ahead[-1] if node not in path), None)
+        if after is None:
+            ahead.pop()
+            path.popitem()
+            continue
+        if used >= steps:
+            return longest, used, False
+        used += 1
+        longest = max(longest, len(path) + tails[after])
+        path[after] = None
+        ahead.append(iter(inside[after]))
+    return longest, used, True
 
 
 Pair = tuple[str, str]
@@ -338,15 +305,6 @@ class GraphMeasures:
         return tuple(name for name, fails in zip(FILTERS, below, strict=True) if fails)
 
 
-@dataclass(frozen=True)
-class FilteredGraphs:
-    """Graphs that filters keep and remove."""
-
-    kept: tuple[str, ...]
-    removed: Mapping[str, tuple[str, ...]]
-    failing: Mapping[str, tuple[str, ...]]
-
-
 def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
     """Adjacent pairs without a link, in either direction, over all adjacent pairs; None without a pair."""
     pairs = graph.adjacent
@@ -373,23 +331,3 @@ def mean_outlier_scores(
                 means[graph] = float(scores[start : start + number].mean())
             start += number
     return means
-
-
-def filter_graphs(measures: Mapping[str, GraphMeasures], thresholds: Thresholds) -> FilteredGraphs:
-    """Apply the filters one after the other."""
-    removed: dict[str, list[str]] = {name: [] for name in FILTERS}
-    failing: dict[str, list[str]] = {name: [] for name in FILTERS}
-    kept = []
-    for graph, values in measures.items():
-        failed = values.failed(thresholds)
-        for name in failed:
-            failing[name].append(graph)
-        if failed:
-            removed[failed[0]].append(graph)
-        else:
-            kept.append(graph)
-    return FilteredGraphs(
-        tuple(kept),
-        {name: tuple(graphs) for name, graphs in removed.items()},
-        {name: tuple(graphs) for name, graphs in failing.items()},
-    )

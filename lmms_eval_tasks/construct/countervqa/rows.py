@@ -1,4 +1,4 @@
-"""Rows of a CounterVQA build, from takes to pairs of actions and questions, and the options of the build.
+"""The configuration of a CounterVQA build, and its rows, from takes to questions.
 
 Source: CounterVQA (arXiv 2511.19923), sections 2.3 and A.1: the fifth of a clip's pairs of which an observer is most
 confident go on. Appendix D: simpler models see frames of the clip; how many is not said there, and the number here
@@ -8,12 +8,14 @@ is ours.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.construct.countervqa.graphs import (
     CausalGraph,
@@ -22,110 +24,19 @@ from lmms_eval_tasks.construct.countervqa.graphs import (
     TakeLinks,
     Thresholds,
     causal_graph,
+    links_of_takes,
+    read_links,
 )
-from lmms_eval_tasks.construct.countervqa.questions import CANDIDATES, AbsentIdeas
-from lmms_eval_tasks.construct.countervqa.takes import Take
-from lmms_eval_tasks.construct.engine.config import ConfigPath, RoleSettings, read_config
-from lmms_eval_tasks.construct.engine.encoders import TFIDF
+from lmms_eval_tasks.construct.countervqa.questions import CANDIDATES, AbsentActions, AbsentIdeas
+from lmms_eval_tasks.construct.countervqa.takes import Take, read_takes
+from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE, BuildConfig, ConfigPath, RoleSettings
+from lmms_eval_tasks.construct.engine.encoders import TFIDF, EncodedTexts, SentenceEncoder, encode_texts, find_encoder
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import hide_secrets
-
-
-class TakeRow(PipelineRow):
-    """Row of a take, or of a part of it."""
-
-    take: Take
-
-    @property
-    def about(self) -> str:
-        """The part of the take; empty for the whole."""
-        return ""
-
-    def shown(self) -> dict[str, Any]:
-        """The take's actions, as a model is shown them."""
-        return shown_take(self.take)
-
-
-class ObservedPart(TakeRow):
-    """Some of a take's pairs of actions, which the observer is asked about at once."""
-
-    first: int
-    pairs: tuple[Pair, ...]
-
-    @property
-    def about(self) -> str:
-        """The numbers of its pairs."""
-        return f"pairs {self.first} to {self.first + len(self.pairs) - 1}"
-
-
-class SurePairs(TakeRow):
-    """Pairs of a take, and how sure the observer is that each is a link."""
-
-    confidences: tuple[tuple[Pair, float], ...]
-
-
-class ChosenPair(TakeRow):
-    """A pair that goes on from the observer."""
-
-    pair: Pair
-
-    @property
-    def about(self) -> str:
-        """Cause and effect."""
-        return " > ".join(self.pair)
-
-
-class JudgedPair(ChosenPair):
-    """A pair about which the synthesizer decided."""
-
-    causal: bool
-
-
-class LinkedTake(TakeRow):
-    """A take with what is known of its links."""
-
-    links: TakeLinks
-
-    @property
-    def graph(self) -> CausalGraph:
-        """The take's causal graph."""
-        return causal_graph([action.id for action in self.take.actions], self.links.links, self.take.uid)
-
-
-class MeasuredTake(LinkedTake):
-    """A take with the measures of its graph."""
-
-    measures: GraphMeasures
-
-
-class ImaginedTake(MeasuredTake):
-    """A take with its main goal and absent actions, by a model."""
-
-    ideas: AbsentIdeas
-
-
-class TakeQuestion(TakeRow):
-    """A question about a take."""
-
-    question: CounterfactualQuestion
-
-    @property
-    def about(self) -> str:
-        """The question's id."""
-        return self.question.id
-
-
-def shown_take(take: Take) -> dict[str, Any]:
-    """A take as a model is shown it: what is done in it, and each action with its time."""
-    actions = [
-        {"id": one.id, "seconds": one.start, **({"subject": one.subject} if one.subject else {}), "text": one.text}
-        for one in take.actions
-    ]
-    return {"task": take.task, "actions": actions}
-
+from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.replies import Sampling
 
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer; the paper's number."""
@@ -134,10 +45,42 @@ FRAMES = 8
 """Of a clip, evenly spread. Ours."""
 
 
-class BuildOptions(BaseModel):
-    """Options of a build; see `build` for the meaning of each."""
+def _named(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    settings = read_settings(value)
+    if settings is None:
+        raise PydanticCustomError("model", "Expected the name of a model")
+    return settings.model_dump()
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+NamedModel = Annotated[RoleSettings, BeforeValidator(_named)]
+"""A model as a mapping, or as an option names it: NAME, or ``model=NAME,url=…``."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Annotated takes, the links that are known without a model, None where one is asked, and warnings."""
+
+    takes: Sequence[Take]
+    links: Mapping[str, TakeLinks] | None
+    warnings: tuple[str, ...]
+    encoder: SentenceEncoder
+    seed: int
+
+    @cached_property
+    def encoded(self) -> EncodedTexts:
+        """The texts of all actions with their vectors."""
+        return encode_texts([action.text for take in self.takes for action in take.actions], self.encoder)
+
+    @cached_property
+    def absent(self) -> AbsentActions:
+        """The actions that a clip does not have and others of its task have."""
+        return AbsentActions(self.takes, self.encoded, self.seed)
+
+
+class CounterVqaConfig(BuildConfig):
+    """The configuration of a build."""
 
     annotations: tuple[ConfigPath, ...] = ()
     links: ConfigPath | None = None
@@ -149,59 +92,148 @@ class BuildOptions(BaseModel):
     min_cnda: Annotated[float, Field(ge=0.0, le=2.0)] = Thresholds.cnda
     candidates: Annotated[int, Field(ge=1, le=1000)] = CANDIDATES
     own_rules: bool = True
-    model: RoleSettings | str | None = None
+    model: NamedModel | None = None
     rephrase: bool = False
     pair_share: Annotated[float, Field(gt=0.0, le=1.0)] = SHARE
     naive: bool = False
-    verify_with: tuple[RoleSettings | str, ...] = ()
-    drop_solved_by: tuple[RoleSettings | str, ...] = ()
+    verify_with: tuple[NamedModel, ...] = ()
+    drop_solved_by: tuple[NamedModel, ...] = ()
     frames: Annotated[int, Field(ge=1, le=1024)] = FRAMES
-    seed: int = 0
+
+    @property
+    def verifiers(self) -> dict[str, RoleSettings]:
+        """Role to verifying model."""
+        return _numbered("verifying model", self.verify_with)
+
+    @property
+    def solvers(self) -> dict[str, RoleSettings]:
+        """Role to the model that a question is dropped for if it solves it."""
+        return _numbered("solving model", self.drop_solved_by)
+
+    @property
+    def models(self) -> Mapping[str, RoleSettings]:
+        """Role to the model that is asked in it; `model` is asked in all that have none of their own."""
+        default = {DEFAULT_ROLE: self.model} if self.model else {}
+        return {**default, **self.verifiers, **self.solvers, **self.roles}
+
+    @property
+    def apart(self) -> Mapping[str, str]:
+        """Role to a folder of its own for its replies, where an earlier one verifies or solves by the same model."""
+        folders = {}
+        for models in (self.verifiers, self.solvers):
+            times = Counter[Sampling]()
+            for role, settings in models.items():
+                times[settings.sampling] += 1
+                if times[settings.sampling] > 1:
+                    folders[role] = f"run_{times[settings.sampling]}"
+        return folders
+
+    def asks(self, role: str) -> bool:
+        """Whether there is a model for a role."""
+        return role in self.models or DEFAULT_ROLE in self.models
 
     @property
     def thresholds(self) -> Thresholds:
-        """Of the filters of graphs."""
+        """The least measures of a graph that is kept."""
         return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
 
     def check(self) -> None:
-        """Refuse options of which one needs or excludes another."""
-        asks, has_links = self.model is not None, self.links is not None
+        """Refuse keys of which one needs or excludes another."""
+        asks, has_links = bool(self.model or self.roles), self.links is not None
         faults = {
-            "Expected --links, the file with the causal links, or --model, who to ask for them; got none.": not (
+            "Expected annotations, the files with timed descriptions, but got none.": not self.annotations,
+            "Expected links, the file with the causal links, or model, who to ask for them; got none.": not (
                 asks or has_links or self.naive
             ),
-            "Expected --model, who writes the questions, beside --naive, but got none.": self.naive and not asks,
-            "Expected no --links beside --naive, whose questions are written without any.": self.naive and has_links,
-            "Expected --model, who to ask for other words, beside --rephrase, but got none.": self.rephrase
-            and not asks,
-            "Expected --clips, what the models see, beside --drop-solved-by, but got none.": self.drop_solved_by
+            "Expected model, who writes the questions, beside naive, but got none.": self.naive and not asks,
+            "Expected no links beside naive, whose questions are written without any.": self.naive and has_links,
+            "Expected model, who to ask for other words, beside rephrase, but got none.": self.rephrase and not asks,
+            "Expected clips, what the models see, beside drop_solved_by, but got none.": bool(self.drop_solved_by)
             and self.clips is None,
         }
         if found := [fault for fault, is_one in faults.items() if is_one]:
             raise InputError("\n".join(found))
 
-    def sources(self) -> list[dict[str, str]]:
-        """Name and SHA-256 of each file that a set is built from; two may have one name."""
-        files = (*self.annotations, self.links, self.takes)
-        return [{"file": file.name, "sha256": file_sha256(file)} for file in files if file]
+    @cached_property
+    def source(self) -> Source:
+        """What the files say that a set is built from; they are read once."""
+        takes, warnings = read_takes(self.annotations, self.takes)
+        links: Mapping[str, TakeLinks] | None = None
+        if self.naive:
+            # Nobody is asked, so that nothing is known of any pair.
+            links = {take.uid: TakeLinks((), frozenset()) for take in takes}
+        elif self.links is not None:
+            links, further = links_of_takes(takes, read_links(self.links), self.links)
+            warnings += further
+        return Source(takes, links, warnings, find_encoder(self.encoder), self.seed)
 
     def facts(self) -> dict[str, Any]:
-        """Return the options that, with the sources and the models, decide which set is built, as JSON values."""
+        """Return the settings that, with the sources, decide which set is built, as JSON values."""
         names = ("candidates", "own_rules", "rephrase", "seed", "pair_share", "frames", "naive")
+        roles = {role: _facts(settings) for role, settings in self.roles.items()}
         return {
             "thresholds": asdict(Thresholds(self.min_ancd, self.min_depth, self.min_cnda)),
             "encoder": hide_secrets(self.encoder, os.environ),
             **{name: getattr(self, name) for name in names},
+            "model": _facts(self.model) if self.model else None,
+            "verify_with": list(map(_facts, self.verify_with)),
+            "drop_solved_by": list(map(_facts, self.drop_solved_by)),
+            **({"roles": roles} if roles else {}),
         }
 
 
-def choose_options(config: Path | None, given: Mapping[str, Any]) -> BuildOptions:
-    """The options of a configuration, those of the command line in their place."""
-    options = BuildOptions() if config is None else read_config(config, BuildOptions)[0]
-    chosen = options.model_copy(update={name: value for name, value in given.items() if value is not None})
-    if not chosen.annotations:
-        raise InputError("Expected --annotations, the files with timed descriptions, but got none.")
-    return chosen
+def _numbered(role: str, models: Sequence[RoleSettings]) -> dict[str, RoleSettings]:
+    return {f"{role} {number} ({one.model})": one for number, one in enumerate(models, start=1)}
+
+
+def _facts(settings: RoleSettings) -> dict[str, Any]:
+    sampling = asdict(settings.sampling)
+    return {**sampling, "server": hide_secrets(sampling["server"], os.environ)}
+
+
+class TakeRow(PipelineRow):
+    """A take, or something of it."""
+
+    take: Take
+
+    def shown(self) -> dict[str, Any]:
+        """The take as a model is shown it: what is done in it, and each action with its time."""
+        actions = [
+            {"id": one.id, "seconds": one.start, **({"subject": one.subject} if one.subject else {}), "text": one.text}
+            for one in self.take.actions
+        ]
+        return {"task": self.take.task, "actions": actions}
+
+
+class ChosenPairs(TakeRow):
+    """The pairs of a take that go on from the observer, and how many it saw and gave no one confidence."""
+
+    pairs: tuple[Pair, ...]
+    seen: int
+    unsure: int
+
+
+class LinkedTake(TakeRow):
+    """A take with what is known of its links."""
+
+    links: TakeLinks
+
+    @property
+    def graph(self) -> CausalGraph:
+        return causal_graph([action.id for action in self.take.actions], self.links.links, self.take.uid)
+
+
+class MeasuredTake(LinkedTake):
+    """A take with the measures of its graph, and its main goal and absent actions where a model was asked for them."""
+
+    measures: GraphMeasures
+    ideas: AbsentIdeas | None = None
+
+
+class TakeQuestion(TakeRow):
+    """A question about a take."""
+
+    question: CounterfactualQuestion
 
 
 PAPER_COUNTS = {

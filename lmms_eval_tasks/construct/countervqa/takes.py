@@ -62,41 +62,30 @@ def numbered(place: int) -> str:
 
 
 def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[list[Take], tuple[str, ...]]:
-    """Read annotated takes from one or several files."""
+    """Read annotated takes from one or several files, with warnings."""
     problems = Problems()
     known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}
     texts: dict[str, str] = {}
     for file in files:
         for where, uid, fields, annotators in _entries(_read(file), file.name, problems):
+            clip = fields.get("clip", f"{uid}.mp4")
             if uid in takes:
                 problems.add(where, f"Expected each take once, but got {describe(uid)} again.")
-                continue
-            clip = fields.get("clip", f"{uid}.mp4")
-            if not isinstance(clip, str) or not is_safe(clip):
+            elif not isinstance(clip, str) or not is_safe(clip):
                 problems.add(where, f"Expected clip to be a path below the folder of clips, but got {describe(clip)}.")
-                continue
-            facts = {**_facts(fields, where, problems), **known.get(uid, {})}
-            reading = _best_reading(annotators, where, texts, problems)
-            for kind, name in reading.notes:
-                problems.warn(kind, name)
-            takes[uid] = Take(
-                uid,
-                clip,
-                facts.get("task", ""),
-                reading.actions,
-                reading.left_out,
-                facts.get("goal", ""),
-                facts.get("scenario", ""),
-                INTERACTIONS.get(facts.get("interaction", "")),
-            )
+            else:
+                facts = {**_facts(fields, where, problems), **known.get(uid, {})}
+                actions, left_out = _best_reading(annotators, where, texts, problems)
+                interaction = INTERACTIONS.get(facts.pop("interaction", ""))
+                task = facts.pop("task", "")
+                takes[uid] = Take(uid, clip, task, actions, left_out, interaction=interaction, **facts)
     if not takes and not problems:
         problems.add(", ".join(file.name for file in files), "Expected at least one take, but got none.")
     for name, number in Counter(take.clip for take in takes.values()).items():
         if number > 1:
-            problems.add(
-                "clips", f"Expected a clip of its own for each take, but {describe(name)} is that of {number}."
-            )
+            message = f"Expected a clip of its own for each take, but {describe(name)} is that of {number}."
+            problems.add("clips", message)
     problems.raise_if_any("The annotations cannot be used", "nothing was built")
     return list(takes.values()), problems.warnings()
 
@@ -123,7 +112,7 @@ def _read_takes_file(file: Path, problems: Problems) -> dict[str, dict[str, str]
     }
 
 
-def _facts(fields: Mapping[str, Any], where: str, problems: Problems) -> dict[str, str]:
+def _facts(fields: Mapping[str, Any], where: str, problems: Problems) -> dict[str, Any]:
     """Return the facts that a take's fields state; facts that they do not state are left out."""
     facts = {}
     for fact, names in FIELDS.items():
@@ -162,16 +151,11 @@ def _entries(value: Any, name: str, problems: Problems) -> Iterator[tuple[str, s
             yield where, uid, entry, [entry.get("atomic_descriptions")]
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """One annotator's actions, the ids of descriptions that are left out, and why: kind and place of each."""
-
-    actions: tuple[TimedAction, ...]
-    left_out: frozenset[str]
-    notes: tuple[tuple[str, str], ...]
+Actions = tuple[tuple[TimedAction, ...], frozenset[str]]
+"""Actions, and the ids of descriptions that are left out."""
 
 
-def _best_reading(annotators: Sequence[Any], where: str, texts: dict[str, str], problems: Problems) -> _Reading:
+def _best_reading(annotators: Sequence[Any], where: str, texts: dict[str, str], problems: Problems) -> Actions:
     """The reading with the most actions, the first of equals; no list stands for no description."""
     readings = []
     for descriptions in annotators:
@@ -180,36 +164,39 @@ def _best_reading(annotators: Sequence[Any], where: str, texts: dict[str, str], 
         else:
             readings.append(_read_descriptions(descriptions or [], where, texts, problems))
     if not readings:
-        return _Reading((), frozenset(), ())
-    return max(readings, key=lambda reading: len(reading.actions))
+        return (), frozenset()
+    best, notes = max(readings, key=lambda reading: len(reading[0][0]))
+    for kind, number in notes:
+        problems.warn(f"Descriptions {kind}, left out", f"{where}, description {number}")
+    return best
 
 
-def _read_descriptions(descriptions: Sequence[Any], where: str, texts: dict[str, str], problems: Problems) -> _Reading:
+def _read_descriptions(
+    descriptions: Sequence[Any], where: str, texts: dict[str, str], problems: Problems
+) -> tuple[Actions, list[tuple[str, int]]]:
+    """One annotator's actions, and why each description that is left out is, with its number."""
     timed, notes = [], []
     for number, entry in enumerate(descriptions, start=1):
         start = _seconds(entry.get("timestamp")) if isinstance(entry, dict) else None
         if start is None:
-            notes.append(("Descriptions without a usable timestamp, left out", f"{where}, description {number}"))
+            notes.append(("without a usable timestamp", number))
         else:
             timed.append((start, number, entry))
-    timed.sort(key=lambda one: one[:2])
     actions: dict[str, TimedAction] = {}
     left_out = set()
-    for place, (start, number, entry) in enumerate(timed):
-        action_id = _plain(entry.get("id"), texts) or numbered(place)
-        text, subject = _plain(entry.get("text"), texts), _plain(entry.get("subject"), texts)
-        unsure = entry.get("unsure") is True
+    for place, (start, number, entry) in enumerate(sorted(timed, key=lambda one: one[:2])):
+        name, text, subject = (_plain(entry.get(field), texts) for field in ("id", "text", "subject"))
+        action_id = name or numbered(place)
         if action_id in actions or action_id in left_out:
             problems.add(where, f"Expected each id once, but got {describe(action_id)} again.")
-        elif not text or unsure:
-            kind = "that the annotator was unsure of" if text else "without a text"
-            notes.append((f"Descriptions {kind}, left out", f"{where}, description {number}"))
+        elif not text or entry.get("unsure") is True:
+            notes.append(("that the annotator was unsure of" if text else "without a text", number))
             left_out.add(action_id)
         else:
             end = _seconds(entry.get("end"))
             end = end if end is not None and end >= start else None
             actions[action_id] = TimedAction(action_id, start, end, text, subject or None)
-    return _Reading(tuple(actions.values()), frozenset(left_out), tuple(notes))
+    return (tuple(actions.values()), frozenset(left_out)), notes
 
 
 def _plain(value: object, texts: dict[str, str]) -> str:
@@ -225,7 +212,7 @@ def _seconds(value: object) -> float | None:
     return float(value) if isfinite(value) and value >= 0 else None
 
 
-ToldBy = Literal["column", "scenario", "wording"]
+DecidedBy = Literal["column", "scenario", "wording"]
 
 ACTIVITIES: Mapping[Interaction, re.Pattern[str]] = {
     "H2H": re.compile(r"basketball|soccer|football|\bdanc(?:e|es|ing)\b", re.IGNORECASE),
@@ -241,22 +228,18 @@ SHARE = 1 / 3
 """Of a clip's descriptions: from here on those with a second person make it H2H, where only its wording tells."""
 
 
-def interaction_of(take: Take) -> tuple[Interaction, ToldBy]:
-    """Whether a clip is H2H or H2O, and what tells so: a column of the annotations, its scenario, or its wording."""
+def interaction_of(take: Take) -> tuple[Interaction, DecidedBy]:
+    """Whether a clip is H2H or H2O, and what decides it: a column of the annotations, its scenario, or its wording."""
     if take.interaction is not None:
         return take.interaction, "column"
     for kind, activity in ACTIVITIES.items():
         if activity.search(take.scenario):
             return kind, "scenario"
-    return _by_wording(take), "wording"
-
-
-def _by_wording(take: Take) -> Interaction:
     subjects = Counter(action.subject for action in take.actions if action.subject)
-    main = subjects.most_common(1)[0][0] if subjects else None
+    main = {subjects.most_common(1)[0][0]} if subjects else None
     with_others = 0
     for action in take.actions:
-        people = {*PEOPLE.findall(action.text), *((action.subject,) if action.subject else ())}
-        is_other = main is not None and bool(people - {main})
+        people = {*PEOPLE.findall(action.text), *([action.subject] if action.subject else [])}
+        is_other = main is not None and bool(people - main)
         with_others += is_other or len(people) > 1 or OTHERS.search(action.text) is not None
-    return "H2H" if take.actions and with_others >= SHARE * len(take.actions) else "H2O"
+    return ("H2H" if take.actions and with_others >= SHARE * len(take.actions) else "H2O"), "wording"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.construct.engine.attrition import REPLACE, BuiltSet, BuiltTable
-from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings, read_config
+from lmms_eval_tasks.construct.engine.config import CHANGE, BuildConfig, RoleSettings, read_config
 from lmms_eval_tasks.construct.engine.running import Pipeline, run_pipeline
 from lmms_eval_tasks.construct.engine.steps import AnyStep, Forecast, check_ids, roles_of
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
@@ -29,14 +29,15 @@ class StepForecast:
     cost: float | None
 
 
-def estimate_steps(rows: int, steps: Sequence[AnyStep], config: BuildConfig) -> list[StepForecast]:
+def estimate_steps(rows: Sequence[Any], steps: Sequence[AnyStep], config: BuildConfig) -> list[StepForecast]:
     """An estimate for each step, from what the step says of itself; requests of a step are shared among its roles."""
     estimates = []
-    coming = float(rows)
+    coming = float(len(rows))
     for step in steps:
-        asked = [config.role(role) for role in step.roles] if step.forecast.requests else []
-        estimates.append(estimate_requests(coming, step.forecast, asked))
-        coming *= step.forecast.rows
+        forecast = step.forecast if isinstance(step.forecast, Forecast) else step.forecast(rows)
+        asked = [config.role(role) for role in step.roles] if forecast.requests else []
+        estimates.append(estimate_requests(coming, forecast, asked))
+        coming *= forecast.rows
     return estimates
 
 
@@ -97,8 +98,12 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
     """Return the `build` command of a benchmark."""
 
     def build(
-        config: Annotated[Path, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
+        config: Annotated[Path | None, typer.Option(help="YAML file: from what, and whom to ask.", show_default=False)],
         out: Annotated[Path, typer.Option(help="Folder of this build; the same command goes on.", show_default=False)],
+        changes: Annotated[
+            list[str] | None,
+            typer.Option(CHANGE, help="KEY=VALUE, in place of a key of the file; may be repeated.", show_default=False),
+        ] = None,
         max_requests: Annotated[
             int | None, typer.Option(help="Stop before more requests than these are sent.", min=0, show_default=False)
         ] = None,
@@ -113,12 +118,12 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
             {command} --config build.yaml --out built
         """
         pipeline = load()
-        chosen, values = read_config(config, pipeline.config)
+        chosen, values = read_config(config, pipeline.config, changes or ())
         steps = pipeline.steps(chosen)
-        chosen.check_roles(roles_of(steps), config.name)
+        chosen.check_roles(roles_of(steps), config.name if config else CHANGE)
         rows = pipeline.read(chosen)
         check_ids(rows, pipeline.first)
-        estimates = estimate_steps(len(rows), steps, chosen)
+        estimates = estimate_steps(rows, steps, chosen)
         if dry_run:
             table = forecast_table([step.name for step in steps], estimates)
             return BuiltSet(None, f"{len(rows):,} {pipeline.first}; nothing was asked", [table])

@@ -56,38 +56,53 @@ class BuildConfig(BaseModel):
     seed: int = 0
     replies: ConfigPath | None = None
 
+    @property
+    def models(self) -> Mapping[str, RoleSettings]:
+        """Role to the model that is asked in it."""
+        return self.roles
+
+    @property
+    def apart(self) -> Mapping[str, str]:
+        """Role to a folder of its own for its replies, below that of all others."""
+        return {}
+
     def role(self, name: str) -> RoleSettings:
         """The settings of a role: its own, or those of `default`."""
-        return self.roles[name] if name in self.roles else self.roles[DEFAULT_ROLE]
+        return self.models[name] if name in self.models else self.models[DEFAULT_ROLE]
 
     def check_roles(self, needed: Sequence[str], where: str) -> None:
         """Refuse roles that are missing, and names that no step asks."""
         problems = Problems()
-        missing = [name for name in needed if name not in self.roles and DEFAULT_ROLE not in self.roles]
+        missing = [name for name in needed if name not in self.models and DEFAULT_ROLE not in self.models]
         if missing:
             example = f"roles: {{{missing[0]}: {{model: NAME, url: http://localhost:8000/v1}}}}"
             remedy = f"add them, for instance {example}, or one named {DEFAULT_ROLE} for all."
             problems.add(f"{where}, roles", f"Expected {', '.join(missing)}, but got none.", remedy=remedy)
-        unknown = [name for name in self.roles if name not in (*needed, DEFAULT_ROLE)]
+        unknown = [name for name in self.models if name not in (*needed, DEFAULT_ROLE)]
         if unknown:
             expected = ", ".join((*needed, DEFAULT_ROLE))
             problems.add(f"{where}, roles", f"Expected only {expected}, but got {', '.join(map(describe, unknown))}.")
         problems.raise_if_any("Nothing can be built", "nothing was asked")
 
 
+CHANGE = "--set"
+"""The option that changes a key."""
+
 C = TypeVar("C", bound=BuildConfig)
 Values = TypeVar("Values", bound=BaseModel)
 
 
-def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]:
-    """A configuration, and its values as they stand in the file without keys and passwords."""
-    try:
-        values = yaml.load(path.read_text(encoding="utf-8"), _UniqueLoader)
-    # An impossible number or date raises ValueError, not an error of YAML's.
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {first_line(error)}.") from None
+def read_config(path: Path | None, form: type[Values], changes: Sequence[str] = ()) -> tuple[Values, dict[str, Any]]:
+    """A configuration with changes ``key=value``, and its values as they are written, without keys and passwords."""
+    values: Any = {} if path is None else _read_yaml(path, path)
+    path = path or Path(CHANGE)
     if not isinstance(values, dict):
         raise InputError(f"{path} cannot be used: Expected names and values, such as `seed: 0`, but got none.")
+    for change in changes:
+        key, sign, value = change.partition("=")
+        if not sign:
+            raise InputError(f"Expected {CHANGE} KEY=VALUE, such as {CHANGE} seed=0, but got {describe(change)}.")
+        values[key.strip()] = _read_yaml(f"{CHANGE} {key}", value)
     problems = Problems()
     try:
         config = form.model_validate(values, context={"folder": path.parent})
@@ -106,6 +121,15 @@ def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]
             f"{path} cannot be used: Expected texts, numbers and lists, but got others: {error}."
         ) from None
     return config, _without_secrets(values)
+
+
+def _read_yaml(name: Path | str, source: Path | str) -> Any:
+    try:
+        text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
+        return yaml.load(text, _UniqueLoader)
+    # An impossible number or date raises ValueError, not an error of YAML's.
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{name} cannot be read: {first_line(error)}.") from None
 
 
 class _UniqueLoader(yaml.SafeLoader):

@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line
 from lmms_eval_tasks.utils.judge.client import Judge
+from lmms_eval_tasks.utils.judge.named import read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError
 
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
@@ -51,6 +52,14 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
         return np.asarray(loaded[0].encode(list(texts), convert_to_numpy=True, show_progress_bar=False))
 
     return SentenceEncoder(name, encode)
+
+
+def find_encoder(name: str) -> SentenceEncoder:
+    """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers."""
+    if name == TFIDF:
+        return tfidf_encoder()
+    settings = read_settings(name) if "=" in name else None
+    return server_encoder(settings) if settings else sentence_transformer(name)
 
 
 def _tfidf(texts: Sequence[str]) -> Any:

@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyRecord, Send, ServerError
+from lmms_eval_tasks.utils.judge.named import judge_sender
+from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send, ServerError
 
 
 class BudgetReached(InputError):
@@ -98,13 +99,6 @@ def fault_kind(reason: str) -> str:
 T = TypeVar("T")
 
 
-def _open_sender(settings: JudgeSettings) -> Send:
-    # Only here: the client takes a second to import.
-    from lmms_eval_tasks.utils.judge.server import open_sender
-
-    return open_sender(settings)
-
-
 class Models:
     """Models of a build, ready to be asked; threads share it."""
 
@@ -113,15 +107,12 @@ class Models:
         config: BuildConfig,
         folder: Path,
         max_requests: int | None = None,
-        apart: Mapping[str, str] | None = None,
-        open_sender: Callable[[JudgeSettings], Send] = _open_sender,
     ) -> None:
         self._config = config
         self._records = {"": ReplyRecord(folder)}
-        self._apart = apart or {}
+        self._apart = config.apart
         for name in set(self._apart.values()):
             self._records[name] = ReplyRecord(folder / name)
-        self._open_sender = open_sender
         self._budget = RequestBudget(max_requests)
         self._lock = threading.Lock()
         # By their settings, so that two roles of one model that ask the same at once ask it once, unless apart.
@@ -193,7 +184,7 @@ class Models:
         settings, place = self._config.role(role), self._place(role)
         if (settings, place) not in self._senders:
             slots = threading.BoundedSemaphore(settings.concurrent)
-            send = partial(self._send, self._open_sender(settings), slots)
+            send = partial(self._send, judge_sender(settings), slots)
             self._senders[settings, place] = self._records[place].recording(send, settings.sampling)
         return self._senders[settings, place]
 

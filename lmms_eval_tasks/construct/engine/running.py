@@ -49,9 +49,14 @@ class Pipeline(Generic[C]):
     read: Callable[[C], Sequence[PipelineRow]]
     source_files: Callable[[C], Sequence[Path]]
     steps: Callable[[C], Sequence[AnyStep]]
-    write: Callable[[Sequence[Any], Path, C], Sequence[str]]
     first: str
+    write: Callable[[Sequence[Any], Path, C], Sequence[str]] | None = None
+    """Writes the rows that are left into the folder of the release, and returns warnings."""
     paper: PaperCount = field(default_factory=PaperCount)
+    write_set: Callable[[PipelineRun[C], Path, bool], BuiltSet] | None = None
+    """Writes all files of a set in place of `write_release`, for a benchmark whose sets have another layout."""
+    lines: Callable[[AnyStep, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
+    """Lines that are kept of the outcome of a row in a step, in place of those of `audit_lines`."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,30 @@ class StepRun:
     left: Sequence[Any]
     counts: StepCounts
     without_reply: int
+    asked: int
+    """How many things rows made it ask."""
+    unanswered: int
+    """How many of them brought no usable reply."""
+
+
+@dataclass(frozen=True)
+class PipelineRun(Generic[C]):
+    """Outcome of all steps of a build, before its files are written."""
+
+    pipeline: Pipeline[C]
+    config: C
+    values: Mapping[str, Any]
+    sources: Sequence[Mapping[str, str]]
+    rows: Sequence[Any]
+    runs: Sequence[StepRun]
+    audits: Mapping[AnyStep, HiddenLines]
+    sent: int
+    progress: Progress
+
+    @property
+    def left(self) -> Sequence[Any]:
+        """The rows that are left by the last step."""
+        return self.runs[-1].left if self.runs else self.rows
 
 
 Log = Callable[[AnyStep, PipelineRow, RowOutcome], None]
@@ -91,13 +120,19 @@ class HiddenLines:
             self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115, open until the lines are written
         self._file.write(as_lines(lines).encode("utf-8"))
 
-    def write(self, path: Path) -> None:
-        """Write all lines to a file; none can be added any more."""
-        with replacing(path) as beside, beside.open("wb") as file:
-            if self._file is not None:
-                self._file.seek(0)
-                shutil.copyfileobj(self._file, file)
-                self._file.close()
+    def copy_to(self, file: IO[bytes]) -> None:
+        """Write all lines; none can be added any more."""
+        if self._file is not None:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, file)
+            self._file.close()
+
+
+def write_lines(path: Path, *audits: HiddenLines) -> None:
+    """Write lines to a file, those of several one after the other."""
+    with replacing(path) as beside, beside.open("wb") as file:
+        for audit in audits:
+            audit.copy_to(file)
 
 
 def run_steps(
@@ -112,19 +147,21 @@ def run_steps(
     for step in steps:
         left: list[PipelineRow] = []
         outcomes = (_look_at_all if step.of_all else _look_at_each)(step, rows, models, left, progress)
-        removed, asked_again, without_reply = Counter[str](), Counter[str](), 0
+        removed, asked_again, without_reply, asked_for, unanswered = Counter[str](), Counter[str](), 0, 0, 0
         with closing(outcomes):
             for row, outcome in outcomes:
                 log(step, row, outcome)
                 without_reply += outcome.without_reply
                 if outcome.removed:
                     removed[outcome.removed.reason] += 1
+                asked_for += len(outcome.asked)
+                unanswered += sum(asked.reply is None for asked in outcome.asked)
                 for asked in outcome.asked:
                     asked_again.update(asked.unreadable if asked.reason is None else ())
         check_ids(left, f"the rows of the step {step.name!r}")
         faults = models.take_server_faults()
         counts = StepCounts(step.name, len(rows), len(left), removed, asked_again, faults, step.paper)
-        runs.append(StepRun(step, left, counts, without_reply))
+        runs.append(StepRun(step, left, counts, without_reply, asked_for, unanswered))
         rows = left
     return runs
 
@@ -188,16 +225,6 @@ SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
 """The parts of a set."""
 
 
-REPLIES = "replies"
-STEPS = "steps"
-RELEASE = "release"
-ATTRITION = "attrition.json"
-PICTURE = "attrition.png"
-FACTS = "build.json"
-SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
-"""The parts of a set."""
-
-
 def run_pipeline(
     pipeline: Pipeline[C],
     config: C,
@@ -217,34 +244,42 @@ def run_pipeline(
     audits = {step: HiddenLines(out) for step in steps}
 
     def log(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> None:
-        audits[step].add([_line(row, outcome)])
+        if lines := (pipeline.lines or audit_lines)(step, row, outcome):
+            audits[step].add(lines)
 
     runs = run_steps(steps, rows, models, log, progress)
-    counts = [run.counts for run in runs]
-    without_reply = sum(run.without_reply for run in runs)
-    left = runs[-1].left if runs else rows
-    facts = {"version": lmms_eval_tasks.__version__, "benchmark": pipeline.benchmark, "config": values}
+    run = PipelineRun(pipeline, config, values, sources, rows, runs, audits, models.sent, progress)
+    return (pipeline.write_set or write_release)(run, out, replace)
+
+
+def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
+    """Write a set: its release, the outcome of each row in each step, and counts, as a file and a picture."""
+    pipeline, left = run.pipeline, run.left
+    assert pipeline.write is not None
+    counts = [step.counts for step in run.runs]
+    without_reply = sum(step.without_reply for step in run.runs)
+    facts = {"version": lmms_eval_tasks.__version__, "benchmark": pipeline.benchmark, "config": run.values}
     with replacing_set(out, SET) as folder:
-        for number, (step, audit) in enumerate(audits.items(), start=1):
-            audit.write(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl")
-        attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
+        for number, (step, audit) in enumerate(run.audits.items(), start=1):
+            write_lines(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
+        attrition = {"start": {pipeline.first: len(run.rows)}, "steps": [count.facts() for count in counts]}
         _write_json(folder / ATTRITION, attrition)
-        draw_attrition(pipeline.first, len(rows), counts, folder / PICTURE)
+        draw_attrition(pipeline.first, len(run.rows), counts, folder / PICTURE)
         if not left:
             raise InputError(_nothing_left(counts, out))
         if (out / RELEASE).exists() and not replace:
             hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
             refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
-        _write_json(folder / FACTS, {**facts, "sources": sources})
+        _write_json(folder / FACTS, {**facts, "sources": run.sources})
         (folder / RELEASE).mkdir()
-        warnings = list(pipeline.write(left, folder / RELEASE, config))
+        warnings = list(pipeline.write(left, folder / RELEASE, run.config))
     if without_reply:
         warnings.append(
             f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
         )
-    table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
-    summary = f"{len(left):,} of {len(rows):,} {pipeline.first}; {models.sent:,} requests were sent"
-    made = SetAttrition(start=pipeline.first, rows=len(rows), steps=tuple(count.as_step() for count in counts))
+    table = attrition_table(pipeline.first, len(run.rows), pipeline.paper, counts)
+    summary = f"{len(left):,} of {len(run.rows):,} {pipeline.first}; {run.sent:,} requests were sent"
+    made = SetAttrition(start=pipeline.first, rows=len(run.rows), steps=tuple(count.as_step() for count in counts))
     return BuiltSet(out / RELEASE, summary, [table], warnings, made)
 
 
@@ -267,15 +302,16 @@ def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
     return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {audits} has each row."
 
 
-def _line(row: PipelineRow, outcome: RowOutcome) -> dict[str, Any]:
-    """Return the outcome of a row with its reason, and all that was asked about it."""
-    return {
+def audit_lines(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
+    """Return a line with the outcome of a row and its reason, and all that was asked about it."""
+    line = {
         "row": row.id,
         "removed": outcome.removed.reason if outcome.removed else None,
         "detail": outcome.removed.detail if outcome.removed else None,
         "became": [made.id for made in outcome.rows],
         "asked": [asked.facts() for asked in outcome.asked],
     }
+    return [line]
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -78,7 +79,8 @@ class Step:
     """Whether the function looks at all rows at once."""
     roles: tuple[str, ...] = ()
     paper: PaperCount = PaperCount()
-    forecast: Forecast = Forecast()
+    forecast: Forecast | Callable[[Sequence[Any]], Forecast] = Forecast()
+    """What is expected, or a function of the rows that a build starts with which says so."""
 
     def given(self, *values: Any, **changes: Any) -> Step:
         """Return the step with values of its function's last parameters, and with changed fields."""
@@ -174,6 +176,10 @@ def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:
 
 F = TypeVar("F", bound=Form)
 T = TypeVar("T")
+V = TypeVar("V")
+
+PARTS_AT_ONCE = 8
+"""Parts of a row that are asked about at once."""
 
 
 @dataclass(frozen=True)
@@ -188,18 +194,20 @@ class AskedReply:
     reply: Any
     reason: str | None
     problem: str | None = None
+    about: str | None = None
+    """The part of the row, where one was asked about."""
 
     def facts(self) -> dict[str, Any]:
-        """It as JSON values; a problem is among them where there is one."""
-        values = asdict(self)
-        return values if self.problem else {name: value for name, value in values.items() if name != "problem"}
+        """It as JSON values; a problem and a part are among them where there is one."""
+        optional = ("problem", "about")
+        return {name: value for name, value in asdict(self).items() if value is not None or name not in optional}
 
 
 class Asking:
-    """Asks about one row."""
+    """Asks about one row, or a part of it."""
 
-    def __init__(self, models: Models) -> None:
-        self._models = models
+    def __init__(self, models: Models, about: str | None = None) -> None:
+        self._models, self._about = models, about
         self.asked: list[AskedReply] = []
         self.without_reply = False
         """Whether a server gave no reply to something, so that a later build may."""
@@ -225,13 +233,32 @@ class Asking:
         unreadable = tuple(_fault(text, read) for text in self._models.unreadable(role, key))
         reply = verdict.reply.model_dump(mode="json") if isinstance(verdict.reply, BaseModel) else verdict.reply
         self.asked.append(
-            AskedReply(role, case.prompt.signature, verdict.model, key, unreadable, reply, verdict.reason)
+            AskedReply(
+                role, case.prompt.signature, verdict.model, key, unreadable, reply, verdict.reason, about=self._about
+            )
         )
         if verdict.reply is None:
             assert verdict.reason is not None
             self.without_reply |= not verdict.reason.startswith(UNREADABLE)
             raise Removed(f"{NO_REPLY}: {fault_kind(verdict.reason)}", f"{role}: {verdict.reason}")
         return verdict.reply
+
+    def each(self, parts: Sequence[T], about: Callable[[T], str], ask: Callable[[T, Asking], V]) -> list[V | None]:
+        """Ask about the parts of a row, several at once, as `ask` does; None for a part without a usable reply."""
+        askings = [Asking(self._models, about(part)) for part in parts]
+
+        def ask_about(part: T, asking: Asking) -> V | None:
+            try:
+                return ask(part, asking)
+            except Removed:
+                return None
+
+        with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+            made = list(pool.map(ask_about, parts, askings))
+        for asking in askings:
+            self.asked += asking.asked
+            self.without_reply |= asking.without_reply
+        return made
 
     def leave_out(self, role: str, prompt_id: str, reason: str) -> None:
         """Say why a role is not asked, so that it stands among what was asked, without a reply."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
+from countervqa_builds import build
 from releases import write_clip
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.countervqa.checks import check_set
-from lmms_eval_tasks.construct.countervqa.command import build
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.sample.writers.countervqa import draw_clip
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -127,7 +127,7 @@ def test_nothing_is_written_where_nothing_is_kept(sources: tuple[Path, Path, Pat
     assert str(error.value).splitlines()[1] == (
         "Clips: 30 annotated, 30 with causal links, 0 that pass the filters; 0 candidate questions."
     )
-    with pytest.raises(InputError, match=r"^Expected --links"):
+    with pytest.raises(InputError, match=r"^Expected links, the file"):
         build(tmp_path / "set", [annotations])
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == [".set.lock", "failed"]
 
@@ -175,6 +175,24 @@ def test_thirty_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
     assert built.folder == tmp_path / "set"
 
 
+def test_former_options_set_keys_and_warn(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    annotations, links, takes = sources
+    words = ["--annotations", annotations, "--links", links, "--takes", takes, "--min-depth", 2, "--paper-rules"]
+    command = ["build", "countervqa", *map(str, words), "--out", str(tmp_path / "former")]
+    ran = CliRunner().invoke(app, command)
+    assert ran.exit_code == 0, ran.output
+    warned = [line for line in ran.stderr.splitlines() if "is taken for the last time" in line]
+    assert [line.split()[1] for line in warned] == [
+        "--annotations", "--links", "--takes", "--min-depth", "--paper-rules",
+    ]  # fmt: skip
+    assert warned[-1].endswith("; write `own_rules: false` into the file of --config, or give --set own_rules=false.")
+    build(tmp_path / "keys", [annotations], links, takes, min_depth=2, own_rules=False)
+    for name in ("questions.jsonl", "graphs.jsonl", "takes.jsonl", "build.json"):
+        assert (tmp_path / "former" / name).read_bytes() == (tmp_path / "keys" / name).read_bytes()
+    shown = CliRunner().invoke(app, ["build", "countervqa", "--help"], terminal_width=200).output
+    assert "--set" in shown and "--min-depth" not in shown
+
+
 def test_the_commands(sources: tuple[Path, Path, Path], tmp_path: Path, home: Path) -> None:
     annotations, links, takes = sources
     command = ["build", "countervqa", "--annotations", annotations, "--links", links, "--takes", takes]
@@ -199,4 +217,4 @@ def test_the_commands(sources: tuple[Path, Path, Path], tmp_path: Path, home: Pa
     assert ["all", "links", "1.0000", "1.0000", "1.0000", "1.0000"] in [line[:6] for line in lines]
     assert any(line[:4] == ["warning:", "Takes", "not", "in"] for line in lines)
     failed = CliRunner().invoke(app, [*map(str, command[:4]), "--out", str(tmp_path / "x")])
-    assert (failed.exit_code, failed.stderr.splitlines()[0][:16]) == (1, "Expected --links")
+    assert (failed.exit_code, failed.stderr.splitlines()[1][:15]) == (1, "Expected links,")

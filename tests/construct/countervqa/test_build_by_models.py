@@ -1,4 +1,4 @@
-"""`build` with models in all roles: what they say, what they fail at, and going on after a kill."""
+"""`build` with models in all roles: what they say, and what they fail at."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
-from judge_server import Action, Fail, Hold, JudgeServer, PictureScript
-from killed_builds import Build, check_killed_builds, check_two_builds_at_once
+from countervqa_builds import build
+from judge_server import Action, Fail, Hold, JudgeServer
 from role_player import Drawn, named, player, role_of
 from stub_server import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.countervqa import build as build_command
 from lmms_eval_tasks.construct.countervqa.checks import check_set
-from lmms_eval_tasks.construct.countervqa.command import build
 from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.slow  # a whole build comes first
@@ -173,45 +173,17 @@ def test_refusals(sources: tuple[Path, Path], tmp_path: Path, monkeypatch: pytes
     annotations, _ = sources
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for message, options in {
-        "Expected --links, the file with the causal links, or --model": {},
-        "Expected --model to name a model, but got 'none'": {"model": "none"},
-        "Expected --model, who to ask for other words, beside --rephrase": {"rephrase": True, "links": annotations},
-        "Expected --model, who writes the questions, beside --naive": {"naive": True, "links": annotations},
-        "Expected no --links beside --naive": {"naive": True, "links": annotations, "model": "m"},
-        "Expected --clips, what the models see, beside --drop-solved-by": {
-            "links": annotations,
-            "drop_solved_by": ["m"],
-        },
+        "Expected links, the file with the causal links, or model": {},
+        "model: Expected the name of a model, but got `none`": {"model": "none"},
+        "Expected model, who to ask for other words, beside rephrase": {"rephrase": True, "links": annotations},
+        "Expected model, who writes the questions, beside naive": {"naive": True, "links": annotations},
+        "Expected no links beside naive": {"naive": True, "links": annotations, "model": "m"},
+        "Expected clips, what the models see, beside drop_solved_by": {"links": annotations, "drop_solved_by": ["m"]},
+        "frames: .*less than or equal to 1024": {"links": annotations, "frames": 2000},
     }.items():
         with pytest.raises(InputError, match=message):
             build(tmp_path / "set", [annotations], **options)  # type: ignore[arg-type]
     assert not (tmp_path / "set").exists()
-
-
-@pytest.fixture
-def build_few(drawn: Drawn, tmp_path: Path) -> tuple[Build, PictureScript]:
-    """A build of a set about five takes, with what the models of all roles reply."""
-    few = dict(list(drawn.items())[:5])
-    annotations, _, tasks = write_takes(tmp_path, few)
-    play = player(few, faults=60, wrong=100)
-
-    def build_at(url: str, out: Path) -> None:
-        model, first, second = (f"model={name},provider=local,url={url},first_delay=0" for name in ("m", "v1", "v2"))
-        options: dict[str, Any] = {"takes": tasks, "model": model, "verify_with": [first, second]}
-        build(out, [annotations], **options, min_depth=2, candidates=3)
-
-    return build_at, lambda prompt, _, before: play(prompt, before)
-
-
-def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(
-    build_few: tuple[Build, PictureScript], tmp_path: Path
-) -> None:
-    check_killed_builds(*build_few, tmp_path, ending="questions.jsonl")
-    check_set(tmp_path / "killed")
-
-
-def test_two_builds_at_once_share_their_requests(build_few: tuple[Build, PictureScript], tmp_path: Path) -> None:
-    check_two_builds_at_once(*build_few, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -239,39 +211,28 @@ def configuration(folder: Path, server: JudgeServer, sources: tuple[Path, Path],
     return path
 
 
-def test_a_file_holds_the_options_and_the_command_line_wins(
-    drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_set_key_takes_the_place_of_the_files(drawn: Drawn, few: tuple[Path, Path], tmp_path: Path) -> None:
     with JudgeServer(player(drawn)) as server:
         annotations, tasks = few
         verifiers = [named(server, "v1"), named(server, "v2")]
         options: dict[str, Any] = {"takes": tasks, "model": named(server), "verify_with": verifiers}
         build(tmp_path / "named", [annotations], **options, min_depth=2, candidates=3)
-        config = configuration(tmp_path, server, few, candidates=5, seed=0)
-        build(tmp_path / "filed", config=config, candidates=3)
+        config = configuration(tmp_path, server, few, candidates=5, seed=1)
+        build_command(config=config, out=tmp_path / "filed", changes=["candidates=3", "seed=0"])
         assert whole(tmp_path / "filed") == whole(tmp_path / "named")
+        # A role may have a model of its own.
+        observer = json.dumps({"observer": {"model": "o", "provider": "local", "url": server.url}})
+        build_command(config=config, out=tmp_path / "roles", changes=[f"roles={observer}"])
+        assert {body["model"] for body in server.bodies} == {"m", "v1", "v2", "o"}
+        assert json.loads((tmp_path / "roles/build.json").read_text())["settings"]["roles"]["observer"]["model"] == "o"
         config.write_text(json.dumps({"candidates": 0, "colour": "red", "seed": "x"}), encoding="utf-8")
         with pytest.raises(InputError, match=r"^build\.yaml cannot be used: 3 problems, nothing was asked"):
-            build(tmp_path / "refused", config=config)
+            build_command(config=config, out=tmp_path / "refused")
         config.write_text(json.dumps({"seed": 1}), encoding="utf-8")
-        with pytest.raises(InputError, match=r"^Expected --annotations, the files with timed descriptions"):
-            build(tmp_path / "refused", config=config)
-
-
-def test_a_budget_stops_a_build_which_goes_on(drawn: Drawn, few: tuple[Path, Path], tmp_path: Path) -> None:
-    with JudgeServer(player(drawn)) as server:
-        config = configuration(tmp_path, server, few)
-        build(tmp_path / "alone", config=config)
-        total = sum(server.asked.values())
-        for most in (0, 10, total // 2):
-            before = sum(server.asked.values())
-            with pytest.raises(InputError, match=f"^{most:,} requests were sent, as many as --max-requests allows"):
-                build(tmp_path / "set", config=config, max_requests=most)
-            assert sum(server.asked.values()) - before == most
-            assert not (tmp_path / "set" / "questions.jsonl").exists()
-        build(tmp_path / "set", config=config, max_requests=total)
-        assert sum(server.asked.values()) == 2 * total
-    assert whole(tmp_path / "set") == whole(tmp_path / "alone")
+        with pytest.raises(InputError, match=r"^Expected annotations, the files with timed descriptions"):
+            build_command(config=config, out=tmp_path / "refused")
+        with pytest.raises(InputError, match=r"^Expected --set KEY=VALUE, such as --set seed=0, but got `seed`"):
+            build_command(config=config, out=tmp_path / "refused", changes=["seed"])
 
 
 def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
@@ -285,21 +246,19 @@ def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
         assert not server.asked and not (tmp_path / "set").exists() and built.folder is None
         run(server, few, tmp_path / "real", rephrase=True)
         asked = Counter(role_of(prompt) for prompt in server.asked)
-        words = ["--config", str(config), "--out", str(tmp_path / "set"), "--rephrase", "--paper-rules", "--dry-run"]
+        words = ["--config", str(config), "--out", str(tmp_path / "set"), "--set", "rephrase=true", "--dry-run"]
         shown = CliRunner().invoke(app, ["build", "countervqa", *words])
         assert shown.exit_code == 0 and "6 annotated clips; nothing was asked" in shown.output, shown.output
     (table,) = built.tables
     requests = {row[0]: int(row[2].replace(",", "")) for row in table.rows}
-    # Every pair of six clips of seven actions, a fifth of them, and the paper's share of clips.
-    assert {role: requests[role] for role in ("observer", "verifier", "critic", "synthesizer")} == {
-        role: asked[role] for role in ("observer", "verifier", "critic", "synthesizer")
-    }
-    assert requests["absent"] == round(6 * 712 / 1200) and requests["rephrase"] == requests[
-        "verifying model 1"
-    ] == round(6 * 712 / 1200 * 9)
+    # Every pair of six clips of seven actions, a fifth of them by three roles, and the paper's share of clips.
+    assert requests["observer"] == asked["observer"]
+    assert requests["judged pairs"] == sum(asked[role] for role in ("verifier", "critic", "synthesizer"))
+    assert requests["absent actions"] == round(6 * 712 / 1200)
+    assert requests["rephrasing"] == requests["verification"] == round(6 * 712 / 1200 * 9)
     costs = {row[0]: row[5] for row in table.rows}
-    assert float(costs["observer"]) > 0 and costs["verifying model 1"] == costs["all"] == "no price"
-    with pytest.raises(InputError, match=r"^Expected --links"):
+    assert float(costs["observer"]) > 0 and costs["verification"] == costs["all"] == "no price"
+    with pytest.raises(InputError, match=r"^Expected links"):
         build(tmp_path / "set", list(few[:1]), dry_run=True)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
+from countervqa_builds import build
 from judge_server import Action, JudgeServer, Say, Script
 from releases import write_clip
 from role_player import Drawn, named, player, role_of
 from stub_server import material_of
 
 from lmms_eval_tasks.construct.countervqa.checks import check_set
-from lmms_eval_tasks.construct.countervqa.command import build
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.release import GRAPHS, QUESTIONS
 from lmms_eval_tasks.registry import load_table
@@ -148,7 +148,7 @@ def test_one_model_may_verify_twice(drawn: Drawn, sources: tuple[Path, Path], tm
     with JudgeServer(play) as server:
         options |= {"model": named(server), "verify_with": [named(server, "v"), named(server, "v")]}
         warnings = build(tmp_path / "kept", [annotations], **options).warnings
-    assert any(warning.startswith("--verify-with names v twice with temperature 0") for warning in warnings)
+    assert any(warning.startswith("verify_with names v twice with temperature 0") for warning in warnings)
 
 
 def test_what_simpler_models_solve_is_dropped(drawn: Drawn, sources: tuple[Path, Path], tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_the_naive_baseline_writes_questions_from_the_annotations_alone(
         assert not server.asked
         built = build(tmp_path / "set", [annotations], **options)
         assert {role_of(prompt) for prompt in server.asked} == {"naive"}
-        assert {row[0]: row[2] for row in estimated.rows}["naive"] == str(len(server.asked)) == "4"
+        assert {row[0]: row[2] for row in estimated.rows}["questions"] == str(len(server.asked)) == "4"
     # One question of each level and clip; the others name what is not there, or are one too many.
     questions = rows(tmp_path / "set" / QUESTIONS)
     assert Counter((one["level"], one["rule"]) for one in questions) == {(level, None): 4 for level in (1, 2, 3)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ from role_player import named, role_of
 from stub_server import material_of
 
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks
-from lmms_eval_tasks.construct.countervqa.links import PAIRS_A_REQUEST, TAKES_AT_ONCE, find_links, observed_parts
-from lmms_eval_tasks.construct.countervqa.models import choose_models
-from lmms_eval_tasks.construct.countervqa.step_log import StepLog
+from lmms_eval_tasks.construct.countervqa.links import choose_pairs, judge_pairs
+from lmms_eval_tasks.construct.countervqa.pipeline import log_lines
+from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
+from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import StepRun, run_steps
-from lmms_eval_tasks.construct.engine.steps import AnyStep, PipelineRow
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.release import ClipGraph
 
@@ -49,26 +48,34 @@ def server() -> Iterator[JudgeServer]:
         yield server
 
 
-def test_links_of_takes_are_found_and_every_reply_has_its_row(server: JudgeServer, tmp_path: Path) -> None:
-    takes = [draw_take(0), draw_take(1, actions=1), draw_take(2, actions=10)]
-    parts = observed_parts(takes)
-    assert [(part.take.uid, part.about) for part in parts] == [
-        ("t0", "pairs 1 to 1"), ("t2", "pairs 1 to 40"), ("t2", "pairs 41 to 45"),
-    ]  # fmt: skip
-    assert max(len(part.pairs) for part in parts) == PAIRS_A_REQUEST
-    log = StepLog(tmp_path / "set")
-    models = choose_models(named(server), [], []).open(tmp_path / "set")
-    found = find_links(takes, 0.05, partial(run_steps, models=models, log=log.add))
+def find_links(
+    takes: Sequence[Take], server: JudgeServer, folder: Path, share: float
+) -> tuple[list[StepRun], list[dict[str, Any]]]:
+    config = CounterVqaConfig.model_validate({"model": named(server), "pair_share": share})
+    lines: list[dict[str, Any]] = []
+    rows = [TakeRow(id=take.uid, take=take) for take in takes]
+    models = Models(config, folder)
+    runs = run_steps(
+        [choose_pairs.given(config), judge_pairs],
+        rows,
+        models,
+        lambda step, row, outcome: lines.extend(log_lines(step, row, outcome)),
+    )
+    return runs, lines
+
+
+def test_links_of_takes_are_found_and_every_reply_has_its_line(server: JudgeServer, tmp_path: Path) -> None:
+    (chosen, judged), lines = find_links(
+        [draw_take(0), draw_take(1, actions=1), draw_take(2, actions=10)], server, tmp_path, share=0.05
+    )
     # Of 43 pairs with a confidence three go on, the surest of each part.
     links = {"t0": (("A00", "A01"),), "t2": (("A00", "A01"), ("A00", "A03"), ("A06", "A08"))}
-    assert {row.id: row.links for row in found.takes} == {
+    assert {row.id: row.links for row in judged.left} == {
         uid: TakeLinks(pairs, frozenset()) for uid, pairs in links.items()
     }
-    assert list(found.counts().values()) == [46, 4, 4, 42, 2]
-    log.write(tmp_path / "steps.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text("utf-8").splitlines()]
-    assert (log.done, log.failed) == (len(rows), 0) and not (tmp_path / "set" / "steps.jsonl").exists()
-    assert [(row["role"], row["about"], row["problem"]) for row in rows[:6]] == [
+    assert [(row.id, row.seen, row.unsure) for row in chosen.left] == [("t0", 1, 0), ("t2", 45, 2)]
+    assert chosen.counts.removed == {"no links": 1}
+    assert [(line["role"], line["about"], line["problem"]) for line in lines[:6]] == [
         ("observer", "pairs 1 to 1", None),
         ("observer", "pairs 1 to 40", "no one confidence for the pairs 2"),
         ("observer", "pairs 41 to 45", "no one confidence for the pairs 2"),
@@ -76,20 +83,17 @@ def test_links_of_takes_are_found_and_every_reply_has_its_row(server: JudgeServe
         ("critic", "A00 > A01", None),
         ("synthesizer", "A00 > A01", None),
     ]
-    assert len(rows) == 3 + 3 * 4
+    assert (chosen.asked + judged.asked, chosen.unanswered + judged.unanswered) == (len(lines), 0) == (3 + 3 * 4, 0)
 
 
-def test_links_are_found_some_takes_at_a_time(server: JudgeServer, tmp_path: Path) -> None:
-    takes = [draw_take(number) for number in range(70)]
-    models, at_once = choose_models(named(server), [], []).open(tmp_path), list[int]()
+def test_the_pairs_of_one_take_are_judged_several_at_once(tmp_path: Path) -> None:
+    def slow(prompt: str, before: int) -> Say:
+        return Say(reply_to(prompt, before).text, delay=0.05)
 
-    def run(steps: Sequence[AnyStep], rows: Sequence[PipelineRow]) -> Sequence[StepRun]:
-        at_once.append(len(rows))
-        return run_steps(steps, rows, models, StepLog(tmp_path).add)
-
-    found = find_links(takes, 1.0, run)
-    assert [row.id for row in found.takes] == [take.uid for take in takes]
-    assert list(found.counts().values()) == [70, 70, 70, 0, 0] and at_once == [TAKES_AT_ONCE] * 2 + [6]
+    with JudgeServer(slow) as server:
+        (_, judged), _ = find_links([draw_take(0, actions=7)], server, tmp_path, share=1.0)
+        # As many as the model is asked at once.
+        assert server.most_at_once == 4 and len(judged.left[0].links.links) == 20
 
 
 def test_a_clips_graph_is_read_once_for_its_questions(monkeypatch: pytest.MonkeyPatch) -> None:

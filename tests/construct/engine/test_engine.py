@@ -8,7 +8,7 @@ import time
 import weakref
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from judge_server import Action, Drop, Fail, Hold, JudgeServer, Say, nobody
@@ -370,8 +370,8 @@ def test_roles_that_cannot_be_asked_are_refused_before_anything_is_asked(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with JudgeServer(picture_script=plain) as server:
         local = {"provider": "local", "model": "m", "url": server.url}
-        roles = {"writer": local, "checker": {"provider": "transformers", "model": "n"}}
-        with pytest.raises(InputError, match="roles, checker: Expected the provider openai, azure or local for n"):
+        roles = {"writer": local, "checker": {"provider": "transformers", "model": "n", "url": server.url}}
+        with pytest.raises(InputError, match="roles, checker: Expected no url for the provider transformers"):
             build(configuration(server.url, tmp_path, roles=roles), tmp_path / "out")
         roles = {"writer": {"model": "m"}, "checker": {"provider": "azure", "model": "n"}}
         with pytest.raises(InputError, match="2 problems, nothing was asked") as error:
@@ -441,13 +441,17 @@ def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_st
     assert len(given) == 200 and most < 100
 
 
+class ApartConfig(ToyConfig):
+    apart: ClassVar = {"second": "again"}
+
+
 def test_a_role_that_is_apart_has_replies_of_its_own(tmp_path: Path) -> None:
     texts = iter(("one", "another"))
     with JudgeServer(picture_script=lambda prompt, pictures, before: Say(json.dumps({"text": next(texts)}))) as server:
         role = RoleSettings(model="m", provider="local", url=server.url)
-        config = ToyConfig(roles=dict.fromkeys(("first", "second"), role))
+        config = ApartConfig(roles=dict.fromkeys(("first", "second"), role))
         for _ in range(2):
-            asking = Asking(Models(config, tmp_path, apart={"second": "again"}))
+            asking = Asking(Models(config, tmp_path))
             said = [asking.ask(name, "describe", Description, number=1).text for name in ("first", "second")]
             assert said == ["one", "another"]
         assert sum(server.asked.values()) == 2

@@ -11,7 +11,6 @@ from lmms_eval_tasks.construct.countervqa.graphs import (
     Depth,
     GraphMeasures,
     Thresholds,
-    filter_graphs,
     mean_outlier_scores,
 )
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts, tfidf_encoder
@@ -81,7 +80,7 @@ def test_each_text_is_encoded_once_and_has_a_vector() -> None:
         encode_texts(["a", "b", "c"], SentenceEncoder("x", encode))
 
 
-def test_filters_say_what_each_removed() -> None:
+def test_filters_say_which_a_graph_fails() -> None:
     def measured(ancd: float | None, depth: int, cnda: float | None, bound: int = 0) -> GraphMeasures:
         return GraphMeasures(ancd, Depth(depth, max(depth, bound)), cnda)
 
@@ -93,15 +92,12 @@ def test_filters_say_what_each_removed() -> None:
         "alike": measured(0.5, 3, 0.11),
         "all of it": measured(None, 0, None),
     }
-    filtered = filter_graphs(measures, Thresholds())
-    assert filtered.kept == ("at the thresholds",)
-    assert filtered.removed == {
-        "ANCD": ("sparse", "all of it"),
-        "depth": ("shallow", "perhaps deep"),
-        "CNDA": ("alike",),
-    }
-    assert filtered.failing == {
-        "ANCD": ("sparse", "all of it"),
-        "depth": ("shallow", "perhaps deep", "all of it"),
-        "CNDA": ("alike", "all of it"),
+    failed = {name: one.failed(Thresholds()) for name, one in measures.items()}
+    assert failed == {
+        "at the thresholds": (),
+        "sparse": ("ANCD",),
+        "shallow": ("depth",),
+        "perhaps deep": ("depth",),
+        "alike": ("CNDA",),
+        "all of it": ("ANCD", "depth", "CNDA"),
     }
