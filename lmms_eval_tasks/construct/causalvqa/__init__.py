@@ -1,1 +1,7 @@
-"""Making a set in CausalVQA's form from annotators' questions about clips."""
+"""Make a set in CausalVQA's form from annotators' questions about clips: `lmms-eval-tasks build causalvqa`."""
+
+from importlib import import_module
+
+from lmms_eval_tasks.construct.engine.command import pipeline_command
+
+build = pipeline_command(lambda: import_module(f"{__name__}.pipeline").PIPELINE)

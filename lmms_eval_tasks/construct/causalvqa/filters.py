@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +34,8 @@ from lmms_eval_tasks.construct.causalvqa.versions import (
     paraphrase_faults,
     synonym_faults,
 )
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, Removed, RowStep, SetStep
-from lmms_eval_tasks.construct.engine.texts import Fault, Refused, write_until_good
+from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
+from lmms_eval_tasks.construct.engine.texts import Refused, unless_faulty, until_good
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import read_csv
 from lmms_eval_tasks.utils.core.text import quote
@@ -44,16 +44,26 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 from lmms_eval_tasks.utils.people.baseline import DROPPED, disputed_questions, summarise
 from lmms_eval_tasks.utils.people.inquiries import FLAGS, REMOVING, REPAIRING, REVIEWERS, Decision, decide
-from lmms_eval_tasks.utils.people.responses import COLUMNS, AskedQuestion, read_human_responses
+from lmms_eval_tasks.utils.people.responses import AskedQuestion, read_human_responses
+
+
+@step("leaked key")
+def refuse_leaked_keys(pair: QuestionPair, _: Asking) -> QuestionPair:
+    """Look by rules once more at what is to be published, no matter who wrote it."""
+    for distractors in (pair.distractors, pair.paraphrases):
+        faults = [*question_faults(pair.question, pair.answer, distractors), *option_faults(pair.answer, distractors)]
+        if faults:
+            raise Removed(faults[0].reason, " ".join(fault.detail for fault in faults))
+    return pair
+
 
 BLIND = "blind"
-GUESSED = "right without the clip in both versions"
 _END = re.compile(r"\bEND\W*\Z")
 _ANSWER = re.compile(rf"\bAnswer\W{{1,6}}([{LETTERS}])\W{{1,6}}END\W*\Z", re.IGNORECASE)
 
 
 def read_letter(text: str) -> str:
-    """The letter that a reply ends with, as in ``Answer: B END``."""
+    """Return the letter that a reply ends with, as in ``Answer: B END``."""
     if not _END.search(text):
         raise UnreadableReply("missing END: the reply does not end with the word END")
     if (answer := _ANSWER.search(text)) is None:
@@ -61,125 +71,51 @@ def read_letter(text: str) -> str:
     return answer[1].upper()
 
 
-def check_blind(pair: QuestionPair, asking: Asking) -> None:
-    """Have a text model answer both versions."""
+@step("blind filter", asks=[BLIND], paper="39% out", section="2.2", requests=2, characters=900, passes=0.61)
+def blind_filter(pair: QuestionPair, asking: Asking) -> QuestionPair:
+    """Have a text model answer both versions without the clip."""
     right = []
     for version in VERSIONS:
         options = dict(zip(LETTERS, pair.options(version), strict=True))
         letter = asking.ask_text(BLIND, "causalvqa_blind", read_letter, question=pair.question, options=options)
         right.append(letter == pair.key(version))
     if all(right):
-        raise Removed(GUESSED)
+        raise Removed("right without the clip in both versions")
+    return pair
 
 
-def check_texts(pair: QuestionPair) -> None:
-    """Look in both versions for what gives a key away, by rule."""
-    for distractors in (pair.distractors, pair.paraphrases):
-        faults = [*question_faults(pair.question, pair.answer, distractors), *option_faults(pair.answer, distractors)]
-        if faults:
-            raise Removed(faults[0].reason, " ".join(fault.detail for fault in faults))
+@step("no people asked", paper="14% out: 793", section="2.2")
+def ask_nobody(rows: Sequence[QuestionPair], _: Remove, difficulty: str) -> list[QuestionPair]:
+    """Give every question the configured difficulty, where people were not asked."""
+    return [row.model_copy(update={"difficulty": difficulty}) for row in rows]
 
 
-class LeakedKey(RowStep[QuestionPair, QuestionPair]):
-    """Rules look once more at what is to be published, no matter who wrote it."""
+@step("answers of people", paper="14% out: 793", section="2.2", passes=0.86)
+def apply_answers(rows: Sequence[QuestionPair], remove: Remove, responses: Path) -> list[QuestionPair]:
+    """Remove questions of which a version's modal answer is not the key, and give the others their difficulty."""
+    if not rows:
+        return []
+    asked = {(row.qid, str(version)): AskedQuestion(row.key(version), LETTERS) for row in rows for version in VERSIONS}
+    read = read_human_responses(responses, asked, others_too=True)
+    disputed = set(disputed_questions(read))
+    summaries = {summary.item: summary for summary in summarise(read)}
 
-    name = "leaked key"
-    takes = gives = QuestionPair
+    def decided(row: QuestionPair) -> QuestionPair:
+        summary = summaries.get(row.qid)
+        if summary is None or len(summary.versions) < len(VERSIONS):
+            raise Removed("no response to a version", f"as {row.qid}")
+        if row.qid in disputed:
+            modal = ", ".join(f"{'|'.join(one.modal)} of version {name}" for name, one in summary.versions.items())
+            keys = " and ".join(row.key(version) for version in VERSIONS)
+            raise Removed("the most frequent answer of people is not the key", f"{modal}; the keys are {keys}")
+        if summary.difficulty == DROPPED:
+            raise Removed("too few people are right", f"{summary.percent_right:.2f}% of the responses")
+        return row.model_copy(update={"difficulty": summary.difficulty.replace("medium", "med")})
 
-    def run(self, row: QuestionPair, asking: Asking) -> Sequence[QuestionPair]:
-        """The pair, where nothing of it gives its key away."""
-        check_texts(row)
-        return [row]
-
-
-class BlindFilter(RowStep[QuestionPair, QuestionPair]):
-    """A text model answers both versions without the clip."""
-
-    name = "blind filter"
-    takes = gives = QuestionPair
-    roles = (BLIND,)
-    paper = PaperCount("39% out", "2.2")
-    forecast = Forecast(requests=2, characters=900, reply_tokens=200, rows=0.61)
-
-    def run(self, row: QuestionPair, asking: Asking) -> Sequence[QuestionPair]:
-        """The pair, where the model is not right both times."""
-        check_blind(row, asking)
-        return [row]
-
-
-DISPUTED = "the most frequent answer of people is not the key"
-TOO_HARD = "too few people are right"
-NOT_ASKED = "no response to a version"
-ANSWERED_IN_PAPER = PaperCount("14% out: 793", "2.2")
-_SPELLED = {"easy": "easy", "medium": "med", "hard": "hard"}
-
-
-class NobodyAsked(SetStep[QuestionPair, QuestionPair]):
-    """Stands in the table for people who were not asked, and gives every question the configured difficulty."""
-
-    name = "no people asked"
-    takes = gives = QuestionPair
-    paper = ANSWERED_IN_PAPER
-
-    def __init__(self, difficulty: str) -> None:
-        self._difficulty = difficulty
-
-    def run(self, rows: Sequence[QuestionPair], remove: Callable[[str, Removed], None]) -> Sequence[QuestionPair]:
-        """All rows."""
-        return [row.model_copy(update={"difficulty": self._difficulty}) for row in rows]
-
-
-class PeoplesAnswers(SetStep[QuestionPair, QuestionPair]):
-    """Questions of which a version's modal answer is not the key go; the others get their difficulty."""
-
-    name = "answers of people"
-    takes = gives = QuestionPair
-    paper = ANSWERED_IN_PAPER
-    forecast = Forecast(rows=0.86)
-
-    def __init__(self, responses: Path) -> None:
-        self._responses = responses
-        for _ in read_csv(responses, COLUMNS):
-            break
-
-    def run(self, rows: Sequence[QuestionPair], remove: Callable[[str, Removed], None]) -> Sequence[QuestionPair]:
-        """The questions that stay, with their difficulty."""
-        if not rows:
-            return []
-        asked = {
-            (row.qid, str(version)): AskedQuestion(row.key(version), LETTERS) for row in rows for version in VERSIONS
-        }
-        responses = read_human_responses(self._responses, asked, others_too=True)
-        disputed = set(disputed_questions(responses))
-        summaries = {summary.item: summary for summary in summarise(responses)}
-        left = []
-        for row in rows:
-            summary = summaries.get(row.qid)
-            if summary is None or len(summary.versions) < len(VERSIONS):
-                remove(row.id, Removed(NOT_ASKED, f"as {row.qid}"))
-            elif row.qid in disputed:
-                modal = ", ".join(f"{'|'.join(one.modal)} of version {name}" for name, one in summary.versions.items())
-                keys = " and ".join(row.key(version) for version in VERSIONS)
-                remove(row.id, Removed(DISPUTED, f"{modal}; the keys are {keys}"))
-            elif summary.difficulty == DROPPED:
-                remove(row.id, Removed(TOO_HARD, f"{summary.percent_right:.2f}% of the responses"))
-            else:
-                left.append(row.model_copy(update={"difficulty": _SPELLED[summary.difficulty]}))
-        return left
+    return keep_each(rows, remove, decided)
 
 
 REVIEW_COLUMNS = ("item", "version", "reviewer", "choice", "flags", "type", "start", "end", "comment")
-REWORDED = frozenset(letter for letter, flag in FLAGS.items() if letter in REPAIRING and not flag.kind)
-"""Flags after which texts are repaired."""
-FLAGGED = "flagged a, b or c by a reviewer"
-FLAGGED_TWICE = "flagged d, e or f by more than one reviewer of a version"
-OTHER_TYPES = "reviewers name different types"
-OUTSIDE = "new times outside the video"
-TOO_FEW = "fewer than two reviews of a version"
-FLAGGED_AGAIN = "flagged again after the repair"
-REVIEWED_IN_PAPER = PaperCount("53% out", "2.2")
-
-RemoveRow = Callable[[str, Removed], None]
 
 
 @dataclass(frozen=True)
@@ -205,106 +141,88 @@ Reviews = Mapping[str, Sequence[Review]]
 
 
 def read_reviews(paths: Sequence[Path]) -> Reviews:
-    """Tables of reviews, as `annotate collect` writes them."""
+    """Read tables of reviews, as `annotate collect` writes them."""
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
-    versions = [str(version) for version in VERSIONS]
     seen: dict[tuple[str, ...], str] = {}
-    for path in paths:
-        for where, row in read_csv(path, REVIEW_COLUMNS):
-            flags = frozenset(row["flags"].strip())
-            if row["version"] not in versions:
-                problems.add(where, f"Expected version to be {' or '.join(versions)}, but got {quote(row['version'])}.")
-                continue
-            if unknown := sorted(flags - FLAGS.keys()):
-                problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
-            kind = row["type"].strip()
-            if (kind not in TYPES) if any(FLAGS[flag].kind for flag in flags & FLAGS.keys()) else kind:
-                expected = f"one of {', '.join(TYPES)} with flag d, and none without"
-                problems.add(where, f"Expected type to be {expected}, but got {quote(kind or 'none')}.")
-            times = {name: read_seconds(row[name]) for name in ("start", "end") if row[name].strip()}
-            for name in (name for name, time in times.items() if math.isnan(time)):
-                problems.add(where, f"Expected {name} in seconds of the clip, or nothing, but got {quote(row[name])}.")
-            if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
-                problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
-                continue
-            key = row["item"], row["version"], row["reviewer"]
-            if key in seen:
-                problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {seen[key]}.")
-            seen.setdefault(key, where)
-            comment = row["comment"].strip()
-            reviews[row["item"]].append(Review(int(row["version"]), row["reviewer"], flags, comment, kind, **times))
+    for where, row in (line for path in paths for line in read_csv(path, REVIEW_COLUMNS)):
+        flags = frozenset(row["flags"].strip())
+        if row["version"] not in map(str, VERSIONS):
+            versions = " or ".join(map(str, VERSIONS))
+            problems.add(where, f"Expected version to be {versions}, but got {quote(row['version'])}.")
+            continue
+        if unknown := sorted(flags - FLAGS.keys()):
+            problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
+        kind = row["type"].strip()
+        if (kind not in TYPES) if any(FLAGS[flag].kind for flag in flags & FLAGS.keys()) else kind:
+            expected = f"one of {', '.join(TYPES)} with flag d, and none without"
+            problems.add(where, f"Expected type to be {expected}, but got {quote(kind or 'none')}.")
+        times = {name: read_seconds(row[name]) for name in ("start", "end") if row[name].strip()}
+        for name in (name for name, time in times.items() if math.isnan(time)):
+            problems.add(where, f"Expected {name} in seconds of the clip, or nothing, but got {quote(row[name])}.")
+        if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
+            problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
+            continue
+        key = row["item"], row["version"], row["reviewer"]
+        if (first := seen.setdefault(key, where)) is not where:
+            problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {first}.")
+        comment = row["comment"].strip()
+        reviews[row["item"]].append(Review(int(row["version"]), row["reviewer"], flags, comment, kind, **times))
     problems.raise_if_any("The reviews cannot be used", "nothing was asked")
     return reviews
 
 
-class NotReviewed(SetStep[QuestionPair, QuestionPair]):
-    """Stands in the table for a review that there was not."""
-
-    name = "not reviewed"
-    takes = gives = QuestionPair
-    paper = REVIEWED_IN_PAPER
-
-    def run(self, rows: Sequence[QuestionPair], remove: RemoveRow) -> Sequence[QuestionPair]:
-        """All rows."""
-        return rows
+def _flags_of(reviews: Sequence[Review]) -> str:
+    flagged = [review for review in reviews if review.objects]
+    return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
 
 
-class QualityReview(SetStep[QuestionPair, QuestionPair]):
-    """Step that removes flagged questions, gives them the reviewers' type and times, or marks their texts for
-    repair."""
+@step("not reviewed", paper="53% out", section="2.2")
+def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[QuestionPair]:
+    """Keep all questions, where there was no review."""
+    return rows
 
-    name = "quality review"
-    takes = gives = QuestionPair
-    paper = REVIEWED_IN_PAPER
-    forecast = Forecast(rows=0.47)
 
-    def __init__(self, reviews: Reviews, clips: Path) -> None:
-        self._reviews, self._clips = reviews, clips
+@step("quality review", paper="53% out", section="2.2", passes=0.47)
+def apply_reviews(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews, clips: Path) -> list[QuestionPair]:
+    """Remove flagged questions, give them the reviewers' type and times, or mark their texts for repair."""
+    return keep_each(rows, remove, lambda row: _reviewed(row, reviews.get(row.qid, ()), clips))
 
-    def run(self, rows: Sequence[QuestionPair], remove: RemoveRow) -> Sequence[QuestionPair]:
-        """The pairs that stay, with the flags after which their texts are to be repaired."""
-        left = []
-        for row in rows:
-            reviews = self._reviews.get(row.qid, ())
-            try:
-                left.append(self._reviewed(row, reviews))
-            except Removed as why:
-                remove(row.id, why)
-        return left
 
-    def _reviewed(self, row: QuestionPair, reviews: Sequence[Review]) -> QuestionPair:
-        flags = [[review.flags for review in reviews if review.version == version] for version in VERSIONS]
-        if any(REMOVING & one for of_version in flags for one in of_version):
-            raise Removed(FLAGGED, _listed_flags(reviews))
-        if min(map(len, flags)) < REVIEWERS:
-            each = " and ".join(f"{len(one)} of version {version}" for version, one in enumerate(flags))
-            raise Removed(TOO_FEW, f"{each}, as {row.qid}")
-        if Decision.remove in map(decide, flags):
-            raise Removed(FLAGGED_TWICE, _listed_flags(reviews))
-        kinds = sorted({review.type for review in reviews if review.type})
-        if len(kinds) > 1:
-            raise Removed(OTHER_TYPES, f"{' and '.join(kinds)}, where it is {row.type}")
-        start, end = self._times(row, reviews)
-        changed = {"type": kinds[0] if kinds else row.type, "start": start, "end": end}
-        raised = frozenset().union(*(review.flags for review in reviews))
-        texts = "".join(sorted(raised & REWORDED))
-        comments = tuple(dict.fromkeys(review.comment for review in reviews if review.comment)) if texts else ()
-        repaired = row.repaired or changed != row.model_dump(include=set(changed))
-        return row.model_copy(update={**changed, "flags": texts, "comments": comments, "repaired": repaired})
+def _reviewed(row: QuestionPair, reviews: Sequence[Review], clips: Path) -> QuestionPair:
+    flags = [[review.flags for review in reviews if review.version == version] for version in VERSIONS]
+    if any(REMOVING & one for of_version in flags for one in of_version):
+        raise Removed("flagged a, b or c by a reviewer", _flags_of(reviews))
+    if min(map(len, flags)) < REVIEWERS:
+        each = " and ".join(f"{len(one)} of version {version}" for version, one in enumerate(flags))
+        raise Removed("fewer than two reviews of a version", f"{each}, as {row.qid}")
+    if Decision.remove in map(decide, flags):
+        raise Removed("flagged d, e or f by more than one reviewer of a version", _flags_of(reviews))
+    kinds = sorted({review.type for review in reviews if review.type})
+    if len(kinds) > 1:
+        raise Removed("reviewers name different types", f"{' and '.join(kinds)}, where it is {row.type}")
+    start, end = _widest_span(row, reviews, clips)
+    changed = {"type": kinds[0] if kinds else row.type, "start": start, "end": end}
+    raised = frozenset().union(*(review.flags for review in reviews))
+    # With flag d a reviewer names another type, and no text is to be repaired.
+    texts = "".join(sorted(flag for flag in raised & REPAIRING if not FLAGS[flag].kind))
+    comments = tuple(dict.fromkeys(review.comment for review in reviews if review.comment)) if texts else ()
+    repaired = row.repaired or changed != row.model_dump(include=set(changed))
+    return row.model_copy(update={**changed, "flags": texts, "comments": comments, "repaired": repaired})
 
-    def _times(self, row: QuestionPair, reviews: Sequence[Review]) -> tuple[float, float]:
-        """The widest span that reviewers ask for; that of the clip where none asks for another."""
-        starts = [row.start + review.start for review in reviews if review.start is not None]
-        ends = [row.start + review.end for review in reviews if review.end is not None]
-        if not starts and not ends:
-            return row.start, row.end
-        start, end = min(starts, default=row.start), max(ends, default=row.end)
-        path = self._clips / row.clip
-        length = clip_lengths([path], no_progress, "")[path] or 0.0
-        if not 0 <= start < end <= length + SLACK:
-            raise Removed(OUTSIDE, f"{start:g} to {end:g} of {length:.2f} seconds")
-        return start, end
+
+def _widest_span(row: QuestionPair, reviews: Sequence[Review], clips: Path) -> tuple[float, float]:
+    """Return the widest span that reviewers ask for; that of the clip where none asks for another."""
+    starts = [row.start + review.start for review in reviews if review.start is not None]
+    ends = [row.start + review.end for review in reviews if review.end is not None]
+    if not starts and not ends:
+        return row.start, row.end
+    start, end = min(starts, default=row.start), max(ends, default=row.end)
+    path = clips / row.clip
+    length = clip_lengths([path], no_progress, "")[path] or 0.0
+    if not 0 <= start < end <= length + SLACK:
+        raise Removed("new times outside the video", f"{start:g} to {end:g} of {length:.2f} seconds")
+    return start, end
 
 
 class RepairedTexts(PlainWording):
@@ -314,64 +232,40 @@ class RepairedTexts(PlainWording):
     paraphrases: FourOptions
 
 
-class Repair(RowStep[QuestionPair, QuestionPair]):
-    """A model repairs the texts of what was flagged e or f."""
+@step("repair", asks=[WRITER, CHECKER, BLIND], requests=2, characters=1800, reply_tokens=120)
+def repair(row: QuestionPair, asking: Asking, tries: int) -> QuestionPair:
+    """Have a model repair the texts of what was flagged e or f."""
+    if not row.flags:
+        return row
+    names = {"description", "question", "answer", "distractors", "paraphrases", "comments"}
+    material = {**row.model_dump(include=names), "flags": list(row.flags)}
 
-    name = "repair"
-    takes = gives = QuestionPair
-    roles = (WRITER, CHECKER, BLIND)
-    forecast = Forecast(requests=2, characters=1800, reply_tokens=120)
+    def write(refused: Refused) -> RepairedTexts:
+        texts = asking.ask(WRITER, "causalvqa_repair", RepairedTexts, **material, refused=refused)
+        question, answer = texts.question, texts.answer
+        return unless_faulty(
+            texts,
+            question_faults(question, answer, texts.distractors)
+            or question_faults(question, answer, texts.paraphrases)
+            or meaning_faults(row, PlainWording(question=question, answer=answer), asking)
+            or synonym_faults(question, answer, texts.distractors, asking)
+            or paraphrase_faults(question, answer, texts.distractors, texts.paraphrases, asking),
+        )
 
-    def __init__(self, tries: int) -> None:
-        self._tries = tries
-
-    def run(self, row: QuestionPair, asking: Asking) -> Sequence[QuestionPair]:
-        """The pair as it is after the repair, or as it was where none is needed."""
-        if not row.flags:
-            return [row]
-        names = {"description", "question", "answer", "distractors", "paraphrases", "comments"}
-        material = {**row.model_dump(include=names), "flags": list(row.flags)}
-
-        def write(refused: Refused) -> RepairedTexts:
-            return asking.ask(WRITER, "causalvqa_repair", RepairedTexts, **material, refused=refused)
-
-        def check(texts: RepairedTexts) -> list[Fault]:
-            question, answer = texts.question, texts.answer
-            return (
-                question_faults(question, answer, texts.distractors)
-                or question_faults(question, answer, texts.paraphrases)
-                or meaning_faults(row, PlainWording(question=question, answer=answer), asking)
-                or synonym_faults(question, answer, texts.distractors, asking)
-                or paraphrase_faults(question, answer, texts.distractors, texts.paraphrases, asking)
-            )
-
-        texts = write_until_good(self._tries, write, check)
-        repaired = row.model_copy(update={**texts.model_dump(), "repaired": True})
-        check_blind(repaired, asking)
-        return [repaired]
+    repaired: QuestionPair = blind_filter.run(
+        row.model_copy(update={**until_good(tries, write).model_dump(), "repaired": True}), asking
+    )
+    return repaired
 
 
-class ReviewOfRepairs(SetStep[QuestionPair, QuestionPair]):
-    """Repaired pairs that were reviewed once more, and flagged again, go."""
+@step("review of repairs")
+def refuse_flagged_again(rows: Sequence[QuestionPair], remove: Remove, reviews: Reviews) -> list[QuestionPair]:
+    """Remove repaired questions that were reviewed once more, and flagged again."""
 
-    name = "review of repairs"
-    takes = gives = QuestionPair
+    def unflagged(row: QuestionPair) -> QuestionPair:
+        again = reviews.get(row.qid, ()) if row.repaired else ()
+        if any(review.objects for review in again):
+            raise Removed("flagged again after the repair", _flags_of(again))
+        return row
 
-    def __init__(self, reviews: Reviews) -> None:
-        self._reviews = reviews
-
-    def run(self, rows: Sequence[QuestionPair], remove: RemoveRow) -> Sequence[QuestionPair]:
-        """The pairs of which no repair was flagged."""
-        left = []
-        for row in rows:
-            reviews = self._reviews.get(row.qid, ()) if row.repaired else ()
-            if any(review.objects for review in reviews):
-                remove(row.id, Removed(FLAGGED_AGAIN, _listed_flags(reviews)))
-            else:
-                left.append(row)
-        return left
-
-
-def _listed_flags(reviews: Sequence[Review]) -> str:
-    flagged = [review for review in reviews if review.objects]
-    return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
+    return keep_each(rows, remove, unflagged)

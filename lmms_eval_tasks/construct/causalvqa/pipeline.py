@@ -14,34 +14,36 @@ from pathlib import Path
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, metadata_name
 from lmms_eval_tasks.construct.causalvqa.filters import (
-    BlindFilter,
-    LeakedKey,
-    NobodyAsked,
-    NotReviewed,
-    PeoplesAnswers,
-    QualityReview,
-    Repair,
-    ReviewOfRepairs,
+    apply_answers,
+    apply_reviews,
+    ask_nobody,
+    blind_filter,
     read_reviews,
+    refuse_flagged_again,
+    refuse_leaked_keys,
+    repair,
+    review_nothing,
 )
 from lmms_eval_tasks.construct.causalvqa.rows import LETTERS, VERSIONS, PairBuildConfig, QuestionPair, read_questions
 from lmms_eval_tasks.construct.causalvqa.versions import (
-    Describe,
-    FirstAnswer,
     Pictures,
-    PlainEnglish,
-    RefineDistractors,
-    SecondVersion,
-    SeedDistractors,
+    answer_first,
+    describe,
+    put_plainly,
+    refine_distractors,
+    seed_distractors,
+    write_second_version,
 )
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import AnyStep, PaperCount
+from lmms_eval_tasks.construct.engine.steps import PaperCount, Step
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import read_csv
 from lmms_eval_tasks.utils.core.work import in_parallel, no_progress
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.made import cut_part
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.people.responses import COLUMNS
 
 SPLIT = "debug"
 """The split with answers."""
@@ -53,7 +55,11 @@ ClipPart = tuple[str, float, float]
 
 def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildConfig) -> list[str]:
     """Write the table and the clips into an empty folder; questions about the same part of a video share its clip."""
-    parts = {(row.clip, row.start, row.end): clip_name((row.clip, row.start, row.end)) for row in rows}
+    # A clip's name says nothing of its video.
+    parts: dict[ClipPart, str] = {
+        part: f"{hashlib.sha256(json.dumps(part).encode('ascii')).hexdigest()[:12]}.mp4"
+        for part in ((row.clip, row.start, row.end) for row in rows)
+    }
     _cut(parts, config.clips, folder / SPLIT / "videos")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -67,12 +73,17 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
         writer.writerow([row.qid, row.type, row.question, *cells, row.difficulty, video])
     write_file(folder / metadata_name(SPLIT), text.getvalue())
     carry_sample_mark(config.clips, folder)
-    return _warnings(rows, config)
-
-
-def clip_name(part: ClipPart) -> str:
-    """The file of a part of a video, which says nothing of it."""
-    return f"{hashlib.sha256(json.dumps(part).encode('ascii')).hexdigest()[:12]}.mp4"
+    warnings = []
+    if not config.reviews:
+        warnings.append("Nobody reviewed these questions: the configuration names no reviews.")
+    elif repaired := sum(row.repaired for row in rows):
+        warnings.append(f"{repaired:,} questions were repaired after their review.")
+    if config.responses is None:
+        warnings.append(
+            f"No people were asked: every question is {config.difficulty} because the configuration says so, and none "
+            "was removed for its modal answer."
+        )
+    return warnings
 
 
 def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
@@ -93,52 +104,40 @@ def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
     problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
 
 
-def _warnings(rows: Sequence[QuestionPair], config: PairBuildConfig) -> list[str]:
-    warnings = []
-    if not config.reviews:
-        warnings.append("Nobody reviewed these questions: the configuration names no reviews.")
-    elif repaired := sum(row.repaired for row in rows):
-        warnings.append(f"{repaired:,} questions were repaired after their review.")
-    if config.responses is None:
-        warnings.append(
-            f"No people were asked: every question is {config.difficulty} because the configuration says so, and none "
-            "was removed for its modal answer."
-        )
-    return warnings
-
-
-def steps_of(config: PairBuildConfig) -> Sequence[AnyStep]:
-    """The steps that a configuration asks for."""
-    pictures = Pictures(config.clips, config.frames)
-    reviewing: list[AnyStep] = [NotReviewed()]
+def steps_of(config: PairBuildConfig) -> Sequence[Step]:
+    """Return the steps that a configuration asks for."""
+    pictures, tries = Pictures(config.clips, config.frames), config.tries
+    reviewing = [review_nothing]
     if config.reviews:
         reviews = read_reviews(config.reviews)
-        reviewing = [QualityReview(reviews, config.clips), Repair(config.tries), ReviewOfRepairs(reviews)]
-    people = PeoplesAnswers(config.responses) if config.responses else NobodyAsked(config.difficulty or "")
+        reviewing = [
+            apply_reviews.given(reviews, config.clips), repair.given(tries), refuse_flagged_again.given(reviews),
+        ]  # fmt: skip
+    people = ask_nobody.given(config.difficulty)
+    if config.responses:
+        # A table without its columns is refused before anything is asked.
+        next(read_csv(config.responses, COLUMNS), None)
+        people = apply_answers.given(config.responses)
     return [
-        Describe(pictures),
-        FirstAnswer(pictures),
-        SeedDistractors(pictures),
-        PlainEnglish(config.tries),
-        RefineDistractors(config.tries),
-        SecondVersion(config.tries, config.seed),
-        LeakedKey(),
-        BlindFilter(),
+        describe.given(pictures),
+        answer_first.given(pictures),
+        seed_distractors.given(pictures),
+        put_plainly.given(tries),
+        refine_distractors.given(tries),
+        write_second_version.given(tries, config.seed),
+        refuse_leaked_keys,
+        blind_filter,
         *reviewing,
         people,
     ]
-
-
-def source_files(config: PairBuildConfig) -> list[Path]:
-    """The files whose digests say what a set was built from; the videos are not among them."""
-    return [config.annotations, *config.reviews, *([config.responses] if config.responses else [])]
 
 
 PIPELINE = Pipeline(
     benchmark=CARD.name,
     config=PairBuildConfig,
     read=read_questions,
-    source_files=source_files,
+    # The videos are not among them.
+    source_files=lambda config: [config.annotations, *config.reviews, *filter(None, [config.responses])],
     steps=steps_of,
     write=write_release,
     first="questions by annotators",

@@ -100,24 +100,17 @@ LONGEST_OPTION = 300
 LONGEST_QUESTION = 600
 _LABEL = re.compile(r"(?:\(?[A-Ea-e1-9]\)|[A-Ea-e1-9][.:])\s")
 
-EQUAL_TO_ANSWER = "a distractor is the answer itself"
-EQUAL = "two distractors are equal"
 MARKED = "an option is marked as right or wrong"
-LEAKED = "the question gives the answer away"
-ONLY_YES_OR_NO = "the answer is only yes or no"
-BINARY = (("yes",), ("no",))
-
-
-def gives_away(question: str, answer: str, wrong: Sequence[str]) -> bool:
-    """Whether a question holds the answer's words, and those of no wrong answer: a choice that it names is none."""
-    return holds_text(question, answer) and not any(holds_text(question, other) for other in wrong)
 
 
 def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
     """Return the faults of a question that gives its answer away, and of an answer that is only yes or no."""
-    faults = [Fault(LEAKED, f"“{question}” holds “{answer}”.")] if gives_away(question, answer, wrong) else []
-    if bare_words(answer) in BINARY:
-        faults.append(Fault(ONLY_YES_OR_NO, f"“{answer}” does not say what happens."))
+    faults = []
+    # A choice that the question names is none of its answers' alone.
+    if holds_text(question, answer) and not any(holds_text(question, other) for other in wrong):
+        faults.append(Fault("the question gives the answer away", f"“{question}” holds “{answer}”."))
+    if bare_words(answer) in (("yes",), ("no",)):
+        faults.append(Fault("the answer is only yes or no", f"“{answer}” does not say what happens."))
     return [*faults, *_marked([question, answer])]
 
 
@@ -126,8 +119,8 @@ def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
     same = [text for text in distractors if bare_words(text) == bare_words(answer)]
     equal = [(one, other) for one, other in combinations(distractors, 2) if bare_words(one) == bare_words(other)]
     return [
-        *(Fault(EQUAL_TO_ANSWER, f"“{text}” is the answer.") for text in same),
-        *(Fault(EQUAL, f"“{one}” and “{other}” are equal.") for one, other in equal),
+        *(Fault("a distractor is the answer itself", f"“{text}” is the answer.") for text in same),
+        *(Fault("two distractors are equal", f"“{one}” and “{other}” are equal.") for one, other in equal),
         *_marked(distractors),
     ]
 
@@ -141,10 +134,6 @@ def _option(text: str) -> str:
     return _text(text, LONGEST_OPTION, bool(bare_words(text)) and "|" not in text and not labelled)
 
 
-def _question(text: str) -> str:
-    return _text(text, LONGEST_QUESTION, text.strip().endswith("?"))
-
-
 def _text(text: str, longest: int, usable: bool) -> str:
     text = text.strip()
     if not (usable and 0 < len(text) <= longest and text.isprintable()):
@@ -154,7 +143,7 @@ def _text(text: str, longest: int, usable: bool) -> str:
 
 OptionText = Annotated[str, AfterValidator(_option)]
 """An option on one line, without a number before it and without ``|``, which parts options in the release."""
-QuestionText = Annotated[str, AfterValidator(_question)]
+QuestionText = Annotated[str, AfterValidator(lambda text: _text(text, LONGEST_QUESTION, text.strip().endswith("?")))]
 """A question on one line."""
 
 
@@ -200,7 +189,7 @@ class AnnotatorRow(RowForm):
 
 
 def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
-    """Annotators' questions, in the file's order."""
+    """Read annotators' questions, in the file's order."""
     source, problems = config.annotations, Problems()
     rows = list(_read(source, problems))
     paths = {row.clip: config.clips / row.clip for _, row in rows if is_safe(row.clip)}
@@ -211,19 +200,28 @@ def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
         kind = row.type.strip().lower()
         if kind not in TYPES:
             problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row.type)}.")
-        for name, longest in (("question", LONGEST_QUESTION), ("answer", LONGEST_OPTION)):
-            text = getattr(row, name)
+        for field, longest in (("question", LONGEST_QUESTION), ("answer", LONGEST_OPTION)):
+            text = getattr(row, field)
             if not bare_words(text) or len(text) > longest:
-                problems.add(
-                    where, f"Expected {name} to be a text of 1 to {longest} characters, but got {quote(text)}."
-                )
-        _check_clip(row, config.clips, paths, lengths, where, problems)
-        name = row.qid.strip() or _name(row)
+                expected = f"Expected {field} to be a text of 1 to {longest} characters"
+                problems.add(where, f"{expected}, but got {quote(text)}.")
+        path = paths.get(row.clip)
+        if path is None:
+            problems.add(where, f"Expected clip to name a file in {config.clips}, but got {quote(row.clip)}.")
+        elif path not in lengths:
+            problems.add(where, f"Expected a video {path}, but there is none.")
+        elif (length := lengths[path]) is None:
+            fault = "but it cannot be opened or does not say how long it is."
+            problems.add(where, f"Expected {path} to be a video, {fault}")
+        elif not (math.isnan(row.start + row.end) or 0 <= row.start < row.end <= length + SLACK):
+            within = f"Expected start and end within the {length:.2f} seconds of {row.clip}"
+            problems.add(where, f"{within}, but got {row.start:g} to {row.end:g}.")
+        content = [row.clip, row.start, row.end, row.type, row.question, row.answer]
+        name = row.qid.strip() or hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()[:8]
         if not _NAME.fullmatch(name):
             problems.add(where, f"Expected qid to be letters, digits, dots and hyphens, but got {quote(name)}.")
-        if name in seen:
-            problems.add(where, f"Expected each question once, but {seen[name]} has it too.")
-        seen.setdefault(name, where)
+        if (first := seen.setdefault(name, where)) is not where:
+            problems.add(where, f"Expected each question once, but {first} has it too.")
         question, answer = (" ".join(text.split()) for text in (row.question, row.answer))
         place = row.model_dump(include={"clip", "start", "end"})
         questions.append(AnnotatedQuestion(id=name, type=kind, question=question, answer=answer, **place))
@@ -253,37 +251,9 @@ def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]
 
 
 def read_seconds(cell: str) -> float:
-    """The number that a cell holds; NaN where it holds none."""
+    """Return the number that a cell holds; NaN where it holds none."""
     try:
         time = float(cell)
     except ValueError:
         return math.nan
     return time if math.isfinite(time) else math.nan
-
-
-def _check_clip(
-    row: AnnotatorRow,
-    folder: Path,
-    paths: dict[str, Path],
-    lengths: dict[Path, float | None],
-    where: str,
-    problems: Problems,
-) -> None:
-    if row.clip not in paths:
-        problems.add(where, f"Expected clip to name a file in {folder}, but got {quote(row.clip)}.")
-        return
-    path = paths[row.clip]
-    if path not in lengths:
-        problems.add(where, f"Expected a video {path}, but there is none.")
-        return
-    length = lengths[path]
-    if length is None:
-        problems.add(where, f"Expected {path} to be a video, but it cannot be opened or does not say how long it is.")
-    elif not (math.isnan(row.start + row.end) or 0 <= row.start < row.end <= length + SLACK):
-        times = f"{row.start:g} to {row.end:g}"
-        problems.add(where, f"Expected start and end within the {length:.2f} seconds of {row.clip}, but got {times}.")
-
-
-def _name(row: AnnotatorRow) -> str:
-    content = [row.clip, row.start, row.end, row.type, row.question, row.answer]
-    return hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()[:8]

@@ -32,38 +32,19 @@ from lmms_eval_tasks.construct.causalvqa.rows import (
     question_faults,
 )
 from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Removed, RowStep
-from lmms_eval_tasks.construct.engine.texts import Fault, Refused, bare_words, write_until_good
+from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
+from lmms_eval_tasks.construct.engine.texts import Fault, Refused, bare_words, unless_faulty, until_good
 from lmms_eval_tasks.utils.data.made import part_pictures
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
-VIEWER = "viewer"
+VIEWER, WRITER, CHECKER = "viewer", "writer", "checker"
 ANTICIPATION = "anticipation"
 AFTERWARDS = 3.0
 """Seconds after a clip that are described, too, where its question asks what comes next."""
-UNREADABLE_CLIP = "the clip cannot be decoded"
 
 Part = tuple[str, float, float, bool]
 """A video, two of its seconds, and whether what is between them follows a clip."""
 FourOptions = Annotated[tuple[OptionText, ...], Field(min_length=DISTRACTORS, max_length=DISTRACTORS)]
-
-
-class PartDescription(Form):
-    """Description of a part of a video."""
-
-    description: Annotated[str, Field(min_length=1)]
-
-
-class ShortAnswer(Form):
-    """A model's answer."""
-
-    answer: OptionText
-
-
-class FourDistractors(Form):
-    """Wrong options."""
-
-    distractors: FourOptions
 
 
 class Pictures:
@@ -76,7 +57,7 @@ class Pictures:
         self._file: IO[bytes] | None = None
 
     def of(self, row: AnnotatedQuestion, asking: Asking, afterwards: bool = False) -> tuple[bytes, ...]:
-        """Frames of a question's clip, or of what follows it; none where nothing does."""
+        """Return frames of a question's clip, or of what follows it; none where nothing does."""
         start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
         part = (row.clip, start, end, afterwards)
         if part not in self._places:
@@ -84,9 +65,14 @@ class Pictures:
                 with asking.heavy():
                     self._keep(part, part_pictures(self._folder / row.clip, start, end, self._frames, afterwards))
             except UnreadableClip as error:
-                raise Removed(UNREADABLE_CLIP, f"{row.clip} from {start:g} to {end:g} s") from error
+                raise Removed("the clip cannot be decoded", f"{row.clip} from {start:g} to {end:g} s") from error
         with self._lock:
-            return tuple(self._read(*place) for place in self._places[part])
+            assert self._file is not None
+            pictures = []
+            for place, size in self._places[part]:
+                self._file.seek(place)
+                pictures.append(self._file.read(size))
+            return tuple(pictures)
 
     def _keep(self, part: Part, pictures: Sequence[bytes]) -> None:
         with self._lock:
@@ -98,77 +84,53 @@ class Pictures:
                 self._file.write(picture)
             self._places[part] = places
 
-    def _read(self, start: int, size: int) -> bytes:
-        assert self._file is not None
-        self._file.seek(start)
-        return self._file.read(size)
+
+class PartDescription(Form):
+    """Description of a part of a video."""
+
+    description: Annotated[str, Field(min_length=1)]
 
 
-class Describe(RowStep[AnnotatedQuestion, DescribedQuestion]):
-    """A clip is described, and what follows it where the question asks what comes next."""
-
-    name = "description"
-    takes, gives = AnnotatedQuestion, DescribedQuestion
-    roles = (VIEWER,)
-    forecast = Forecast(requests=1.3, characters=900, images=8, reply_tokens=150)
-
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
-
-    def run(self, row: AnnotatedQuestion, asking: Asking) -> Sequence[DescribedQuestion]:
-        """The question with the descriptions."""
-        images = self._pictures.of(row, asking)
-        seconds = round(row.end - row.start, 2)
-        shown = asking.ask(VIEWER, "causalvqa_describe", PartDescription, images, seconds=seconds)
-        afterwards = ""
-        if row.type == ANTICIPATION and (images := self._pictures.of(row, asking, afterwards=True)):
-            material = {"clip": shown.description, "seconds": AFTERWARDS}
-            afterwards = asking.ask(VIEWER, "causalvqa_afterwards", PartDescription, images, **material).description
-        return [DescribedQuestion(**row.model_dump(), description=shown.description, afterwards=afterwards)]
+@step("description", asks=[VIEWER], requests=1.3, characters=900, images=8, reply_tokens=150)
+def describe(row: AnnotatedQuestion, asking: Asking, pictures: Pictures) -> DescribedQuestion:
+    """Have a clip described, and what follows it where the question asks what comes next."""
+    images = pictures.of(row, asking)
+    seconds = round(row.end - row.start, 2)
+    shown = asking.ask(VIEWER, "causalvqa_describe", PartDescription, images, seconds=seconds)
+    afterwards = ""
+    if row.type == ANTICIPATION and (images := pictures.of(row, asking, afterwards=True)):
+        material = {"clip": shown.description, "seconds": AFTERWARDS}
+        afterwards = asking.ask(VIEWER, "causalvqa_afterwards", PartDescription, images, **material).description
+    return DescribedQuestion(**row.model_dump(), description=shown.description, afterwards=afterwards)
 
 
-class FirstAnswer(RowStep[DescribedQuestion, AnsweredQuestion]):
-    """A model answers the question from the clip: where it is wrong, others may be in the same way."""
+class ShortAnswer(Form):
+    """A model's answer."""
 
-    name = "first answer"
-    takes, gives = DescribedQuestion, AnsweredQuestion
-    roles = (VIEWER,)
-    forecast = Forecast(requests=1, characters=1200, images=8, reply_tokens=40)
-
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
-
-    def run(self, row: DescribedQuestion, asking: Asking) -> Sequence[AnsweredQuestion]:
-        """The question with the model's answer; what follows the clip is not shown."""
-        images = self._pictures.of(row, asking)
-        material = {"description": row.description, "question": row.question}
-        reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, images, **material)
-        return [AnsweredQuestion(**row.model_dump(), first_answer=reply.answer)]
+    answer: OptionText
 
 
-class SeedDistractors(RowStep[AnsweredQuestion, SeededQuestion]):
-    """Four wrong answers are made of what is visible."""
-
-    name = "seed distractors"
-    takes, gives = AnsweredQuestion, SeededQuestion
-    roles = (VIEWER,)
-    forecast = Forecast(requests=1, characters=1900, images=8, reply_tokens=80)
-
-    def __init__(self, pictures: Pictures) -> None:
-        self._pictures = pictures
-
-    def run(self, row: AnsweredQuestion, asking: Asking) -> Sequence[SeededQuestion]:
-        """The question with the wrong answers."""
-        images = self._pictures.of(row, asking)
-        shown = {"description": row.description, "afterwards": row.afterwards}
-        material = {**shown, "question": row.question, "answer": row.answer, "model_answer": row.first_answer}
-        reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, images, **material)
-        return [SeededQuestion(**row.model_dump(), seeds=reply.distractors)]
+@step("first answer", asks=[VIEWER], requests=1, characters=1200, images=8, reply_tokens=40)
+def answer_first(row: DescribedQuestion, asking: Asking, pictures: Pictures) -> AnsweredQuestion:
+    """Have a model answer from the clip, without what follows it: where it is wrong, others may be in the same way."""
+    material = {"description": row.description, "question": row.question}
+    reply = asking.ask(VIEWER, "causalvqa_first_answer", ShortAnswer, pictures.of(row, asking), **material)
+    return AnsweredQuestion(**row.model_dump(), first_answer=reply.answer)
 
 
-WRITER = "writer"
-CHECKER = "checker"
-OTHER_MEANING = "the meaning changed"
+class FourDistractors(Form):
+    """Wrong options."""
+
+    distractors: FourOptions
+
+
+@step("seed distractors", asks=[VIEWER], requests=1, characters=1900, images=8, reply_tokens=80)
+def seed_distractors(row: AnsweredQuestion, asking: Asking, pictures: Pictures) -> SeededQuestion:
+    """Have four wrong answers made of what is visible."""
+    material = {"description": row.description, "afterwards": row.afterwards, "question": row.question}
+    material |= {"answer": row.answer, "model_answer": row.first_answer}
+    reply = asking.ask(VIEWER, "causalvqa_seeds", FourDistractors, pictures.of(row, asking), **material)
+    return SeededQuestion(**row.model_dump(), seeds=reply.distractors)
 
 
 class PlainWording(Form):
@@ -184,6 +146,20 @@ class ComparedWording(PlainWording):
     similarity: Annotated[int, Field(ge=0, le=2)]
 
 
+@step("plain English", asks=[WRITER, CHECKER], requests=2.2, characters=1300, reply_tokens=60)
+def put_plainly(row: SeededQuestion, asking: Asking, tries: int) -> SeededQuestion:
+    """Have question and answer put into plain English; rules and a model see that they still ask and say the same."""
+    texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
+    texts["model_answer"] = row.first_answer
+
+    def write(refused: Refused) -> PlainWording:
+        wording = asking.ask(WRITER, "causalvqa_wording", ComparedWording, **texts, refused=refused)
+        faults = question_faults(wording.question, wording.answer, row.seeds)
+        return unless_faulty(wording, faults or meaning_faults(row, wording, asking))
+
+    return row.model_copy(update=until_good(tries, write).model_dump(include=set(PlainWording.model_fields)))
+
+
 class WordingComparison(Form):
     """Whether two wordings mean the same, and what is different."""
 
@@ -197,43 +173,22 @@ def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) 
     if shown[0] == shown[1]:
         return []
     reply = asking.ask(CHECKER, "causalvqa_meaning", WordingComparison, first=shown[0], second=shown[1])
-    return [] if reply.same else [Fault(OTHER_MEANING, reply.difference or "The meaning is not the same.")]
+    return [] if reply.same else [Fault("the meaning changed", reply.difference or "The meaning is not the same.")]
 
 
-class PlainEnglish(RowStep[SeededQuestion, SeededQuestion]):
-    """Question and answer are put into plain English; rules and a model see that they still ask and say the same."""
+@step("distractors", asks=[WRITER, CHECKER], requests=2.5, characters=1500, reply_tokens=80)
+def refine_distractors(row: SeededQuestion, asking: Asking, tries: int) -> QuestionWithDistractors:
+    """Have the seeds made diverse, none of them a synonym of the answer or of another."""
+    texts = row.model_dump(include={"description", "afterwards", "question", "answer", "seeds"})
 
-    name = "plain English"
-    takes = gives = SeededQuestion
-    roles = (WRITER, CHECKER)
-    forecast = Forecast(requests=2.2, characters=1300, reply_tokens=60)
+    def write(refused: Refused) -> FourDistractors:
+        made = asking.ask(WRITER, "causalvqa_distractors", FourDistractors, **texts, refused=refused)
+        return unless_faulty(made, synonym_faults(row.question, row.answer, made.distractors, asking))
 
-    def __init__(self, tries: int) -> None:
-        self._tries = tries
+    return QuestionWithDistractors(**row.model_dump(), distractors=until_good(tries, write).distractors)
 
-    def run(self, row: SeededQuestion, asking: Asking) -> Sequence[SeededQuestion]:
-        """The question in its new wording."""
-        texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
-        texts["model_answer"] = row.first_answer
-
-        def write(refused: Refused) -> PlainWording:
-            return asking.ask(WRITER, "causalvqa_wording", ComparedWording, **texts, refused=refused)
-
-        def check(wording: PlainWording) -> list[Fault]:
-            faults = question_faults(wording.question, wording.answer, row.seeds)
-            return faults or meaning_faults(row, wording, asking)
-
-        wording = write_until_good(self._tries, write, check)
-        return [row.model_copy(update=wording.model_dump(include=set(PlainWording.model_fields)))]
-
-
-SYNONYM_OF_ANSWER = "a distractor is a synonym of the answer"
-SYNONYMS = "two distractors are synonyms"
-UNCHANGED = "a paraphrase has the distractor's own words"
-OTHER_PARAPHRASE = "a paraphrase means something else"
 
 OptionNumber = Annotated[int, Field(ge=1, le=DISTRACTORS + 1)]
-DistractorNumber = Annotated[int, Field(ge=1, le=DISTRACTORS)]
 
 
 def _of_two(numbers: tuple[int, int]) -> tuple[int, int]:
@@ -248,6 +203,22 @@ class EqualMeanings(Form):
     same: list[Annotated[tuple[OptionNumber, OptionNumber], AfterValidator(_of_two)]]
 
 
+def synonym_faults(question: str, answer: str, distractors: Sequence[str], asking: Asking) -> list[Fault]:
+    """Return the distractors that say the same as the answer or as each other, by rules or else by a model."""
+    if faults := option_faults(answer, distractors):
+        return faults
+    options = [answer, *distractors]
+    numbered = {str(number): text for number, text in enumerate(options, start=1)}
+    reply = asking.ask(CHECKER, "causalvqa_synonyms", EqualMeanings, question=question, options=numbered)
+    return [
+        Fault(
+            "a distractor is a synonym of the answer" if one == 1 else "two distractors are synonyms",
+            f"“{options[one - 1]}” and “{options[other - 1]}” say the same.",
+        )
+        for one, other in sorted({(min(pair), max(pair)) for pair in reply.same})
+    ]
+
+
 class FourParaphrases(Form):
     """The distractors in other words."""
 
@@ -257,93 +228,38 @@ class FourParaphrases(Form):
 class ChangedMeanings(Form):
     """Numbers of the distractors whose paraphrase means something else."""
 
-    changed: list[DistractorNumber]
-
-
-def synonym_faults(question: str, answer: str, distractors: Sequence[str], asking: Asking) -> list[Fault]:
-    """Distractors that say the same as the answer or as each other: by a rule, and where that finds none by a model."""
-    if faults := option_faults(answer, distractors):
-        return faults
-    options = [answer, *distractors]
-    numbered = {str(number): text for number, text in enumerate(options, start=1)}
-    reply = asking.ask(CHECKER, "causalvqa_synonyms", EqualMeanings, question=question, options=numbered)
-    pairs = dict.fromkeys((min(pair), max(pair)) for pair in reply.same)
-    return [
-        Fault(
-            SYNONYM_OF_ANSWER if one == 1 else SYNONYMS,
-            f"“{options[one - 1]}” and “{options[other - 1]}” say the same.",
-        )
-        for one, other in sorted(pairs)
-    ]
+    changed: list[Annotated[int, Field(ge=1, le=DISTRACTORS)]]
 
 
 def paraphrase_faults(
     question: str, answer: str, distractors: Sequence[str], paraphrases: Sequence[str], asking: Asking
 ) -> list[Fault]:
-    """Return the faults of paraphrases: equal words, another meaning, or the meaning of the answer or of another
-    option."""
+    """Return the faults of paraphrases: equal words, another meaning, or that of the answer or of another option."""
     pairs = list(zip(distractors, paraphrases, strict=True))
     if kept := [one for one, other in pairs if bare_words(one) == bare_words(other)]:
-        return [Fault(UNCHANGED, f"“{text}” is no paraphrase of itself.") for text in kept]
+        reason = "a paraphrase has the distractor's own words"
+        return [Fault(reason, f"“{text}” is no paraphrase of itself.") for text in kept]
     if faults := synonym_faults(question, answer, paraphrases, asking):
         return faults
     numbered = {str(place): {"option": one, "paraphrase": other} for place, (one, other) in enumerate(pairs, start=1)}
     reply = asking.ask(CHECKER, "causalvqa_paraphrased", ChangedMeanings, question=question, options=numbered)
     changed = [pairs[number - 1] for number in sorted(set(reply.changed))]
-    return [Fault(OTHER_PARAPHRASE, f"“{other}” means something else than “{one}”.") for one, other in changed]
+    reason = "a paraphrase means something else"
+    return [Fault(reason, f"“{other}” means something else than “{one}”.") for one, other in changed]
 
 
-class RefineDistractors(RowStep[SeededQuestion, QuestionWithDistractors]):
-    """The seeds are made diverse, none of them a synonym of the answer or of another."""
+@step("second version", asks=[WRITER, CHECKER], requests=3.5, characters=900, reply_tokens=60)
+def write_second_version(row: QuestionWithDistractors, asking: Asking, tries: int, seed: int) -> QuestionPair:
+    """Have each distractor paraphrased for MCQ′; the right option keeps its text, and both orders are drawn."""
 
-    name = "distractors"
-    takes, gives = SeededQuestion, QuestionWithDistractors
-    roles = (WRITER, CHECKER)
-    forecast = Forecast(requests=2.5, characters=1500, reply_tokens=80)
+    def write(refused: Refused) -> FourParaphrases:
+        texts: dict[str, Any] = {"question": row.question, "options": row.distractors}
+        made = asking.ask(WRITER, "causalvqa_paraphrase", FourParaphrases, **texts, refused=refused)
+        faults = paraphrase_faults(row.question, row.answer, row.distractors, made.paraphrases, asking)
+        return unless_faulty(made, faults)
 
-    def __init__(self, tries: int) -> None:
-        self._tries = tries
-
-    def run(self, row: SeededQuestion, asking: Asking) -> Sequence[QuestionWithDistractors]:
-        """The question with its distractors."""
-        texts = row.model_dump(include={"description", "afterwards", "question", "answer", "seeds"})
-
-        def write(refused: Refused) -> FourDistractors:
-            return asking.ask(WRITER, "causalvqa_distractors", FourDistractors, **texts, refused=refused)
-
-        def check(text: FourDistractors) -> list[Fault]:
-            return synonym_faults(row.question, row.answer, text.distractors, asking)
-
-        made = write_until_good(self._tries, write, check)
-        return [QuestionWithDistractors(**row.model_dump(), distractors=made.distractors)]
-
-
-class SecondVersion(RowStep[QuestionWithDistractors, QuestionPair]):
-    """Each distractor is paraphrased for MCQ′, the right option keeps its text, and both orders are drawn."""
-
-    name = "second version"
-    takes, gives = QuestionWithDistractors, QuestionPair
-    roles = (WRITER, CHECKER)
-    forecast = Forecast(requests=3.5, characters=900, reply_tokens=60)
-
-    def __init__(self, tries: int, seed: int) -> None:
-        self._tries, self._seed = tries, seed
-
-    def run(self, row: QuestionWithDistractors, asking: Asking) -> Sequence[QuestionPair]:
-        """The question in two versions."""
-
-        def write(refused: Refused) -> FourParaphrases:
-            texts: dict[str, Any] = {"question": row.question, "options": row.distractors}
-            return asking.ask(WRITER, "causalvqa_paraphrase", FourParaphrases, **texts, refused=refused)
-
-        def check(text: FourParaphrases) -> list[Fault]:
-            return paraphrase_faults(row.question, row.answer, row.distractors, text.paraphrases, asking)
-
-        made = write_until_good(self._tries, write, check)
-        first, second = (self._order(row.id, version) for version in VERSIONS)
-        return [QuestionPair(**row.model_dump(), paraphrases=made.paraphrases, orders=(first, second))]
-
-    def _order(self, row_id: str, version: int) -> tuple[int, ...]:
-        order = list(range(DISTRACTORS + 1))
-        random.Random(f"{self._seed} {row_id} {version}").shuffle(order)
-        return tuple(order)
+    paraphrases = until_good(tries, write).paraphrases
+    orders = [list(range(DISTRACTORS + 1)) for _ in VERSIONS]
+    for version, order in zip(VERSIONS, orders, strict=True):
+        random.Random(f"{seed} {row.id} {version}").shuffle(order)
+    return QuestionPair(**row.model_dump(), paraphrases=paraphrases, orders=(tuple(orders[0]), tuple(orders[1])))

@@ -102,19 +102,9 @@ def until_good(tries: int, write: Callable[[Refused], T]) -> T:
                 raise
 
 
-def refuse_faults(text: BaseModel, faults: Sequence[Fault]) -> None:
-    """Refuse a text that has faults."""
+def unless_faulty(text: M, faults: Sequence[Fault]) -> M:
+    """Return a text that has no fault; another is `Unfit`."""
     if faults:
         details = [fault.detail for fault in faults]
         raise Unfit(faults[0].reason, " ".join(details), **text.model_dump(mode="json"), why=details)
-
-
-def write_until_good(tries: int, write: Callable[[Refused], M], check: Callable[[M], Sequence[Fault]]) -> M:
-    """The first text that has no fault."""
-
-    def checked(refused: Refused) -> M:
-        text = write(refused)
-        refuse_faults(text, check(text))
-        return text
-
-    return until_good(tries, checked)
+    return text

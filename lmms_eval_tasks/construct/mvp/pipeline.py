@@ -11,16 +11,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import read_vectors
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import AnyStep
-from lmms_eval_tasks.construct.mvp.minimal_pairs import BalanceSkills, FilterSingleFrames, MinePairs
+from lmms_eval_tasks.construct.mvp.minimal_pairs import balance_skills, find_pairs, single_frame_step
 from lmms_eval_tasks.construct.mvp.questions import (
-    CheckCandidates,
-    ChooseContrasts,
-    FindNeighbours,
-    MeetContrasts,
-    WritePairQuestions,
+    check_candidates,
+    choose_contrasts,
+    find_neighbours,
+    meet_contrasts,
+    write_pair_questions,
 )
 from lmms_eval_tasks.construct.mvp.rows import AnnotatedClip, MinimalPair, MvpBuildConfig, read_annotations
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
@@ -67,37 +67,27 @@ def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildCo
 
 
 def read_sources(config: MvpBuildConfig) -> tuple[AnnotatedClip, ...]:
-    """The annotated clips, each of which has a vector."""
+    """Read the annotated clips, each of which has a vector."""
     clips = read_annotations(config.annotations, config.videos)
     read_vectors(config.embeddings, config.ids, list(dict.fromkeys(clip.clip for clip in clips)))
     return clips
-
-
-def source_files(config: MvpBuildConfig) -> tuple[Path, ...]:
-    """The files that a build is made from."""
-    return (*config.annotations, config.embeddings, *([config.ids] if config.ids else []))
-
-
-def steps(config: MvpBuildConfig) -> Sequence[AnyStep]:
-    """The steps in their order."""
-    return (
-        FindNeighbours(config),
-        ChooseContrasts(config),
-        MeetContrasts(),
-        WritePairQuestions(config),
-        CheckCandidates(),
-        MinePairs(config),
-        FilterSingleFrames(config),
-        BalanceSkills(config),
-    )
 
 
 PIPELINE = Pipeline(
     benchmark=CARD.name,
     config=MvpBuildConfig,
     read=read_sources,
-    source_files=source_files,
-    steps=steps,
+    source_files=lambda config: [*config.annotations, config.embeddings, *filter(None, [config.ids])],
+    steps=lambda config: [
+        find_neighbours.given(config),
+        choose_contrasts.given(config.contrasts),
+        meet_contrasts,
+        write_pair_questions.given(config.tries),
+        check_candidates,
+        find_pairs.given(config, find_rule(config.rule)),
+        single_frame_step(config),
+        balance_skills.given(config),
+    ],
     write=write_release,
     first="annotated clips",
 )

@@ -48,24 +48,21 @@ class OpposedClip(AnnotatedClip):
     other: str
 
 
-class AskedClip(PipelineRow):
-    """A clip with a question and its two candidates."""
-
-    clip: str
-    source: str
-    category: str
-    skill: str
-    question: str
-    candidates: tuple[str, str]
-    answer: str
-
-
 class PairedClip(PipelineRow):
     """One clip of a pair: its path, its source and the candidate that is right about it."""
 
     clip: str
     source: str
     answer: str
+
+
+class AskedClip(PairedClip):
+    """A clip with a question and its two candidates."""
+
+    category: str
+    skill: str
+    question: str
+    candidates: tuple[str, str]
 
 
 class MinimalPair(PipelineRow):

@@ -23,8 +23,8 @@ from judge_server import JudgeServer
 from killed_builds import files_of
 
 from lmms_eval_tasks.causalvqa.benchmark import read_items
+from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa import versions as description
-from lmms_eval_tasks.construct.causalvqa.command import build
 from lmms_eval_tasks.construct.causalvqa.pipeline import write_release
 from lmms_eval_tasks.construct.causalvqa.rows import AnnotatedQuestion, PairBuildConfig, QuestionPair
 from lmms_eval_tasks.construct.causalvqa.versions import Pictures

@@ -10,7 +10,7 @@ import pytest
 from causalvqa_world import write_annotations, write_build_config
 from numbered_clips import write_numbered
 
-from lmms_eval_tasks.construct.causalvqa.command import build
+from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, read_questions
 from lmms_eval_tasks.utils.core.errors import InputError
 

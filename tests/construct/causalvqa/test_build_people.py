@@ -19,8 +19,13 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan
-from lmms_eval_tasks.construct.causalvqa.command import build
-from lmms_eval_tasks.construct.causalvqa.filters import PeoplesAnswers, QualityReview, ReviewOfRepairs, read_reviews
+from lmms_eval_tasks.construct.causalvqa import build
+from lmms_eval_tasks.construct.causalvqa.filters import (
+    apply_answers,
+    apply_reviews,
+    read_reviews,
+    refuse_flagged_again,
+)
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -210,8 +215,11 @@ def removed_by(step: Any, rows: list[QuestionPair]) -> tuple[list[str], dict[str
 def test_reviews_of_another_wording_are_none(tmp_path: Path) -> None:
     before, after = pair("q", question="Who?"), pair("q")
     reviews = read_reviews([write_reviews(tmp_path / "reviews.csv", *both(before.qid))])
-    assert removed_by(QualityReview(reviews, tmp_path), [before]) == (["q"], {})
-    assert removed_by(QualityReview(reviews, tmp_path), [after]) == ([], {"q": "fewer than two reviews of a version"})
+    assert removed_by(apply_reviews.given(reviews, tmp_path), [before]) == (["q"], {})
+    assert removed_by(apply_reviews.given(reviews, tmp_path), [after]) == (
+        [],
+        {"q": "fewer than two reviews of a version"},
+    )
 
 
 def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
@@ -220,7 +228,7 @@ def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
     raised = [(one.qid, 0, "r", "d"), (one.qid, 0, "s", ""), (one.qid, 1, "r", ""), (one.qid, 1, "s", "f")]
     first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2])
     second = write_reviews(tmp_path / "second.csv", *both(two.qid, "", "b")[2:])
-    step = QualityReview(read_reviews([first, second]), tmp_path)
+    step = apply_reviews.given(read_reviews([first, second]), tmp_path)
     assert removed_by(step, [one, two]) == (["one"], {"two": "flagged a, b or c by a reviewer"})
     (kept,) = step.run([one], lambda *_: None)
     assert (kept.flags, kept.type, kept.repaired) == ("f", "counterfactual", True)
@@ -246,7 +254,7 @@ def test_the_papers_rule_decides(tmp_path: Path, found: tuple[str, str], reason:
     one = pair("one")
     write_placeholder(tmp_path / one.clip)
     reviews = [*both(one.qid)[2:], (one.qid, 0, "r", found[0]), (one.qid, 0, "s", found[1])]
-    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
     left, removed = removed_by(step, [one])
     assert (left, removed) == ((["one"], {}) if reason is None else ([], {"one": reason}))
     if found[1] == ",,,1.5":
@@ -258,7 +266,7 @@ def test_reviewers_who_name_different_types_leave_no_question(tmp_path: Path) ->
     one = pair("one")
     reviews = [(one.qid, 0, "r", "d,descriptive"), (one.qid, 0, "s", "")]
     reviews += [(one.qid, 1, "r", "d,anticipation"), (one.qid, 1, "s", "")]
-    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
     assert removed_by(step, [one]) == ([], {"one": "reviewers name different types"})
 
 
@@ -300,7 +308,7 @@ def test_a_review_by_nobody_is_refused(tmp_path: Path) -> None:
 def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
-    step = ReviewOfRepairs(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
+    step = refuse_flagged_again.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
     assert removed_by(step, rows) == (["good", "other", "unseen"], {"bad": "flagged again after the repair"})
 
 
@@ -310,10 +318,10 @@ def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: P
     lines += [f"{rows[1].qid},0,p0,A", f"{pair('three', question='Who?').qid},0,p0,A"]
     (tmp_path / "people.csv").write_text("\n".join(["item,version,annotator,choice", *lines]) + "\n")
     missing = "no response to a version"
-    step = PeoplesAnswers(tmp_path / "people.csv")
+    step = apply_answers.given(tmp_path / "people.csv")
     assert removed_by(step, rows) == (["one"], {"two": missing, "three": missing})
 
 
 def test_where_no_question_is_left_to_ask_people_about_the_responses_are_not_at_fault(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("item,version,annotator,choice\nq,0,p0,A\n")
-    assert removed_by(PeoplesAnswers(tmp_path / "people.csv"), []) == ([], {})
+    assert removed_by(apply_answers.given(tmp_path / "people.csv"), []) == ([], {})

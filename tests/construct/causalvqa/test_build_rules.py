@@ -11,7 +11,7 @@ from lmms_eval_tasks.construct.causalvqa.rows import OptionText, QuestionText
 from lmms_eval_tasks.construct.causalvqa.versions import EqualMeanings
 from lmms_eval_tasks.construct.engine.roles import read_form
 from lmms_eval_tasks.construct.engine.steps import Removed
-from lmms_eval_tasks.construct.engine.texts import Fault, write_until_good
+from lmms_eval_tasks.construct.engine.texts import Fault, unless_faulty, until_good
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
 OPTION: TypeAdapter[str] = TypeAdapter(OptionText)
@@ -23,8 +23,10 @@ def reasons(faults: list[Fault]) -> list[str]:
 
 
 def test_options_are_equal_by_their_words() -> None:
-    assert reasons(rows.option_faults("The red ball.", [" a RED  ball!", "x1", "x2", "x3"])) == [rows.EQUAL_TO_ANSWER]
-    assert reasons(rows.option_faults("x1", ["The red ball.", "a red ball", "x2", "x3"])) == [rows.EQUAL]
+    faults = rows.option_faults("The red ball.", [" a RED  ball!", "x1", "x2", "x3"])
+    assert reasons(faults) == ["a distractor is the answer itself"]
+    faults = rows.option_faults("x1", ["The red ball.", "a red ball", "x2", "x3"])
+    assert reasons(faults) == ["two distractors are equal"]
     assert rows.option_faults("x1", ["The cat", "the cats", "two", "2"]) == []
 
 
@@ -42,7 +44,7 @@ def test_options_are_equal_by_their_words() -> None:
 def test_a_question_that_holds_its_answer_gives_it_away(
     question: str, answer: str, wrong: list[str], leaked: bool
 ) -> None:
-    assert reasons(rows.question_faults(question, answer, wrong)) == [rows.LEAKED] * leaked
+    assert reasons(rows.question_faults(question, answer, wrong)) == ["the question gives the answer away"] * leaked
 
 
 @pytest.mark.parametrize(
@@ -155,18 +157,15 @@ def test_a_text_is_written_until_it_is_good() -> None:
 
     def write(refused: object) -> Written:
         seen.append(refused)
-        return Written(text=f"text {len(seen)}")
+        text = f"text {len(seen)}"
+        faults = [Fault("bad", f"{text} is bad."), Fault("worse", "And so on.")]
+        return unless_faulty(Written(text=text), faults if text != "text 3" else [])
 
-    def check(written: Written) -> list[Fault]:
-        return (
-            [] if written.text == "text 3" else [Fault("bad", f"{written.text} is bad."), Fault("worse", "And so on.")]
-        )
-
-    assert write_until_good(3, write, check).text == "text 3"
+    assert until_good(3, write).text == "text 3"
     first = {"text": "text 1", "why": ["text 1 is bad.", "And so on."]}
     second = {"text": "text 2", "why": ["text 2 is bad.", "And so on."]}
     assert seen == [(), (first,), (first, second)]
     seen.clear()
     with pytest.raises(Removed) as caught:
-        write_until_good(2, write, check)
+        until_good(2, write)
     assert (caught.value.reason, caught.value.detail) == ("bad", "text 2 is bad. And so on.")

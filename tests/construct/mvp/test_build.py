@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ import pytest
 from annotated_pairs import PairPlayer, TruePair, released_items, write_config
 from host_run import own_command, run_host
 from judge_server import JudgeServer, PictureScript
-from killed_builds import check_killed_builds, check_two_builds_at_once
 
-from lmms_eval_tasks.construct.mvp.command import build
+from lmms_eval_tasks.construct.mvp import build
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError
 
@@ -149,24 +147,3 @@ def test_problems_come_before_the_first_request(
     config.write_text(json.dumps({**values, "split": "test", "total": 0}), encoding="utf-8")
     with pytest.raises(InputError, match=r"build\.yaml cannot be used: 2 problems, nothing was asked"):
         build(config, tmp_path / "out")
-
-
-def killed_world(pair_sources: Path, pairs: list[TruePair]) -> tuple[Any, PictureScript]:
-    def run_build(url: str, out: Path) -> None:
-        # Of two builds at once neither reads what the other has half written.
-        folder = out.parent / f"config {out.name} {os.getpid()}"
-        folder.mkdir(exist_ok=True)
-        config = write_config(folder, pairs, pair_sources / "videos", roles={"default": model(url)})
-        build(config, out)
-
-    return run_build, PairPlayer(pairs, pair_sources / "videos", {"equal at first": 0, "refusal": 1}, hiccups=True)
-
-
-@pytest.mark.slow
-def test_a_build_bears_twenty_kills(pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path) -> None:
-    check_killed_builds(*killed_world(pair_sources, sample_pairs), tmp_path)
-
-
-@pytest.mark.slow
-def test_two_builds_at_once_ask_nothing_twice(pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path) -> None:
-    check_two_builds_at_once(*killed_world(pair_sources, sample_pairs), tmp_path)

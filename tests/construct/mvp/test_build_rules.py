@@ -14,18 +14,19 @@ import pyarrow.parquet
 import pytest
 from docs import ROOT
 
+from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
 from lmms_eval_tasks.construct.engine.config import read_config
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.mvp.minimal_pairs import (
-    BalanceSkills,
-    FilterSingleFrames,
-    MinePairs,
+    balance_skills,
+    find_pairs,
     frame_numbers,
     read_letter,
+    single_frame_step,
 )
 from lmms_eval_tasks.construct.mvp.pipeline import write_release
-from lmms_eval_tasks.construct.mvp.questions import MeetContrasts, nearest_codes, objection_to
+from lmms_eval_tasks.construct.mvp.questions import meet_contrasts, nearest_codes, objection_to
 from lmms_eval_tasks.construct.mvp.rows import (
     AskedClip,
     ContrastedClip,
@@ -127,7 +128,7 @@ def contrasted(name: str, answer: str, *contrasts: str) -> ContrastedClip:
 def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
     rows = [contrasted("a", "left", "right", "up"), contrasted("b", "Right.", "down"), contrasted("c", "still", "up")]
     removed: dict[str, Removed] = {}
-    opposed = MeetContrasts().run(rows, removed.__setitem__)
+    opposed = meet_contrasts.run(rows, removed.__setitem__)
     assert [(row.id, row.answer, row.other) for row in opposed] == [
         ("a/1", "left", "Right."),
         ("b/1", "Right.", "left"),
@@ -231,7 +232,7 @@ def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> 
     (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
     config = configured(tmp_path, embeddings=tmp_path / "v.parquet", rule="not-within")
     removed: dict[str, Removed] = {}
-    (mined,) = MinePairs(config).run(rows, removed.__setitem__)
+    (mined,) = find_pairs.given(config, find_rule(config.rule)).run(rows, removed.__setitem__)
     assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
     assert sorted(mined.candidates) == ["left", "right"]
     assert {name: one.reason for name, one in removed.items()} == {
@@ -284,7 +285,7 @@ def test_four_of_five_models_on_three_tenths_of_the_frames_is_the_bound(
         clips=(members[0], members[1]), cosine=0.5,
     )  # fmt: skip
     watchers = Watchers(models, frames)
-    step = FilterSingleFrames(config)
+    step = single_frame_step(config)
     assert step.roles == tuple(roles) and step.forecast.requests == 30
     if goes:
         with pytest.raises(
@@ -293,7 +294,7 @@ def test_four_of_five_models_on_three_tenths_of_the_frames_is_the_bound(
             step.run(shown, cast(Asking, watchers))
         assert watchers.asked.total() == 30
     else:
-        assert step.run(shown, cast(Asking, watchers)) == [shown]
+        assert step.run(shown, cast(Asking, watchers)) == shown
         assert watchers.asked.total() == 15, "the other clip need not be asked about"
 
 
@@ -302,16 +303,16 @@ def test_a_clip_that_cannot_be_decoded_goes(tmp_path: Path) -> None:
     (tmp_path / "s" / "0a.mp4").write_bytes(b"no video")
     shown = pair(0, "k", "temporal_reasoning", 0.5)
     with pytest.raises(Removed, match="a clip that cannot be decoded"):
-        FilterSingleFrames(configured(tmp_path)).run(shown, cast(Asking, Watchers(5, 1)))
+        single_frame_step(configured(tmp_path)).run(shown, cast(Asking, Watchers(5, 1)))
 
 
 def test_skills_take_turns_after_the_filters(tmp_path: Path) -> None:
     pairs = [pair(number, "red" if number < 5 else "blue", "temporal_reasoning", number / 10) for number in range(7)]
     removed: dict[str, Removed] = {}
-    balanced = BalanceSkills(configured(tmp_path, total=3)).run(pairs, removed.__setitem__)
+    balanced = balance_skills.given(configured(tmp_path, total=3)).run(pairs, removed.__setitem__)
     assert [one.id for one in balanced] == ["6", "4", "5"]
     assert set(removed) == {"0", "1", "2", "3"} and {one.reason for one in removed.values()} == {"pairs enough"}
-    assert len(BalanceSkills(configured(tmp_path, per_skill=1)).run(pairs, removed.__setitem__)) == 2
+    assert len(balance_skills.given(configured(tmp_path, per_skill=1)).run(pairs, removed.__setitem__)) == 2
 
 
 def test_a_set_of_two_categories_is_prepared_from_its_own_clips(
