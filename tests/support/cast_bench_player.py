@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from stub_server import as_text, material_of
 
-from lmms_eval_tasks.construct.cast_bench.clip_selection import picture_at
 from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
 SYNONYMS = {
@@ -41,6 +42,13 @@ class WithSynonyms(stub_server.CastBenchPlayer):
 
     def meaning(self, text: str) -> list[str]:
         return [SYNONYMS.get(word, word) for word in super().meaning(text)]
+
+
+def picture_at(clip: Path, second: int) -> NDArray[np.uint8]:
+    """The picture of a clip at a second."""
+    reader = PyavFrames(clip, threads=1)
+    picture: NDArray[np.uint8] = reader.read([reader.number_at(second)])[0]
+    return picture
 
 
 def pixels_of(picture: bytes) -> NDArray[np.uint8]:

@@ -1,4 +1,5 @@
-"""Selection of clips in which several people act separately, well filmed in one shot, by measures and then by a model.
+"""Selection of clips in which several people act separately, well filmed in one shot, by measures and then by a model;
+pictures of clips as models are shown them.
 
 Source: CaST-Bench, supplement, 10.1. The measures of cuts, shake and blur, their limits and the wording are ours.
 """
@@ -6,10 +7,9 @@ Source: CaST-Bench, supplement, 10.1. The measures of cuts, shake and blur, thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,37 @@ from scipy import fft, ndimage
 
 from lmms_eval_tasks.construct.cast_bench.rows import SELECTOR, CastBenchConfig, ClipRow, PixelBox
 from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, Removed, RowStep
+from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
 from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+LEAST_INSTANCES = 2
+
+
+@step("clips by measure")
+def measure_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
+    """Remove a clip that is cut, shaken or blurred by measure, or in which fewer than two are tracked."""
+    if sum(bool(one.boxes) for one in row.instances) < LEAST_INSTANCES:
+        raise Removed("fewer than two instances in the tracks", row.clip)
+    if not row.width:
+        raise Removed("unreadable clip", row.clip)
+    try:
+        with asking.heavy():
+            measures = measure_clip(config.clips / row.clip)
+    except UnreadableClip as error:
+        raise Removed("unreadable clip", row.clip) from error
+    if measures.shake > config.largest_shake:
+        raise Removed("camera shake", f"a shake of {measures.shake:.4f}")
+    if measures.jump > config.largest_jump:
+        raise Removed("cut", f"a jump of {measures.jump:.3f}")
+    if measures.blur > config.largest_blur:
+        raise Removed("blur", f"a blur of {measures.blur:.3f}")
+    return row
+
 
 WIDTH = 160
 """Pixels of a picture's width in which jumps and shifts are measured."""
@@ -40,8 +64,7 @@ Grey = NDArray[np.floating[Any]]
 """(H, W) of brightness."""
 
 
-@dataclass(frozen=True)
-class ClipMeasures:
+class ClipMeasures(NamedTuple):
     """Measurements of a clip."""
 
     jump: float
@@ -75,7 +98,12 @@ def measure_clip(path: Path) -> ClipMeasures:
                 width = min(SHARP_WIDTH, frame.width)
                 sharp = stream.pixels(frame, "gray", (width, max(2, round(width * frame.height / frame.width))))
                 blurs.append(blur_of(sharp.astype(np.float32)))
-    return ClipMeasures(_jump(steps), _shake(shifts), median(blurs))
+    # A step that those before and after it do not have, and how much a shift changes from one to the next.
+    padded = [0.0, *steps, 0.0]
+    jumps = (padded[place] - max(padded[place - 1], padded[place + 1]) for place in range(1, len(padded) - 1))
+    changes = np.diff(np.array(shifts), axis=0) if len(shifts) > 1 else np.zeros((1, 2))
+    shake = float(np.quantile(np.hypot(changes[:, 0], changes[:, 1]), 0.75))
+    return ClipMeasures(max(0.0, *jumps) if steps else 0.0, shake, median(blurs))
 
 
 def blur_of(picture: Grey) -> float:
@@ -90,14 +118,14 @@ def blur_of(picture: Grey) -> float:
 
 
 def _windowed(picture: Grey) -> Grey:
-    """A picture without its mean, which fades out towards its edges."""
+    """Return a picture without its mean, which fades out towards its edges."""
     rows, columns = (np.hanning(length).astype(np.float32) for length in picture.shape)
     faded: Grey = (picture - picture.mean()) * rows[:, None] * columns[None, :]
     return faded
 
 
 def _shift(before: Any, after: Any, shape: tuple[int, ...]) -> tuple[float, float]:
-    """By how much a picture moved down and to the right, in widths, from two spectra."""
+    """Return by how much a picture moved down and to the right, in widths, from two spectra."""
     product = after * np.conj(before)
     height, width = shape
     peaks = fft.irfft2(product / np.maximum(np.abs(product), 1e-9), s=(height, width))
@@ -106,104 +134,6 @@ def _shift(before: Any, after: Any, shape: tuple[int, ...]) -> tuple[float, floa
         int(place) - length if place > length // 2 else int(place) for place, length in ((row, height), (column, width))
     )
     return down / width, right / width
-
-
-def _jump(steps: Sequence[float]) -> float:
-    padded = [0.0, *steps, 0.0]
-    alone = (padded[place] - max(padded[place - 1], padded[place + 1]) for place in range(1, len(padded) - 1))
-    return max(0.0, *alone) if steps else 0.0
-
-
-def _shake(shifts: Sequence[tuple[float, float]]) -> float:
-    if len(shifts) < 2:
-        return 0.0
-    changes = np.diff(np.array(shifts), axis=0)
-    return float(np.quantile(np.hypot(changes[:, 0], changes[:, 1]), 0.75))
-
-
-Picture = NDArray[np.uint8]
-"""(H, W, 3) RGB."""
-
-OUTLINE = (255, 0, 0)
-BLUR = 0.03
-"""Radius of the blur, in longer sides of the picture."""
-PADDING = 0.25
-"""On each side of a crop, in sides of the largest box."""
-SMALLEST_CROP = 32
-
-
-def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
-    """So many of the seconds at most, evenly spread from the first to the last."""
-    if len(seconds) <= most:
-        return list(seconds)
-    if most == 1:
-        return [seconds[len(seconds) // 2]]
-    return [seconds[round(place * (len(seconds) - 1) / (most - 1))] for place in range(most)]
-
-
-def picture_at(clip: Path, second: int) -> Picture:
-    """Return the picture of a clip at a second."""
-    reader = PyavFrames(clip, threads=1)
-    picture: Picture = reader.read([reader.number_at(second)])[0]
-    return picture
-
-
-def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[int, Picture], Picture]) -> list[bytes]:
-    """Return the pictures of a clip at whole seconds as JPEG files; only one picture is in memory at a time."""
-    reader = PyavFrames(clip, threads=1)
-    return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
-
-
-def outline(picture: Picture, box: PixelBox) -> Picture:
-    """A picture with a line around a box, outside of it where there is room."""
-    image = Image.fromarray(picture)
-    thick = max(1, round(max(image.size) / 200))
-    left, top, right, bottom = box
-    edges = (left - thick, top - thick, right - 1 + thick, bottom - 1 + thick)
-    ImageDraw.Draw(image).rectangle(edges, outline=OUTLINE, width=thick)
-    return np.asarray(image)
-
-
-def blur_around(picture: Picture, box: PixelBox) -> Picture:
-    """A picture of which all but a box is blurred."""
-    image = Image.fromarray(picture)
-    blurred = np.array(image.filter(ImageFilter.GaussianBlur(max(2.0, BLUR * max(image.size)))))
-    left, top, right, bottom = box
-    blurred[top:bottom, left:right] = picture[top:bottom, left:right]
-    return blurred
-
-
-def crop_side(boxes: Mapping[int, PixelBox]) -> int:
-    """The side of all crops that follow an instance, which so keeps its scale: its largest box's and `PADDING`."""
-    largest = max((max(x2 - x1, y2 - y1) for x1, y1, x2, y2 in boxes.values()), default=0)
-    return max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
-
-
-def crop_around(picture: Picture, box: PixelBox, side: int) -> Picture:
-    """A square crop that has a box in its middle, black where it leaves the frame."""
-    x1, y1, x2, y2 = box
-    left, top = (x1 + x2 - side) // 2, (y1 + y2 - side) // 2
-    height, width = picture.shape[:2]
-    rows, columns = slice(max(0, top), min(height, top + side)), slice(max(0, left), min(width, left + side))
-    crop = np.zeros((side, side, 3), dtype=np.uint8)
-    crop[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = picture[rows, columns]
-    return crop
-
-
-def blacken(picture: Picture, second: float, boxes: Iterable[TimedBox]) -> Picture:
-    """A picture of a second with every pixel black that a box of that time touches."""
-    masked: Picture = picture.copy()
-    for box in boxes_at(second, boxes):
-        masked[touched_pixels(box)] = 0
-    return masked
-
-
-LEAST_INSTANCES = 2
-
-
-def as_it_is(second: int, picture: Picture) -> Picture:
-    """A picture, unchanged."""
-    return picture
 
 
 class ClipVerdict(Form):
@@ -218,79 +148,116 @@ class ClipVerdict(Form):
     blurred: bool
 
 
-class MeasureClips(RowStep[ClipRow, ClipRow]):
-    """Removes clips that are cut, shaken or blurred by measure, and those in which fewer than two are tracked."""
-
-    name = "clips by measure"
-    takes = gives = ClipRow
-
-    def __init__(self, config: CastBenchConfig) -> None:
-        self._config = config
-
-    def run(self, row: ClipRow, asking: Asking) -> list[ClipRow]:
-        """The clip, if it is one."""
-        config = self._config
-        if sum(bool(one.boxes) for one in row.instances) < LEAST_INSTANCES:
-            raise Removed("fewer than two instances in the tracks", row.clip)
-        if not row.width:
-            raise Removed("unreadable clip", row.clip)
-        try:
-            with asking.heavy():
-                measures = measure_clip(config.clips / row.clip)
-        except UnreadableClip as error:
-            raise Removed("unreadable clip", row.clip) from error
-        if measures.shake > config.largest_shake:
-            raise Removed("camera shake", f"a shake of {measures.shake:.4f}")
-        if measures.jump > config.largest_jump:
-            raise Removed("cut", f"a jump of {measures.jump:.3f}")
-        if measures.blur > config.largest_blur:
-            raise Removed("blur", f"a blur of {measures.blur:.3f}")
-        return [row]
+FAULTS = {
+    "shaken": "camera shake",
+    "whip_pans": "whip pans",
+    "tilted": "tilt",
+    "badly_lit": "bad light",
+    "cut": "cut",
+    "blurred": "blur",
+}
 
 
-class SelectClips(RowStep[ClipRow, ClipRow]):
-    """Keeps the clips of which a model says that several people act apart, and that no fault is seen."""
+@step(
+    "clip selection", asks=[SELECTOR], paper="1,015", section="10.1-10.6",
+    requests=1, characters=1000, images=14, reply_tokens=60,
+)  # fmt: skip
+def select_clips(row: ClipRow, asking: Asking, config: CastBenchConfig) -> ClipRow:
+    """Keep a clip of which a model says that several people act apart, and that no fault is seen."""
+    seconds = spread_seconds(range(row.last + 1), config.frames)
+    images = clip_images(row, seconds, config, asking)
+    verdict = asking.ask(
+        SELECTOR, "cast_bench_selection", ClipVerdict, images, seconds=[clock(second) for second in seconds]
+    )
+    if not verdict.several_people_act_apart:
+        raise Removed("model: no several people who act apart", row.clip)
+    for name, fault in FAULTS.items():
+        if getattr(verdict, name):
+            raise Removed(f"model: {fault}", row.clip)
+    return row
 
-    name = "clip selection"
-    takes = gives = ClipRow
-    roles = (SELECTOR,)
-    paper = PaperCount("1,015", "10.1-10.6")
-    forecast = Forecast(requests=1, characters=1000, images=14, reply_tokens=60)
 
-    def __init__(self, config: CastBenchConfig) -> None:
-        self._config = config
-
-    def run(self, row: ClipRow, asking: Asking) -> list[ClipRow]:
-        """The clip, if a model finds it fit."""
-        seconds = spread_seconds(range(row.last + 1), self._config.frames)
-        images = clip_images(row, seconds, self._config, asking)
-        verdict = asking.ask(
-            SELECTOR, "cast_bench_selection", ClipVerdict, images, seconds=[clock(second) for second in seconds]
-        )
-        for fault, holds in (
-            ("model: no several people who act apart", not verdict.several_people_act_apart),
-            ("model: camera shake", verdict.shaken),
-            ("model: whip pans", verdict.whip_pans),
-            ("model: tilt", verdict.tilted),
-            ("model: bad light", verdict.badly_lit),
-            ("model: cut", verdict.cut),
-            ("model: blur", verdict.blurred),
-        ):
-            if holds:
-                raise Removed(fault, row.clip)
-        return [row]
+Picture = NDArray[np.uint8]
+"""(H, W, 3) RGB."""
+Change = Callable[[int, Picture], Picture]
+"""Changes the picture of a second."""
 
 
 def clip_images(
-    row: ClipRow,
-    seconds: list[int],
-    config: CastBenchConfig,
-    asking: Asking,
-    change: Callable[[int, Picture], Picture] = as_it_is,
+    row: ClipRow, seconds: Sequence[int], config: CastBenchConfig, asking: Asking, *changes: Change
 ) -> list[bytes]:
-    """Return the pictures of a clip at some seconds as JPEG files."""
+    """Return the pictures of a clip at some seconds as JPEG files, each once for every change."""
     try:
         with asking.heavy():
-            return jpegs_at(config.clips / row.clip, seconds, config.side, change)
+            reader = PyavFrames(config.clips / row.clip, threads=1)
+            # Only one picture is in memory at a time.
+            pictures = ((second, reader.read([reader.number_at(second)])[0]) for second in seconds)
+            return [
+                as_jpeg(change(second, picture), config.side)
+                for second, picture in pictures
+                for change in changes or (lambda _, picture: picture,)
+            ]
     except UnreadableClip as error:
         raise Removed("unreadable clip", row.clip) from error
+
+
+def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
+    """Return so many of the seconds at most, evenly spread from the first to the last."""
+    if len(seconds) <= most:
+        return list(seconds)
+    if most == 1:
+        return [seconds[len(seconds) // 2]]
+    return [seconds[round(place * (len(seconds) - 1) / (most - 1))] for place in range(most)]
+
+
+OUTLINE = (255, 0, 0)
+BLUR = 0.03
+"""Radius of the blur, in longer sides of the picture."""
+PADDING = 0.25
+"""On each side of a crop, in sides of the largest box."""
+SMALLEST_CROP = 32
+
+
+def outline(picture: Picture, box: PixelBox) -> Picture:
+    """Return a picture with a line around a box, outside of it where there is room."""
+    image = Image.fromarray(picture)
+    thick = max(1, round(max(image.size) / 200))
+    left, top, right, bottom = box
+    edges = (left - thick, top - thick, right - 1 + thick, bottom - 1 + thick)
+    ImageDraw.Draw(image).rectangle(edges, outline=OUTLINE, width=thick)
+    return np.asarray(image)
+
+
+def blur_around(picture: Picture, box: PixelBox) -> Picture:
+    """Return a picture of which all but a box is blurred."""
+    image = Image.fromarray(picture)
+    blurred = np.array(image.filter(ImageFilter.GaussianBlur(max(2.0, BLUR * max(image.size)))))
+    left, top, right, bottom = box
+    blurred[top:bottom, left:right] = picture[top:bottom, left:right]
+    return blurred
+
+
+def crop_side(boxes: Mapping[int, PixelBox]) -> int:
+    """Return the side of all crops that follow an instance, which so keeps its scale: its largest box's and
+    `PADDING`."""
+    largest = max((max(x2 - x1, y2 - y1) for x1, y1, x2, y2 in boxes.values()), default=0)
+    return max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
+
+
+def crop_around(picture: Picture, box: PixelBox, side: int) -> Picture:
+    """Return a square crop that has a box in its middle, black where it leaves the frame."""
+    x1, y1, x2, y2 = box
+    left, top = (x1 + x2 - side) // 2, (y1 + y2 - side) // 2
+    height, width = picture.shape[:2]
+    rows, columns = slice(max(0, top), min(height, top + side)), slice(max(0, left), min(width, left + side))
+    crop = np.zeros((side, side, 3), dtype=np.uint8)
+    crop[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = picture[rows, columns]
+    return crop
+
+
+def blacken(picture: Picture, second: float, boxes: Iterable[TimedBox]) -> Picture:
+    """Return a picture of a second with every pixel black that a box of that time touches."""
+    masked: Picture = picture.copy()
+    for box in boxes_at(second, boxes):
+        masked[touched_pixels(box)] = 0
+    return masked

@@ -9,7 +9,7 @@ goes, are ours.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -17,7 +17,7 @@ from pydantic import Field
 
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.cast_bench.people import wording_of
-from lmms_eval_tasks.construct.cast_bench.clip_selection import Picture, blacken, clip_images, spread_seconds
+from lmms_eval_tasks.construct.cast_bench.clip_selection import blacken, clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.descriptions import EditedText
 from lmms_eval_tasks.construct.cast_bench.rows import (
     BLIND_SOLVER,
@@ -35,12 +35,11 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     words_of,
 )
 from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, PaperCount, Removed, RowStep, SetStep
+from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, keep_each, step
 from lmms_eval_tasks.construct.engine.texts import clock, read_span
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe, first_line
-from lmms_eval_tasks.utils.data.made import TimedBox
 
 
 class Choice(Form):
@@ -49,76 +48,45 @@ class Choice(Form):
     choice: str = Field(pattern="^[A-F]$")
 
 
+@step("text filter", asks=[BLIND_SOLVER], requests=1, characters=900, reply_tokens=20, passes=0.6)
+def filter_by_text(row: OptionsRow, asking: Asking) -> OptionsRow:
+    """Remove a question that a model answers right from the words alone."""
+    options = _lettered([option.text for option in row.options])
+    reply = asking.ask(BLIND_SOLVER, "cast_bench_without_clip", Choice, question=row.asked.question, options=options)
+    if reply.choice == ascii_uppercase[row.key]:
+        raise Removed("answered right without the clip")
+    return row
+
+
 class ChoiceOrUnable(Form):
     """The letter of one of the six options, or of the one that says that it cannot be determined."""
 
     choice: str = Field(pattern="^[A-G]$")
 
 
-class TextFilter(RowStep[OptionsRow, OptionsRow]):
-    """Removes questions that a model answers right from the words alone."""
-
-    name = "text filter"
-    takes = gives = OptionsRow
-    roles = (BLIND_SOLVER,)
-    forecast = Forecast(requests=1, characters=900, reply_tokens=20, rows=0.6)
-
-    def run(self, row: OptionsRow, asking: Asking) -> list[OptionsRow]:
-        """The question, if it needs its clip."""
-        reply = asking.ask(
-            BLIND_SOLVER, "cast_bench_without_clip", Choice,
-            question=row.asked.question, options=_lettered([option.text for option in row.options]),
-        )  # fmt: skip
-        if reply.choice == ascii_uppercase[row.key]:
-            raise Removed("answered right without the clip")
-        return [row]
-
-
-class MaskFilter(RowStep[OptionsRow, OptionsRow]):
-    """Removes questions that a model answers right although the subject and all evidence are black."""
-
-    name = "video-mask filter"
-    takes = gives = OptionsRow
-    roles = (MASKED_SOLVER,)
-    paper = PaperCount("about 40% after both filters", "10.1-10.6")
-    forecast = Forecast(requests=1, characters=1100, images=14, reply_tokens=20, rows=0.67)
-
-    def __init__(self, config: CastBenchConfig) -> None:
-        self._config = config
-
-    def run(self, row: OptionsRow, asking: Asking) -> list[OptionsRow]:
-        """The question, if it needs its evidence."""
-        clip, config = row.asked.clip, self._config
-        seconds = spread_seconds(range(clip.last + 1), config.frames)
-        boxes = masked_boxes(row)
-
-        def mask(second: int, picture: Picture) -> Picture:
-            return blacken(picture, second, boxes)
-
-        images = clip_images(clip, seconds, config, asking, mask)
-        reply = asking.ask(
-            MASKED_SOLVER, "cast_bench_masked_clip", ChoiceOrUnable, images,
-            seconds=[clock(second) for second in seconds], question=row.asked.question,
-            options=_lettered([*(option.text for option in row.options), UNABLE]),
-        )  # fmt: skip
-        if reply.choice == ascii_uppercase[row.key]:
-            raise Removed("answered right with its evidence masked")
-        return [row]
-
-
-def masked_boxes(row: OptionsRow) -> list[TimedBox]:
-    """Return the times and boxes at which a clip is black: those of all evidence, and of the subject while the question
-    is about it."""
-    evidence = [*released_evidence(row.asked), *subject_evidence(row.asked)]
-    return timed_boxes({"evidence": json.dumps(evidence)})
+@step(
+    "video-mask filter", asks=[MASKED_SOLVER], paper="about 40% after both filters", section="10.1-10.6",
+    requests=1, characters=1100, images=14, reply_tokens=20, passes=0.67,
+)  # fmt: skip
+def filter_by_mask(row: OptionsRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
+    """Remove a question that a model answers right although all evidence, and the subject while the question is about
+    it, are black."""
+    clip = row.asked.clip
+    seconds = spread_seconds(range(clip.last + 1), config.frames)
+    boxes = timed_boxes({"evidence": json.dumps([*released_evidence(row.asked), *subject_evidence(row.asked)])})
+    images = clip_images(clip, seconds, config, asking, lambda second, picture: blacken(picture, second, boxes))
+    reply = asking.ask(
+        MASKED_SOLVER, "cast_bench_masked_clip", ChoiceOrUnable, images,
+        seconds=[clock(second) for second in seconds], question=row.asked.question,
+        options=_lettered([*(option.text for option in row.options), UNABLE]),
+    )  # fmt: skip
+    if reply.choice == ascii_uppercase[row.key]:
+        raise Removed("answered right with its evidence masked")
+    return row
 
 
 def _lettered(options: Sequence[str]) -> dict[str, str]:
     return dict(zip(ascii_uppercase, options, strict=False))
-
-
-NOT_REVIEWED = "nobody reviewed it as it is now"
-DISCARDED = "discarded by a reviewer"
 
 
 class Revision(RowForm):
@@ -133,20 +101,16 @@ class Revision(RowForm):
     discarded: bool
     comment: WholeText = ""
 
-    @property
-    def texts(self) -> tuple[object, ...]:
-        """Decisions of the reviewer."""
-        return self.question, self.options, self.entries, self.discarded
-
 
 def read_revisions(path: Path) -> dict[str, Revision]:
-    """Wording to its revision, from a file that `annotate collect` writes."""
+    """Return wording to its revision, from a file that `annotate collect` writes."""
     issues = Problems()
     revisions: dict[str, Revision] = {}
+    decisions = {"question", "options", "entries", "discarded"}
     try:
         for where, row in read_rows(path, Revision, issues, exact=False):
             first = revisions.setdefault(row.version, row)
-            if first.texts != row.texts:
+            if first.model_dump(include=decisions) != row.model_dump(include=decisions):
                 both = f"{first.annotator} and {row.annotator} of {describe(row.item_id)} ({where})"
                 issues.add("question", "Expected one revision of each, but got different ones by", both)
     except OSError as error:
@@ -155,51 +119,36 @@ def read_revisions(path: Path) -> dict[str, Revision]:
     return revisions
 
 
-class LastReview(SetStep[OptionsRow, OptionsRow]):
-    """Each question as a reviewer left it; those that are discarded, or that nobody reviewed, go."""
-
-    name = "last review"
-    takes = gives = OptionsRow
-
-    def __init__(self, revisions: Mapping[str, Revision]) -> None:
-        self._revisions = revisions
-
-    def run(self, rows: Sequence[OptionsRow], remove: Callable[[str, Removed], None]) -> list[OptionsRow]:
-        """The questions that stay, revised."""
-        left = []
-        for row in rows:
-            try:
-                left.append(self._revised(row))
-            except Removed as why:
-                remove(row.id, why)
-        return left
-
-    def _revised(self, row: OptionsRow) -> OptionsRow:
-        shown = released_row(row)
-        texts = list(shown["options"].values())
-        version = wording_of(shown["video"], shown["question"], texts, shown["answer"], shown["evidence"])
-        revision = self._revisions.get(version)
-        if revision is None:
-            raise Removed(NOT_REVIEWED, version)
-        if revision.discarded:
-            raise Removed(DISCARDED, f"{revision.annotator}: {revision.comment or '–'}")
-        question, *options = (on_one_line(text) for text in (revision.question, *revision.options))
-        if len(options) != len(texts):
-            raise Removed("revision with another number of options", f"{len(options)} of {len(texts)}")
-        if not all(text and is_legible(text) for text in (question, *options)):
-            raise Removed("revised text that is empty, too long or not printable", " / ".join((question, *options)))
-        if len({tuple(words_of(text)) for text in options}) < len(options):
-            raise Removed("two options are equal after the revision", " / ".join(options))
-        roled = tuple(
-            RoledOption(role=option.role, text=text) for option, text in zip(row.options, options, strict=True)
-        )
-        evidence = _evidence(row.asked, revision.entries)
-        asked = row.asked.model_copy(update={"question": question, "answer": options[row.key], "evidence": evidence})
-        return row.model_copy(update={"asked": asked, "options": roled})
+@step("last review")
+def apply_revisions(rows: Sequence[OptionsRow], remove: Remove, revisions: Mapping[str, Revision]) -> list[OptionsRow]:
+    """Take each question as a reviewer left it; those that are discarded, or that nobody reviewed, go."""
+    return keep_each(rows, remove, lambda row: _revised(row, revisions))
 
 
-def _evidence(asked: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
-    """The evidence as it was left, with the boxes of whom it is about."""
+def _revised(row: OptionsRow, revisions: Mapping[str, Revision]) -> OptionsRow:
+    shown = released_row(row)
+    texts = list(shown["options"].values())
+    version = wording_of(shown["video"], shown["question"], texts, shown["answer"], shown["evidence"])
+    revision = revisions.get(version)
+    if revision is None:
+        raise Removed("nobody reviewed it as it is now", version)
+    if revision.discarded:
+        raise Removed("discarded by a reviewer", f"{revision.annotator}: {revision.comment or '–'}")
+    question, *options = (on_one_line(text) for text in (revision.question, *revision.options))
+    if len(options) != len(texts):
+        raise Removed("revision with another number of options", f"{len(options)} of {len(texts)}")
+    if not all(text and is_legible(text) for text in (question, *options)):
+        raise Removed("revised text that is empty, too long or not printable", " / ".join((question, *options)))
+    if len({tuple(words_of(text)) for text in options}) < len(options):
+        raise Removed("two options are equal after the revision", " / ".join(options))
+    roled = tuple(RoledOption(role=one.role, text=text) for one, text in zip(row.options, options, strict=True))
+    evidence = _revised_evidence(row.asked, revision.entries)
+    asked = row.asked.model_copy(update={"question": question, "answer": options[row.key], "evidence": evidence})
+    return row.model_copy(update={"asked": asked, "options": roled})
+
+
+def _revised_evidence(asked: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
+    """Return the evidence as it was left, with the boxes of whom it is about."""
     if not entries:
         raise Removed("revision without evidence")
     by_label = {one.label: one.instance for one in asked.about.described}

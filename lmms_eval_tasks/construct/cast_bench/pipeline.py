@@ -16,16 +16,21 @@ from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
 from lmms_eval_tasks.cast_bench.released import FILE
 from lmms_eval_tasks.cast_bench.roles_file import ROLES
-from lmms_eval_tasks.construct.cast_bench.clip_selection import MeasureClips, SelectClips
+from lmms_eval_tasks.construct.cast_bench.clip_selection import measure_clips, select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import (
-    DescribeActions,
-    DescribeLooks,
-    JoinInstances,
-    SplitInstances,
+    describe_actions,
+    describe_looks,
+    join_instances,
     read_edits,
+    split_instances,
 )
-from lmms_eval_tasks.construct.cast_bench.filters import LastReview, MaskFilter, TextFilter, read_revisions
-from lmms_eval_tasks.construct.cast_bench.questions import CheckQuestions, DistinctQuestions, LayBoxes, WriteQuestions
+from lmms_eval_tasks.construct.cast_bench.filters import (
+    apply_revisions,
+    filter_by_mask,
+    filter_by_text,
+    read_revisions,
+)
+from lmms_eval_tasks.construct.cast_bench.questions import check_question, keep_distinct, lay_boxes, write_questions
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
     ClipRow,
@@ -33,14 +38,14 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     EvidencePiece,
     OptionsRow,
     QuestionRow,
-    _released_piece,
+    released_piece,
     released_row,
     roles_of,
 )
 from lmms_eval_tasks.construct.cast_bench.tracks import read_tracks, track_files
-from lmms_eval_tasks.construct.cast_bench.wrong_answers import WriteDistractors, WriteNearMisses
+from lmms_eval_tasks.construct.cast_bench.wrong_answers import write_distractors, write_near_misses
 from lmms_eval_tasks.construct.engine.running import Pipeline
-from lmms_eval_tasks.construct.engine.steps import AnyStep
+from lmms_eval_tasks.construct.engine.steps import Step
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.files import write_file
@@ -85,20 +90,12 @@ def _has_short_instance(asked: QuestionRow) -> bool:
 
 def described_row(about: DescribedClipRow) -> dict[str, Any]:
     """Return the actions of a clip's instances in the form of a question's evidence."""
-    entries = [
-        _released_piece(
-            one,
-            EvidencePiece(
-                instance=one.instance.id,
-                start=entry.start,
-                end=entry.end,
-                rationale=entry.text,
-                boxes=one.instance.boxes,
-            ),
-        )
-        for one in about.described
-        for entry in one.entries
-    ]
+    entries = []
+    for one in about.described:
+        of_instance: dict[str, Any] = {"instance": one.instance.id, "boxes": one.instance.boxes}
+        for entry in one.entries:
+            piece = EvidencePiece(start=entry.start, end=entry.end, rationale=entry.text, **of_instance)
+            entries.append(released_piece(one, piece))
     return {
         "video": about.source.clip,
         "question": "Do those in the clip do what is written?",
@@ -114,7 +111,7 @@ SUFFIX = ".mp4"
 
 
 def find_clips(config: CastBenchConfig) -> list[Path]:
-    """The clips, by their names."""
+    """Return the clips, by their names."""
     problems = Problems()
     for name, folder in (("clips", config.clips), ("tracks", config.tracks)):
         if not folder.is_dir():
@@ -127,7 +124,7 @@ def find_clips(config: CastBenchConfig) -> list[Path]:
 
 
 def source_files(config: CastBenchConfig) -> list[Path]:
-    """All files that a set is built from."""
+    """Return all files that a set is built from."""
     clips = find_clips(config)
     tracks = [path for clip in clips for path in track_files(config.tracks, clip.stem, config.masklets)]
     by_people = [path for path in (config.descriptions, config.revisions) if path is not None]
@@ -135,7 +132,7 @@ def source_files(config: CastBenchConfig) -> list[Path]:
 
 
 def read_sources(config: CastBenchConfig) -> list[ClipRow]:
-    """The clips with their tracks, and with what people say of them."""
+    """Return the clips with their tracks, and with what people say of them."""
     problems = Problems()
     clips = find_clips(config)
     sizes = frame_sizes(clips, no_progress, "")
@@ -158,25 +155,25 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
     return rows
 
 
-def steps(config: CastBenchConfig) -> Sequence[AnyStep]:
-    """The steps in their order."""
-    return (
-        MeasureClips(config),
-        SelectClips(config),
-        SplitInstances(),
-        DescribeLooks(config),
-        DescribeActions(config),
-        JoinInstances(),
-        WriteQuestions(config),
-        CheckQuestions(),
-        DistinctQuestions(),
-        LayBoxes(),
-        WriteDistractors(config),
-        WriteNearMisses(config),
-        TextFilter(),
-        MaskFilter(config),
-        *([] if config.revisions is None else [LastReview(read_revisions(config.revisions))]),
-    )
+def steps_of(config: CastBenchConfig) -> list[Step]:
+    """Return the steps that a configuration asks for."""
+    steps = [
+        measure_clips.given(config),
+        select_clips.given(config),
+        split_instances,
+        describe_looks.given(config),
+        describe_actions.given(config),
+        join_instances,
+        write_questions.given(config),
+        check_question,
+        keep_distinct,
+        lay_boxes,
+        write_distractors.given(config),
+        write_near_misses.given(config),
+        filter_by_text,
+        filter_by_mask.given(config),
+    ]
+    return [*steps, apply_revisions.given(read_revisions(config.revisions))] if config.revisions else steps
 
 
 PIPELINE = Pipeline(
@@ -184,7 +181,7 @@ PIPELINE = Pipeline(
     config=CastBenchConfig,
     read=read_sources,
     source_files=source_files,
-    steps=steps,
+    steps=steps_of,
     write=write_release,
     first="clips with tracks",
 )

@@ -16,7 +16,7 @@ from lmms_eval_tasks.cast_bench.roles_file import ANSWER, QuestionRoles
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
-from lmms_eval_tasks.construct.engine.texts import clock, holds_text
+from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.utils.core.forms import RowForm
 
 SELECTOR, DESCRIBER, WRITER = "selector", "describer", "writer"
@@ -50,7 +50,7 @@ MADE_FIRST = (ANSWER, TEXT_BASED, VIDEO_BASED)
 
 
 def as_label(name: str) -> str:
-    """A name in the form in which a release names instances: `red ball` becomes `red_ball`."""
+    """Return a name in the form in which a release names instances: `red ball` becomes `red_ball`."""
     return "_".join(name.split())
 
 
@@ -106,9 +106,10 @@ class DescribedClipRow(PipelineRow):
     source: ClipRow
     described: tuple[InstanceRow, ...]
 
-    def find(self, instance: str) -> InstanceRow | None:
-        """The instance of an id; None where there is none."""
-        return next((one for one in self.described if one.instance.id == instance), None)
+    @property
+    def by_id(self) -> dict[str, InstanceRow]:
+        """Id of an instance to the instance."""
+        return {one.instance.id: one for one in self.described}
 
 
 class WrittenEvidence(Form):
@@ -198,7 +199,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
 
 
 def on_one_line(text: str) -> str:
-    """A text with single spaces in place of all other white space."""
+    """Return a text with single spaces in place of all other white space."""
     return " ".join(text.split())
 
 
@@ -208,13 +209,8 @@ def is_legible(text: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, without its punctuation."""
+    """Return the words of a text in lower case, without its punctuation."""
     return [word.lower() for word in _WORD.findall(text)]
-
-
-def word_count(text: str) -> int:
-    """Count the words of a text."""
-    return len(words_of(text))
 
 
 def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
@@ -222,11 +218,6 @@ def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
     marked = [re.escape(one) for one in ids if re.search(r"[\d_]", one)]
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(marked)})(?!\w)", re.IGNORECASE)
     return bool(marked) and any(pattern.search(text) for text in texts)
-
-
-def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
-    """The names that a text holds and a question does not."""
-    return [name for name in names if holds_text(text, name) and not holds_text(question, name)]
 
 
 def near_miss_fault(near_miss: str, original: str) -> str:
@@ -246,7 +237,7 @@ def near_miss_fault(near_miss: str, original: str) -> str:
 
 
 def length_range(original: str) -> tuple[int, int]:
-    """The fewest and the most characters of a near-miss."""
+    """Return the fewest and the most characters of a near-miss."""
     return -(-9 * len(original) // 10), 11 * len(original) // 10
 
 
@@ -255,7 +246,7 @@ NOT_SEEN = (-1, -1, -1, -1)
 
 
 def released_row(row: OptionsRow) -> dict[str, Any]:
-    """A question as `castbench_hf.jsonl` has it."""
+    """Return a question as `castbench_hf.jsonl` has it."""
     asked = row.asked
     return {
         "video": asked.clip.clip,
@@ -272,41 +263,37 @@ def roles_of(row: OptionsRow) -> QuestionRoles:
     """Return the facts about a question that a release omits: its name in the build, its subject, and each option's
     role."""
     asked = row.asked
+    start, end = map(clock, asked.span) if asked.span else (None, None)
     return QuestionRoles(
         id=row.id,
         video=asked.clip.clip,
         question=asked.question,
-        subject=None if asked.subject is None else _instance(asked, asked.subject).label,
-        question_start_time=None if asked.span is None else clock(asked.span[0]),
-        question_end_time=None if asked.span is None else clock(asked.span[1]),
+        subject=None if asked.subject is None else asked.about.by_id[asked.subject].label,
+        question_start_time=start,
+        question_end_time=end,
         option_roles={letter: option.role for letter, option in zip(ascii_uppercase, row.options, strict=False)},
     )
 
 
 def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
-    """The evidence of a question as a release has it, a box for every second of each piece."""
-    return [_released_piece(_instance(asked, one.instance), one) for one in asked.evidence]
+    """Return the evidence of a question as a release has it, a box for every second of each piece."""
+    return [released_piece(asked.about.by_id[one.instance], one) for one in asked.evidence]
 
 
 def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
-    """The subject in the form of a piece of evidence, for the seconds that the question is about; none without one."""
+    """Return the subject in the form of a piece of evidence, for the seconds that the question is about; none without
+    one."""
     if asked.subject is None:
         return []
-    subject = _instance(asked, asked.subject)
+    subject = asked.about.by_id[asked.subject]
     start, end = asked.span or (0, asked.clip.last)
     boxes = subject.instance.boxes
     piece = EvidencePiece(instance=asked.subject, start=start, end=end, rationale="", boxes=boxes)
-    return [_released_piece(subject, piece)]
+    return [released_piece(subject, piece)]
 
 
-def _instance(asked: QuestionRow, name: str) -> InstanceRow:
-    """An instance that the schema found to be there."""
-    instance = asked.about.find(name)
-    assert instance is not None
-    return instance
-
-
-def _released_piece(instance: InstanceRow, piece: EvidencePiece) -> dict[str, Any]:
+def released_piece(instance: InstanceRow, piece: EvidencePiece) -> dict[str, Any]:
+    """Return a piece of evidence as a release has it."""
     return {
         "evidence_start_time": clock(piece.start),
         "evidence_end_time": clock(piece.end),

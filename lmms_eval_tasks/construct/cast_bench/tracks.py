@@ -1,15 +1,15 @@
-"""Tracks of who and what is in a clip: our JSON of boxes, or SA-V's masks."""
+"""Tracks of who and what is in a clip: our JSON of boxes, or SA-V's masks, coded as COCO's compressed run lengths."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.construct.cast_bench.rows import PixelBox, TrackedInstance
-from lmms_eval_tasks.construct.cast_bench.run_lengths import mask_box
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_object
 from lmms_eval_tasks.utils.core.text import describe, first_line
@@ -19,6 +19,9 @@ LONGEST_SIDE = 1e5
 """Pixels of a mask's sides, at most."""
 MASKS_A_SECOND = 6
 """SA-V has masks of every fourth frame of clips of 24 frames a second."""
+
+Frame = tuple[int, int] | None
+"""Width and height of a clip; None where it cannot be opened."""
 
 
 class BoxedInstance(RowForm):
@@ -54,7 +57,7 @@ class MaskletFile(RowForm):
 
 
 def track_files(folder: Path, stem: str, masklets: str) -> list[Path]:
-    """The files of a clip's tracks: ours where there is one, else those of SA-V that are wanted."""
+    """Return the files of a clip's tracks: ours where there is one, else those of SA-V that are wanted."""
     own = folder / f"{stem}.json"
     if own.is_file():
         return [own]
@@ -62,10 +65,8 @@ def track_files(folder: Path, stem: str, masklets: str) -> list[Path]:
     return [path for kind in kinds if (path := folder / f"{stem}_{kind}.json").is_file()]
 
 
-def read_tracks(
-    paths: Sequence[Path], frame: tuple[int, int] | None, last: int, problems: Problems
-) -> tuple[TrackedInstance, ...]:
-    """The instances of a clip; what is wrong with its files is noted, all of it."""
+def read_tracks(paths: Sequence[Path], frame: Frame, last: int, problems: Problems) -> tuple[TrackedInstance, ...]:
+    """Return the instances of a clip, with a box a second up to its last; all faults of its files are noted."""
     read: list[TrackedInstance] = []
     for path in paths:
         issues = Problems()
@@ -78,7 +79,7 @@ def read_tracks(
     return tuple(read)
 
 
-def _boxes(path: Path, frame: tuple[int, int] | None, last: int, issues: Problems) -> Iterator[TrackedInstance]:
+def _boxes(path: Path, frame: Frame, last: int, issues: Problems) -> Iterator[TrackedInstance]:
     content = read_object(path, BoxFile, issues)
     seen: set[str] = set()
     for one in content.instances if content else ():
@@ -100,7 +101,7 @@ def _boxes(path: Path, frame: tuple[int, int] | None, last: int, issues: Problem
         yield TrackedInstance(id=one.id, source=one.id, name=one.name.strip(), boxes=dict(sorted(boxes.items())))
 
 
-def _pixel_box(edges: Sequence[float], frame: tuple[int, int] | None) -> PixelBox | None:
+def _pixel_box(edges: Sequence[float], frame: Frame) -> PixelBox | None:
     if len(edges) != 4 or not all(-1e6 < edge < 1e6 for edge in edges):
         return None
     x1, y1, x2, y2 = edges
@@ -109,17 +110,14 @@ def _pixel_box(edges: Sequence[float], frame: tuple[int, int] | None) -> PixelBo
     return int(x1), int(y1), int(-(-x2 // 1)), int(-(-y2 // 1))
 
 
-def _masklets(
-    path: Path, kind: str, frame: tuple[int, int] | None, last: int, issues: Problems
-) -> Iterator[TrackedInstance]:
+def _masklets(path: Path, kind: str, frame: Frame, last: int, issues: Problems) -> Iterator[TrackedInstance]:
     content = read_object(path, MaskletFile, issues)
     if content is None:
         return
     ids = content.masklet_id
     if wrong := [number for number, masks in enumerate(content.masklet) if len(masks) != len(ids)]:
-        issues.add(
-            "masklet", f"Expected {len(ids)} masks, one for each of masklet_id, but got others in", str(wrong[0])
-        )
+        expected = f"Expected {len(ids)} masks, one for each of masklet_id, but got others in"
+        issues.add("masklet", expected, str(wrong[0]))
         return
     for number in sorted({number for number in ids if ids.count(number) > 1}):
         issues.add("masklet_id", "Expected each once, but got again", str(number))
@@ -140,3 +138,50 @@ def _masklets(
                 boxes[second] = box
         name = f"{kind}_instance_{number:03d}"
         yield TrackedInstance(id=name, source=name, name="", boxes=boxes)
+
+
+MORE, SIGN, BITS = 32, 16, 5
+LONGEST = 13
+"""Characters of a number: more hold no length of a run in any picture."""
+
+
+def run_lengths(text: str) -> list[int]:
+    """Return the lengths of the runs; `pycocotools` gives a box of any text instead, and refuses none."""
+    lengths: list[int] = []
+    place = 0
+    while place < len(text):
+        value = bits = 0
+        for more in text[place : place + LONGEST]:
+            part = ord(more) - ord("0")
+            if not 0 <= part < 2 * MORE:
+                raise ValueError(f"the character {more!r}")
+            value |= (part & (MORE - 1)) << bits
+            bits += BITS
+            place += 1
+            if not part & MORE:
+                if part & SIGN:
+                    value -= 1 << bits
+                break
+        else:
+            raise ValueError("a number that does not end")
+        lengths.append(value + lengths[-2] if len(lengths) > 2 else value)
+        if lengths[-1] < 0:
+            raise ValueError("a run of negative length")
+    return lengths
+
+
+def mask_box(text: str, width: int, height: int) -> PixelBox | None:
+    """Return the box of a mask, None of an empty one; runs go down column by column, every second one in the mask."""
+    lengths = run_lengths(text)
+    if sum(lengths) != width * height:
+        raise ValueError(f"runs of {sum(lengths):,} pixels")
+    ends = list(accumulate(lengths))
+    inside = [(end - length, end - 1) for end, length in zip(ends[1::2], lengths[1::2], strict=True) if length]
+    if not inside:
+        return None
+    rows = [
+        (first % height, last % height) if first // height == last // height else (0, height - 1)
+        for first, last in inside
+    ]
+    left, right = inside[0][0] // height, inside[-1][1] // height + 1
+    return left, min(top for top, _ in rows), right, max(bottom for _, bottom in rows) + 1

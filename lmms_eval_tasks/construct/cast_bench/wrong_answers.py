@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -33,17 +33,15 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     holds_id,
     is_legible,
     length_range,
-    named_beyond,
     near_miss_fault,
     on_one_line,
-    word_count,
     words_of,
 )
 from lmms_eval_tasks.construct.engine.roles import Form
-from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Removed, RowStep
-from lmms_eval_tasks.construct.engine.texts import bare_words, is_marked
+from lmms_eval_tasks.construct.engine.steps import Asking, step
+from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, bare_words, holds_text, is_marked, until_good
 
-Refusals = list[dict[str, str]]
+TEXT, VIDEO = "text", "video"
 
 
 class WrittenDistractor(Form):
@@ -71,104 +69,92 @@ class Exclusivity(Form):
     unnamed: list[str]
 
 
-class WriteDistractors(RowStep[QuestionRow, QuestionRow]):
-    """Adds the text-based distractor, and has either distractor written again where the three answers clash."""
+@step(
+    "distractors", asks=[TEXT_WRITER, VIDEO_WRITER, CHECKER], requests=2.6, characters=1200, reply_tokens=60
+)  # fmt: skip
+def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> QuestionRow:
+    """Add the text-based distractor, and have either distractor written again where the three answers clash."""
+    texts = {TEXT: "", VIDEO: row.video_distractor}
+    refused: dict[str, list[dict[str, str]]] = {TEXT: [], VIDEO: []}
 
-    name = "distractors"
-    takes = gives = QuestionRow
-    roles = (TEXT_WRITER, VIDEO_WRITER, CHECKER)
-    forecast = Forecast(requests=2.6, characters=1200, reply_tokens=60)
+    def write(_: Refused) -> QuestionRow:
+        asked: dict[str, Any] = {"question": row.question, "answer": row.answer}
+        if not texts[TEXT]:
+            reply = asking.ask(
+                TEXT_WRITER, "cast_bench_text_distractor", WrittenDistractor,
+                **asked, most_words=MOST_WORDS, refused=refused[TEXT],
+            )  # fmt: skip
+            texts[TEXT] = on_one_line(reply.distractor)
+        if not texts[VIDEO]:
+            reply = asking.ask(
+                VIDEO_WRITER, "cast_bench_video_distractor", WrittenDistractor,
+                **asked, instances=listed_instances(row.about), refused=refused[VIDEO],
+            )  # fmt: skip
+            texts[VIDEO] = on_one_line(reply.distractor)
+        faults = {TEXT: _text_fault(row, texts[TEXT]), VIDEO: _video_fault(row, texts[VIDEO], texts[TEXT])}
+        if not any(faults.values()):
+            faults = _clashes(row, texts, asking)
+        unfit = [Unfit(fault, texts[name]) for name, fault in faults.items() if fault]
+        for name, fault in faults.items():
+            if fault:
+                refused[name].append({"distractor": texts[name], "why": fault})
+                texts[name] = ""
+        if unfit:
+            raise unfit[0]
+        return row.model_copy(update={"text_distractor": texts[TEXT], "video_distractor": texts[VIDEO]})
 
-    def __init__(self, config: CastBenchConfig) -> None:
-        self._config = config
-
-    def run(self, row: QuestionRow, asking: Asking) -> list[QuestionRow]:
-        """The question with two distractors."""
-        refused_text: Refusals = []
-        refused_video: Refusals = []
-        text, video = "", row.video_distractor
-        fault = ""
-        for _ in range(self._config.tries):
-            if not text:
-                text = self._write_text(row, refused_text, asking)
-            if not video:
-                video = self._write_video(row, refused_video, asking)
-            fault_of_text, fault_of_video = _faults(row, text, video)
-            if not (fault_of_text or fault_of_video):
-                fault_of_text, fault_of_video = self._clashes(row, text, video, asking)
-            if not (fault_of_text or fault_of_video):
-                return [row.model_copy(update={"text_distractor": text, "video_distractor": video})]
-            fault, detail = (fault_of_text, text) if fault_of_text else (fault_of_video, video)
-            if fault_of_text:
-                refused_text.append({"distractor": text, "why": fault_of_text})
-                text = ""
-            if fault_of_video:
-                refused_video.append({"distractor": video, "why": fault_of_video})
-                video = ""
-        raise Removed(fault, detail)
-
-    def _write_text(self, row: QuestionRow, refused: Refusals, asking: Asking) -> str:
-        reply = asking.ask(
-            TEXT_WRITER, "cast_bench_text_distractor", WrittenDistractor,
-            question=row.question, answer=row.answer, most_words=MOST_WORDS, refused=refused,
-        )  # fmt: skip
-        return on_one_line(reply.distractor)
-
-    def _write_video(self, row: QuestionRow, refused: Refusals, asking: Asking) -> str:
-        reply = asking.ask(
-            VIDEO_WRITER, "cast_bench_video_distractor", WrittenDistractor,
-            question=row.question, answer=row.answer, instances=listed_instances(row.about), refused=refused,
-        )  # fmt: skip
-        return on_one_line(reply.distractor)
-
-    def _clashes(self, row: QuestionRow, text: str, video: str, asking: Asking) -> tuple[str, str]:
-        """Return the faults of the text-based and of the video-based distractor compared with the other answers."""
-        reply = asking.ask(
-            CHECKER, "cast_bench_exclusivity", Exclusivity,
-            question=row.question, answers={"answer": row.answer, "text": text, "video": video},
-        )  # fmt: skip
-        clashes = {frozenset(pair) for pair in reply.clashes}
-        fault_of_text = fault_of_video = ""
-        if frozenset({"answer", "text"}) in clashes:
-            fault_of_text = "text distractor does not exclude the answer"
-        elif reply.unnamed:
-            fault_of_text = "text distractor names what the question does not"
-        elif frozenset({"text", "video"}) in clashes:
-            fault_of_text = "distractors do not exclude each other"
-        if frozenset({"answer", "video"}) in clashes:
-            fault_of_video = "video distractor does not exclude the answer"
-        return fault_of_text, fault_of_video
+    return until_good(config.tries, write)
 
 
-def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
-    """Return the faults that rules find in the text-based and in the video-based distractor."""
+def _text_fault(row: QuestionRow, text: str) -> str:
+    """Return the fault that rules find in the text-based distractor, empty if they find none."""
     names = [name for one in row.about.described if (name := one.instance.name)]
-    fault_of_text = fault_of_video = ""
     if not words_of(text):
-        fault_of_text = "text distractor is empty"
-    elif not is_legible(text):
-        fault_of_text = "text distractor is too long or not printable"
-    elif word_count(text) > MOST_WORDS:
-        fault_of_text = "text distractor of more than 15 words"
-    elif bare_words(text) == bare_words(row.answer):
-        fault_of_text = "text distractor equals the answer"
-    elif is_marked(text):
-        fault_of_text = "text distractor says which option it is"
-    elif named_beyond(text, row.question, names):
-        fault_of_text = "text distractor names what the question does not"
+        return "text distractor is empty"
+    if not is_legible(text):
+        return "text distractor is too long or not printable"
+    if len(words_of(text)) > MOST_WORDS:
+        return "text distractor of more than 15 words"
+    if bare_words(text) == bare_words(row.answer):
+        return "text distractor equals the answer"
+    if is_marked(text):
+        return "text distractor says which option it is"
+    beyond = any(holds_text(text, name) and not holds_text(row.question, name) for name in names)
+    return "text distractor names what the question does not" if beyond else ""
+
+
+def _video_fault(row: QuestionRow, video: str, text: str) -> str:
+    """Return the fault that rules find in the video-based distractor, empty if they find none."""
     if not words_of(video):
-        fault_of_video = "video distractor is empty"
-    elif not is_legible(video):
-        fault_of_video = "video distractor is too long or not printable"
-    elif bare_words(video) == bare_words(row.answer):
-        fault_of_video = "video distractor equals the answer"
-    elif bare_words(video) == bare_words(text):
-        fault_of_video = "video distractor equals the text distractor"
-    elif is_marked(video):
-        fault_of_video = "video distractor says which option it is"
-    elif holds_id([video], [one.instance.id for one in row.about.described]):
-        fault_of_video = "video distractor calls an instance by its id"
-    return fault_of_text, fault_of_video
+        return "video distractor is empty"
+    if not is_legible(video):
+        return "video distractor is too long or not printable"
+    if bare_words(video) == bare_words(row.answer):
+        return "video distractor equals the answer"
+    if bare_words(video) == bare_words(text):
+        return "video distractor equals the text distractor"
+    if is_marked(video):
+        return "video distractor says which option it is"
+    return "video distractor calls an instance by its id" if holds_id([video], row.about.by_id) else ""
+
+
+def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict[str, str]:
+    """Return the fault of each distractor that a model finds, compared with the other answers."""
+    reply = asking.ask(
+        CHECKER, "cast_bench_exclusivity", Exclusivity,
+        question=row.question, answers={"answer": row.answer, **texts},
+    )  # fmt: skip
+    clashes = [set(pair) for pair in reply.clashes]
+    faults = {TEXT: "", VIDEO: ""}
+    if {"answer", TEXT} in clashes:
+        faults[TEXT] = "text distractor does not exclude the answer"
+    elif reply.unnamed:
+        faults[TEXT] = "text distractor names what the question does not"
+    elif {TEXT, VIDEO} in clashes:
+        faults[TEXT] = "distractors do not exclude each other"
+    if {"answer", VIDEO} in clashes:
+        faults[VIDEO] = "video distractor does not exclude the answer"
+    return faults
 
 
 class WrittenNearMiss(Form):
@@ -184,67 +170,54 @@ class NearMissComparison(Form):
     same_as: list[str]
 
 
-class WriteNearMisses(RowStep[QuestionRow, OptionsRow]):
-    """Adds a near-miss of each answer, and puts the six options in order."""
+@step("near-misses", asks=[NEAR_MISS_WRITER, CHECKER], requests=6.6, characters=1000, reply_tokens=60)
+def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
+    """Add a near-miss of each answer, and put the six options in order, each with its role."""
+    options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
+    for role in MADE_FIRST:
+        # As the card names it.
+        options[f"{NEAR_MISS}-of-{role}"] = _write_near_miss(row, role, options, config.tries, asking)
+    listed = [RoledOption(role=role, text=text) for role, text in options.items()]
+    random.Random(f"{config.seed} {row.id} options").shuffle(listed)
+    return OptionsRow(id=row.id, asked=row, options=tuple(listed))
 
-    name = "near-misses"
-    takes, gives = QuestionRow, OptionsRow
-    roles = (NEAR_MISS_WRITER, CHECKER)
-    forecast = Forecast(requests=6.6, characters=1000, reply_tokens=60)
 
-    def __init__(self, config: CastBenchConfig) -> None:
-        self._config = config
+def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tries: int, asking: Asking) -> str:
+    """Return a near-miss of the option of a role that differs from all options until now."""
+    original = options[role]
+    others = {name: text for name, text in options.items() if name != role}
+    shortest, longest = length_range(original)
 
-    def run(self, row: QuestionRow, asking: Asking) -> list[OptionsRow]:
-        """The question with its options, each with its role."""
-        options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
-        for role in MADE_FIRST:
-            options[near_miss_role(role)] = self._write(row, role, options, asking)
-        listed = [RoledOption(role=role, text=text) for role, text in options.items()]
-        random.Random(f"{self._config.seed} {row.id} options").shuffle(listed)
-        return [OptionsRow(id=row.id, asked=row, options=tuple(listed))]
-
-    def _write(self, row: QuestionRow, role: str, options: Mapping[str, str], asking: Asking) -> str:
-        """A near-miss of the option of a role that differs from all options until now."""
-        original = options[role]
-        others = {name: text for name, text in options.items() if name != role}
-        shortest, longest = length_range(original)
-        refused: list[dict[str, str]] = []
-        for _ in range(self._config.tries):
-            reply = asking.ask(
-                NEAR_MISS_WRITER, "cast_bench_near_miss", WrittenNearMiss,
-                question=row.question, original=original, others=list(others.values()), shortest=shortest,
-                longest=longest, refused=refused,
-            )  # fmt: skip
-            text = on_one_line(reply.near_miss)
-            fault = near_miss_fault(text, original)
-            if not fault and not is_legible(text):
-                fault = "near-miss: not printable"
-            if not fault and is_marked(text):
-                fault = "near-miss: says which option it is"
-            if not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
-                fault = "near-miss: equals another option"
-            if not fault:
-                fault = self._compare(row, text, original, others, asking)
-            if not fault:
-                return text
-            refused.append({"near_miss": text, "why": fault})
-        raise Removed(fault, f"of the {role} option: {text}")
-
-    def _compare(self, row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:
-        """Return the fault that a model finds in a near-miss, empty if it finds none."""
+    def write(refused: Refused) -> str:
         reply = asking.ask(
-            CHECKER, "cast_bench_near_miss_check", NearMissComparison,
-            question=row.question, original=original, changed=text, others=dict(others),
+            NEAR_MISS_WRITER, "cast_bench_near_miss", WrittenNearMiss,
+            question=row.question, original=original, others=list(others.values()), shortest=shortest,
+            longest=longest, refused=refused,
         )  # fmt: skip
-        if reply.same_as:
-            return "near-miss: means the same as another option"
-        attributes = {words for name in reply.attributes if (words := bare_words(name))}
-        if len(attributes) > 1:
-            return "near-miss: more than one attribute changed"
-        return "" if attributes else "near-miss: nothing changed"
+        text = on_one_line(reply.near_miss)
+        fault = near_miss_fault(text, original)
+        if not fault and not is_legible(text):
+            fault = "near-miss: not printable"
+        if not fault and is_marked(text):
+            fault = "near-miss: says which option it is"
+        if not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
+            fault = "near-miss: equals another option"
+        if fault := fault or _compare(row, text, original, others, asking):
+            raise Unfit(fault, f"of the {role} option: {text}", near_miss=text, why=fault)
+        return text
+
+    return until_good(tries, write)
 
 
-def near_miss_role(role: str) -> str:
-    """The role of a near-miss of the option of a role, as the card names it."""
-    return f"{NEAR_MISS}-of-{role}"
+def _compare(row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:
+    """Return the fault that a model finds in a near-miss, empty if it finds none."""
+    reply = asking.ask(
+        CHECKER, "cast_bench_near_miss_check", NearMissComparison,
+        question=row.question, original=original, changed=text, others=dict(others),
+    )  # fmt: skip
+    if reply.same_as:
+        return "near-miss: means the same as another option"
+    attributes = {words for name in reply.attributes if (words := bare_words(name))}
+    if len(attributes) > 1:
+        return "near-miss: more than one attribute changed"
+    return "" if attributes else "near-miss: nothing changed"

@@ -85,7 +85,7 @@ M = TypeVar("M", bound=BaseModel)
 class Unfit(Removed):
     """A text cannot be used; whoever writes the next one is shown it, and why."""
 
-    def __init__(self, reason: str, detail: str = "", **shown: Any) -> None:
+    def __init__(self, reason: str, detail: str = "", /, **shown: Any) -> None:
         super().__init__(reason, detail)
         self.shown = shown
 

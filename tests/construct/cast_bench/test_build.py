@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cast_bench_player import NOBODY, CastBenchPlayer, pixels_of, role_of
+from cast_bench_player import NOBODY, CastBenchPlayer, picture_at, pixels_of, role_of
 from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
 from judge_server import Action, JudgeServer
 from scipy import ndimage
@@ -25,8 +25,7 @@ from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.cast_bench.people import read_descriptions
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import read_items
-from lmms_eval_tasks.construct.cast_bench.clip_selection import picture_at
-from lmms_eval_tasks.construct.cast_bench.command import build
+from lmms_eval_tasks.construct.cast_bench import build
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -1,4 +1,4 @@
-"""A build of CaST-Bench's kind that is killed again and again, two of them at once, and one again with edits."""
+"""A build of CaST-Bench's kind once more, with people's edits and revisions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from cast_bench_player import CastBenchPlayer, role_of
 from cast_bench_world import BuildWorld, planted_world
-from judge_server import Action, JudgeServer, Say
-from killed_builds import check_killed_builds, check_two_builds_at_once
+from judge_server import JudgeServer
 from shared import made_once
 from stub_server import material_of
 from typer.testing import CliRunner
@@ -19,7 +18,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import EditedEntry, plan_digest
 from lmms_eval_tasks.construct.annotate.plan import read_plan
-from lmms_eval_tasks.construct.cast_bench.command import build
+from lmms_eval_tasks.construct.cast_bench import build
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError
 
@@ -30,29 +29,6 @@ CLIP = "sav_000003"
 def world(tmp_path_factory: pytest.TempPathFactory) -> BuildWorld:
     root = made_once(tmp_path_factory, "cast_bench_world", lambda root: planted_world(root / "world"))
     return BuildWorld.load(root / "world").only(CLIP, tmp_path_factory.mktemp("clip"))
-
-
-@pytest.mark.slow
-def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(world: BuildWorld, tmp_path: Path) -> None:
-    def run(url: str, out: Path) -> None:
-        build(world.config(url, tmp_path / "config", tries=3), out)
-
-    check_killed_builds(run, CastBenchPlayer(world), tmp_path)
-
-
-@pytest.mark.slow
-def test_two_builds_at_once_share_their_requests(world: BuildWorld, tmp_path: Path) -> None:
-    player = CastBenchPlayer(world)
-
-    def run(url: str, out: Path) -> None:
-        build(world.config(url, tmp_path / "config"), out)
-
-    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        action = player(prompt, pictures, before)
-        assert isinstance(action, Say)
-        return Say(action.text, delay=0.02)
-
-    check_two_builds_at_once(run, slow, tmp_path)
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.cast_bench.roles_file import QuestionRoles
 from lmms_eval_tasks.cast_bench.taxonomy import type_names
-from lmms_eval_tasks.construct.cast_bench.clip_selection import SelectClips
-from lmms_eval_tasks.construct.cast_bench.descriptions import JoinInstances, read_entries
+from lmms_eval_tasks.construct.cast_bench.clip_selection import select_clips
+from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances, read_entries
 from lmms_eval_tasks.construct.cast_bench.filters import Choice, ChoiceOrUnable
-from lmms_eval_tasks.construct.cast_bench.questions import CheckQuestions
+from lmms_eval_tasks.construct.cast_bench.questions import check_question
 from lmms_eval_tasks.construct.cast_bench.rows import (
     LONGEST,
     CastBenchConfig,
@@ -30,7 +30,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     roles_of,
     subject_evidence,
 )
-from lmms_eval_tasks.construct.cast_bench.wrong_answers import Exclusivity, WriteDistractors, WriteNearMisses
+from lmms_eval_tasks.construct.cast_bench.wrong_answers import Exclusivity, write_distractors, write_near_misses
 from lmms_eval_tasks.construct.engine.roles import Form, read_form
 from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
@@ -79,7 +79,7 @@ class Replies:
 
 def check(**changes: Any) -> QuestionRow:
     draft = DraftRow(id="c#1", about=ABOUT, written=WrittenQuestion.model_validate({**WRITTEN, **changes}))
-    (row,) = CheckQuestions().run(draft, Replies())  # type: ignore[arg-type]
+    row: QuestionRow = check_question.run(draft, Replies())
     return row
 
 
@@ -142,9 +142,9 @@ def test_who_is_asked_about_is_a_person() -> None:
     thing = ABOUT.model_copy(update={"described": (SOMEBODY.model_copy(update={"person": False}),)})
     draft = DraftRow(id="c#1", about=thing, written=WrittenQuestion.model_validate(WRITTEN))
     with pytest.raises(Removed, match="a subject that is no person: red_ball"):
-        CheckQuestions().run(draft, Replies())  # type: ignore[arg-type]
+        check_question.run(draft, Replies())
     nobody = draft.written.model_copy(update={"subject": None})
-    assert CheckQuestions().run(draft.model_copy(update={"written": nobody}), Replies())  # type: ignore[arg-type]
+    assert check_question.run(draft.model_copy(update={"written": nobody}), Replies())
 
 
 FIT = {"several_people_act_apart": True} | dict.fromkeys(
@@ -164,10 +164,10 @@ def test_a_clip_goes_for_each_fault_that_a_model_sees(said: str, reason: str, mo
     monkeypatch.setattr("lmms_eval_tasks.construct.cast_bench.clip_selection.clip_images", lambda *_: [])
     asking = Replies({**FIT, **({said: not FIT[said]} if said else {})})
     if not said:
-        assert SelectClips(CONFIG).run(CLIP, asking) == [CLIP]  # type: ignore[arg-type]
+        assert select_clips.given(CONFIG).run(CLIP, asking) == CLIP
         return
     with pytest.raises(Removed, match=f"model: {reason}: c.mp4"):
-        SelectClips(CONFIG).run(CLIP, asking)  # type: ignore[arg-type]
+        select_clips.given(CONFIG).run(CLIP, asking)
 
 
 def test_a_clip_of_one_person_and_things_goes() -> None:
@@ -179,7 +179,7 @@ def test_a_clip_of_one_person_and_things_goes() -> None:
             for place, one in enumerate(tracked)
         ]
         removed: dict[str, Removed] = {}
-        joined = JoinInstances().run(rows, removed.__setitem__)
+        joined = join_instances.run(rows, removed.__setitem__)
         assert [len(one.described) for one in joined] == ([3] if people == 2 else [])
         assert {one.reason for one in removed.values()} == (
             set() if people == 2 else {"its clip has fewer than two described people"}
@@ -204,7 +204,16 @@ def test_texts_are_put_on_one_line_and_those_of_any_length_are_refused() -> None
 def test_distractors_of_any_length_are_refused(text: str, video: str, reason: str) -> None:
     row = check().model_copy(update={"video_distractor": video})
     with pytest.raises(Removed, match=reason):
-        WriteDistractors(CONFIG).run(row, Replies({"distractor": text}))  # type: ignore[arg-type]
+        write_distractors.given(CONFIG).run(row, Replies({"distractor": text}))
+
+
+def test_a_distractor_names_only_whom_the_question_names() -> None:
+    row, text = check(), "The red ball waits."
+    with pytest.raises(Removed, match="text distractor names what the question does not"):
+        write_distractors.given(CONFIG).run(row, Replies({"distractor": text}))
+    row = row.model_copy(update={"question": "Why does the Red Ball stop?"})
+    replies = Replies({"distractor": text}, {"clashes": [], "unnamed": []})
+    assert write_distractors.given(CONFIG).run(row, replies).text_distractor == text
 
 
 def test_a_clash_of_an_answer_with_itself_says_nothing() -> None:
@@ -242,13 +251,13 @@ def test_an_attribute_that_is_named_twice_is_one(attributes: list[str], reason: 
     for original in texts.values():
         replies.append({"near_miss": original.replace("red", "tan")})
         replies.append({"attributes": attributes, "same_as": []})
-    step, asking = WriteNearMisses(CONFIG), Replies(*replies)
+    step, asking = write_near_misses.given(CONFIG), Replies(*replies)
     if reason is None:
-        (made,) = step.run(row, asking)  # type: ignore[arg-type]
+        made = step.run(row, asking)
         assert len(made.options) == 6
         return
     with pytest.raises(Removed, match=reason):
-        step.run(row, asking)  # type: ignore[arg-type]
+        step.run(row, asking)
 
 
 def test_reasoning_before_timed_lines_is_no_part_of_them() -> None:
@@ -265,6 +274,6 @@ def test_two_instances_that_a_release_would_call_the_same_are_not_both_kept() ->
     clip = CLIP.model_copy(update={"instances": tuple(tracked)})
     rows = [InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball", person=True) for one in tracked]
     removed: dict[str, Removed] = {}
-    (joined,) = JoinInstances().run(rows, removed.__setitem__)
+    (joined,) = join_instances.run(rows, removed.__setitem__)
     assert [one.label for one in joined.described] == ["ball_1", "ball_2"]
     assert {name: str(why) for name, why in removed.items()} == {"c/1": "another instance has its label: c/x: ball_1"}

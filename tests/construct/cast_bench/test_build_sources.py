@@ -14,7 +14,7 @@ from numbered_clips import write_numbered
 from pycocotools import mask as coco
 
 from lmms_eval_tasks.construct.annotate.answer_files import EditedEntry
-from lmms_eval_tasks.construct.cast_bench.descriptions import DescribeActions, DescribeLooks
+from lmms_eval_tasks.construct.cast_bench.descriptions import describe_actions, describe_looks
 from lmms_eval_tasks.construct.cast_bench.pipeline import read_sources, source_files, write_release
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
@@ -25,7 +25,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     QuestionRow,
     RoledOption,
 )
-from lmms_eval_tasks.construct.cast_bench.run_lengths import mask_box, run_lengths
+from lmms_eval_tasks.construct.cast_bench.tracks import mask_box, run_lengths
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -202,10 +202,10 @@ def test_what_people_edited_comes_in_place_of_a_models(folder: Path) -> None:
     assert path in source_files(config(folder, descriptions=path))
     asking = Asking(Models(config(folder), folder / "replies"))
     instances = [InstanceRow(id=f"sav_1/{one.id}", source=row, instance=one) for one in row.instances]
-    (described,) = DescribeActions(config(folder)).run(instances[0], asking)
+    described = describe_actions.given(config(folder)).run(instances[0], asking)
     assert described.entries == row.edited["a"] and not asking.asked
     with pytest.raises(KeyError):  # the third was not edited, and there is no model to ask
-        DescribeActions(config(folder)).run(instances[2], asking)
+        describe_actions.given(config(folder)).run(instances[2], asking)
 
 
 def test_whom_people_skipped_is_not_described(folder: Path) -> None:
@@ -217,7 +217,7 @@ def test_whom_people_skipped_is_not_described(folder: Path) -> None:
     asking = Asking(Models(config(folder), folder / "replies"))
     skipped = InstanceRow(id="sav_1/b", source=row, instance=row.instances[1])
     with pytest.raises(Removed, match="skipped by people: too small or too blurred: blue block"):
-        DescribeLooks(config(folder)).run(skipped, asking)
+        describe_looks.given(config(folder)).run(skipped, asking)
     assert not asking.asked
     other = {**edited("sav_1_2", "a001", ("blue_block", "00:01", "00:02", "Rolls.")), "skipped": ["nobody"]}
     message = problem(folder, descriptions=edits(folder, line, other))
