@@ -1,4 +1,4 @@
-"""Make a set of CaST-Bench's kind from clips and tracks of who and what is in them: `lmms-eval-tasks build cast_bench`."""
+"""Make a set of CaST-Bench's kind from clips and tracks of what is in them: `lmms-eval-tasks build cast_bench`."""
 
 from importlib import import_module
 
