@@ -8,7 +8,7 @@ import importlib
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -91,13 +91,13 @@ def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
         rows = list(_read_file(source, issues))
     except OSError as error:
         raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
-    column = skill or (SKILL if any(SKILL in _others(row) for _, row in rows) else "")
-    if skill and rows and not any(skill in _others(row) for _, row in rows):
-        known = dict.fromkeys(name for _, row in rows for name in _others(row))
+    others = dict.fromkeys(name for _, row in rows for name in row.model_extra or ())
+    if skill and rows and skill not in others:
         raise InputError(
             f"{source.name} cannot be used: Expected a column {describe(skill)} with the skill, but the others are "
-            f"{summarize_names(known, 20) or 'none'}."
+            f"{summarize_names(others, 20) or 'none'}."
         )
+    column = skill or (SKILL if SKILL in others else "")
     first_places: dict[str, str] = {}
     candidates = []
     for where, row in rows:
@@ -106,49 +106,32 @@ def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
             issues.add(
                 "item_id", "Expected each once, but got again", f"{describe(row.item_id)} ({where}, as in {before})"
             )
-        candidate = _candidate(row, column, where, issues)
-        if candidate is not None:
-            candidates.append(candidate)
+        value = (row.model_extra or {}).get(column) if column else ONE_SKILL
+        name = "" if value is None else str(value).strip()
+        empty = [field for field in COLUMNS if not getattr(row, field).strip()]
+        empty += [] if name and is_utf8(name) else [column]
+        for field in empty:
+            issues.add(field, "Expected a text, but got none in", where)
+        answer = None if "answer" in empty else _answer_text(row)
+        if answer is None and "answer" not in empty:
+            got = f"{describe(row.answer.strip())} ({where})"
+            issues.add("answer", "Expected the letter or the text of one of the options, but got", got)
+        if answer is not None and not empty:
+            candidates.append(Candidate(row.item_id, row.clip, row.question, answer, name))
     issues.raise_if_any(f"{source.name} cannot be used")
     if not candidates:
         raise InputError(f"{source.name} cannot be used: it holds no candidates.")
     return tuple(candidates)
 
 
-def _candidate(row: CandidateRow, column: str, where: str, issues: Problems) -> Candidate | None:
-    """A row as a candidate; None, with every issue noted, where it cannot be one."""
-    empty = [name for name in COLUMNS if not getattr(row, name).strip()]
-    skill = _others(row).get(column) if column else ONE_SKILL
-    name = "" if skill is None else str(skill).strip()
-    if not name or not is_utf8(name):
-        empty.append(column)
-    for field in empty:
-        issues.add(field, "Expected a text, but got none in", where)
-    answer = _answer_text(row, where, issues) if "answer" not in empty else None
-    if empty or answer is None:
-        return None
-    return Candidate(row.item_id, row.clip, row.question, answer, name)
-
-
-def _answer_text(row: CandidateRow, where: str, issues: Problems) -> str | None:
+def _answer_text(row: CandidateRow) -> str | None:
+    """The answer in words; None for a letter or text of no option."""
     answer = row.answer.strip()
     if row.options is None:
         return answer
-    letters = ascii_uppercase[: len(row.options)]
-    if len(answer) == 1 and answer in letters:
-        answer = row.options[letters.index(answer)].strip()
-        if answer:
-            return answer
-    if answer and answer in [option.strip() for option in row.options]:
-        return answer
-    issues.add(
-        "answer", "Expected the letter or the text of one of the options, but got", f"{describe(row.answer)} ({where})"
-    )
-    return None
-
-
-def _others(row: CandidateRow) -> Mapping[str, Any]:
-    return row.model_extra or {}
+    options = [option.strip() for option in row.options]
+    by_letter = dict(zip(ascii_uppercase, options, strict=False))
+    return by_letter.get(answer) or (answer if answer in options else None)
 
 
 def _read_file(source: Path, issues: Problems) -> Iterator[tuple[str, CandidateRow]]:
@@ -186,8 +169,7 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(
             f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
         ) from error
-    for number, row in enumerate(rows, start=1):
-        yield f"row {number}", row
+    yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
 
 
 Rule = Callable[[str, str, str], bool]

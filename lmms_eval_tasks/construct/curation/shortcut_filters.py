@@ -49,7 +49,11 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
     problems = Problems()
     models: defaultdict[str, Records] = defaultdict(lambda: defaultdict(list))
     for run in runs:
-        seen = [task for task, records in run.records.items() if records and _is_of(view, records[0].view)]
+        seen = [
+            task
+            for task, records in run.records.items()
+            if records and (records[0].view == view or records[0].view.startswith(f"{view}_"))
+        ]
         if not seen:
             tasks = summarize_names(run.records)
             problems.add(str(run.path), f"Expected a run of the view {view}, but its tasks are {tasks}.")
@@ -63,9 +67,19 @@ def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[
         problems.add(
             "models", f"{what} {why}", remedy="Add runs of other models, or name how many are enough with --models."
         )
-    first, *others = models.items() or [("", {})]
-    for name, records_of in others:
-        _note_differences(first, (name, records_of), problems)
+    (one, ours), *others = models.items() or [("", {})]
+    for other, theirs in others:
+        if set(ours) != set(theirs):
+            problems.add(other, f"Expected the tasks of {one}, {', '.join(ours)}, but got {', '.join(theirs)}.")
+            continue
+        for task in ours:
+            before, after = ({record.item_id: record.expected for record in side[task]} for side in (ours, theirs))
+            where = f"{other}, {task}"
+            if apart := before.keys() ^ after.keys():
+                what = f"Expected the items of {one}, but {len(apart):,} are in one of the runs alone"
+                problems.add(where, f"{what}: {summarize_names(sorted(apart))}.")
+            elif keys := [item for item in before if before[item] != after[item]]:
+                problems.add(where, f"Expected the keys of {one}, but they differ in {summarize_names(keys)}.")
     problems.raise_if_any("The runs cannot be used together")
     return {name: dict(records_of) for name, records_of in models.items()}
 
@@ -117,25 +131,6 @@ def blind_filter(models: Mapping[str, Records], least: int = 1) -> tuple[Filtere
             why = UNSCORED
         filtered.append(FilteredGroup(task, group, len(solved) >= least, why, members))
     return tuple(filtered)
-
-
-def _is_of(family: str, view: str) -> bool:
-    return view == family or view.startswith(f"{family}_")
-
-
-def _note_differences(first: tuple[str, Records], second: tuple[str, Records], problems: Problems) -> None:
-    """Note in which tasks, items and keys two models' runs differ."""
-    (one, ours), (other, theirs) = first, second
-    if set(ours) != set(theirs):
-        problems.add(other, f"Expected the tasks of {one}, {', '.join(ours)}, but got {', '.join(theirs)}.")
-        return
-    for task in ours:
-        before, after = ({record.item_id: record.expected for record in side[task]} for side in (ours, theirs))
-        if apart := before.keys() ^ after.keys():
-            what = f"Expected the items of {one}, but {len(apart):,} are in one of the runs alone"
-            problems.add(f"{other}, {task}", f"{what}: {summarize_names(sorted(apart))}.")
-        elif keys := [item for item in before if before[item] != after[item]]:
-            problems.add(f"{other}, {task}", f"Expected the keys of {one}, but they differ in {summarize_names(keys)}.")
 
 
 def _common_frames(

@@ -25,7 +25,6 @@ SCALE = 2.0**26
 """Unit vectors are rounded to multiples of its inverse, 1.5e-8. A float64 then holds each sum of products exactly."""
 EXACT = SCALE * SCALE
 """The product of two vectors with cosine 1."""
-CHUNK = 4096
 
 Floats = NDArray[np.float64]
 
@@ -51,30 +50,22 @@ def read_vectors(source: Path, ids: Path | None, clips: Sequence[str]) -> Floats
         if clip not in places:
             issues.add(source.name, "Expected a vector of every candidate's clip, but there is none of", describe(clip))
     issues.raise_if_any(f"{source.name} cannot be used")
-    rows = np.array([places[clip] for clip in clips], dtype=np.int64)
-    units = np.empty((len(rows), vectors.shape[1]))
-    for start in range(0, len(rows), CHUNK):
-        part = slice(start, start + CHUNK)
-        values = np.asarray(vectors[rows[part]], dtype=np.float64)
-        _check_directions(values, clips[part], source.name, issues)
-        units[part] = exact_units(values)
+    values = np.asarray(vectors[[places[clip] for clip in clips]], dtype=np.float64)
+    finite = np.isfinite(values).all(axis=1)
+    for place in np.flatnonzero(~finite).tolist():
+        issues.add(
+            source.name, "Expected finite numbers, but there are others in the vector of", describe(clips[place])
+        )
+    for place in np.flatnonzero(finite & ~values.any(axis=1)).tolist():
+        issues.add(source.name, "Expected vectors with a direction, but all is zero in that of", describe(clips[place]))
     issues.raise_if_any(f"{source.name} cannot be used")
-    return units
+    return exact_units(values)
 
 
 def exact_units(vectors: Floats) -> Floats:
     """Vectors of length `SCALE` with whole numbers as components; the product of two is their cosine times `EXACT`."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True)
-        return np.asarray(np.rint(SCALE * (scaled / np.linalg.norm(scaled, axis=1, keepdims=True))))
-
-
-def _check_directions(values: Floats, clips: Sequence[str], name: str, issues: Problems) -> None:
-    finite = np.isfinite(values).all(axis=1)
-    for place in np.flatnonzero(~finite).tolist():
-        issues.add(name, "Expected finite numbers, but there are others in the vector of", describe(clips[place]))
-    for place in np.flatnonzero(finite & ~values.any(axis=1)).tolist():
-        issues.add(name, "Expected vectors with a direction, but all is zero in that of", describe(clips[place]))
+    scaled = vectors / np.abs(vectors).max(axis=1, keepdims=True)
+    return np.asarray(np.rint(SCALE * (scaled / np.linalg.norm(scaled, axis=1, keepdims=True))))
 
 
 def _places(names: Sequence[object], issues: Problems) -> dict[str, int]:
