@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.scoring.record import GradedItem, LogLine, Record
+from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
 MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."
@@ -100,9 +100,9 @@ def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours
                 what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 issues.add("lines", _EXPECTED, f"{what} ({where})")
             continue
-        line_form = LogLine if isinstance(value, dict) and BYPASS in value else form
+        line_form = AnyLine if isinstance(value, dict) and BYPASS in value else form
         if read := validate_value(value, line_form, issues, where):
-            record = read.record.record
+            record = read.record
             if record.item_id in seen:
                 doubled.append(record.item_id)
             seen.add(record.item_id)
@@ -249,7 +249,7 @@ class Run:
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
         """The lines of one of its tasks, read again."""
         problems = Problems()
-        log = read_sample_log(sample_log(self.path, task), self.forms.get(task, LogLine), problems)
+        log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
         kept = {record.item_id for record in self.records.get(task, ())}
         return tuple(item for item in log[0] if item.record.item_id in kept) if log else ()
@@ -344,9 +344,9 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
                     registry().derive(task, pointer, config)
         if own := registry().find_task(task):
             is_ours = is_ours or task not in own.benchmark.replaces
-            forms[task] = own.kind.log_form or LogLine
+            forms[task] = own.kind.log_form or AnyLine
         expected = results.expected_items(task)
-        log = _open_log(path, task, forms.get(task, LogLine), is_ours, results, problems) if expected != 0 else None
+        log = _open_log(path, task, forms.get(task, AnyLine), is_ours, results, problems) if expected != 0 else None
         if log is None:
             continue
         items, torn = log

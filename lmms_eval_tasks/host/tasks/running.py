@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, why_no_answer
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, ends_in_reasoning, why_no_answer
 from lmms_eval_tasks.utils.benchmark.benchmark import Shown, TaskKind, View, find_view
 from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -334,22 +334,36 @@ class TaskState(RunningTask):
         item_id, response = doc["item_id"], results[0] if results else ""
         returned = self.requests.returned(item_id) if self.requests else response
         response = "" if response == NO_CONTENT else response  # in a log of an earlier version
-        if why := self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned):
+        frame, why = None, self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned)
+        if why:
             self.evaluation.unanswered[self.name, item_id] = why
-            doc = {**doc, UNANSWERED: why}
-        if self.evaluation.is_cut_off(self.name, item_id) or (
-            self.requests and self.requests.is_cut_off(item_id, self.model)
-        ):
+        elif UNANSWERED in doc:
+            why = doc[UNANSWERED]
+        elif self.view.name and self.evaluation.clips_needed and doc["asked"]:
+            frame, why = self.shown.look_back(doc)
+        cut_off = doc.get("cut_off") or self.evaluation.is_cut_off(self.name, item_id)
+        if cut_off or (self.requests and self.requests.is_cut_off(item_id, self.model)):
             doc = {**doc, "cut_off": True}
-        graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
+        if why or response == NOT_ASKED:
+            graded = grade({**doc, "asked": False}, "", self)
+        else:
+            graded = grade(doc, response, self)
         record = graded.record
+        if why:
+            record = replace(record, unscored_reason=UnscoredReason(why[0]), detail=why[1])
+        elif record.outcome is Outcome.UNPARSED or not record.detail:
+            thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
+            if thinks or doc.get("cut_off"):
+                record = replace(record, detail=CUT_OFF)
+        if self.view.name:
+            record = self.shown.trace(record, doc, frame)
         self.evaluation.is_heard |= not record.unanswered
         items: dict[str, Any] = {
             RECORD: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
             **self.gather(record, self.data_set.kind is SetKind.SAMPLE),
         }
         if self.submits:
-            items[SUBMISSION_ROWS] = graded.to_json()
+            items[SUBMISSION_ROWS] = replace(graded, record=record).to_json()
         return items
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:

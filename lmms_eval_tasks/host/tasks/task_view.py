@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, TaskSettings, without_clip
-from lmms_eval_tasks.utils.answers.opening import ends_in_reasoning
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -35,7 +34,7 @@ from lmms_eval_tasks.utils.data.made import (
 )
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, NOT_ASKED, GradedItem, Outcome, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -339,30 +338,20 @@ class TaskView:
             return prompt
         return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=prompt)
 
-    def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
-        """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
-        frame, reason = None, row.get(UNANSWERED)
-        if self._view.name and UNANSWERED not in row and self._asked.clips_needed and row["asked"]:
-            frame, reason = self._look_back(row)
-        graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
-        record = replace(graded.record, view=self._view.name) if self._view.name else graded.record
-        if reason:
-            record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
-        elif record.outcome is Outcome.UNPARSED or not record.detail:
-            thinks = record.answered is None and isinstance(response, str) and ends_in_reasoning(response)
-            if thinks or row.get("cut_off"):
-                record = replace(record, detail=CUT_OFF)
+    def trace(self, record: Record, row: Row, frame: int | None) -> Record:
+        """A record with what was shown of its item, by the index of a single frame; of a description, no score."""
+        record = replace(record, view=self._view.name)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
-        if self._view.describes:
-            if record.asked:
-                record = replace(
-                    record, answered=None, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.ONLY_PREDICTED
-                )
-            record = record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
-        return replace(graded, record=record)
+        if not self._view.describes:
+            return record
+        if record.asked:
+            record = replace(
+                record, answered=None, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.ONLY_PREDICTED
+            )
+        return record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
 
-    def _look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
+    def look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
         """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
         if self._view.captioned:
             return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import ConfigDict, Field, ValidationError, WrapValidator, create_model
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
 
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet
@@ -94,13 +102,13 @@ class Record:
         fields: What only this benchmark records, as JSON values.
     """
 
-    item_id: str
+    item_id: Annotated[str, Field(min_length=1)]
     group_id: str
     stratum: Mapping[str, str]
     expected: str | None
     answered: str | None
-    outcome: Outcome
-    unscored_reason: UnscoredReason | None = None
+    outcome: Annotated[Outcome, Field(strict=False)]
+    unscored_reason: Annotated[UnscoredReason, Field(strict=False)] | None = None
     detail: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     view: str = ""
@@ -181,7 +189,7 @@ class Record:
             ValueError: where a field is missing or has another type, or the outcome is unknown.
         """
         try:
-            return RecordForm.model_validate(value).record
+            return _RECORD.validate_python(value)
         except ValidationError as error:
             raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error
 
@@ -252,33 +260,9 @@ class LogForm(RowForm):
     model_config = ConfigDict(extra="ignore")
 
 
-class StratumForm(LogForm):
-    """Names and values by which scores are broken down, some of which a task's scores need."""
-
+class _Stratum(LogForm):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str] = Field(init=False)
-
-
-class RecordForm(LogForm):
-    """An item's record, as `Record.to_json` writes it."""
-
-    item_id: str = Field(min_length=1)
-    group_id: str
-    stratum: dict[str, str]
-    expected: str | None
-    answered: str | None
-    outcome: Annotated[Outcome, Field(strict=False)]
-    unscored_reason: Annotated[UnscoredReason, Field(strict=False)] | None
-    detail: str
-    fields: dict[str, Any]
-    view: str
-    data_set: DataSet | None = None
-
-    @property
-    def record(self) -> Record:
-        """The record that was read."""
-        values = dict(self)
-        return Record(**{name: values[name] for name in Record.__dataclass_fields__})
 
 
 def _as_written(form: Any) -> Any:
@@ -291,15 +275,26 @@ def _as_written(form: Any) -> Any:
     return Annotated[form, WrapValidator(check)]
 
 
-class LogLine(LogForm):
-    """A line of a task of ours."""
+def _record_form(**narrowed: Any) -> Any:
+    """The form of a record as it is written, each field as `Record` declares it, or narrower."""
+    fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
+    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items()}
+    form: Any = create_model("RecordForm", __base__=LogForm, data_set=(DataSet | None, None), **logged)
+    return Annotated[form, AfterValidator(lambda read: Record(**{name: getattr(read, name) for name in logged}))]
 
-    record: RecordForm
-    submission_rows: dict[str, Any] | None = None
+
+_RECORD: TypeAdapter[Record] = TypeAdapter(_record_form())
+
+
+class LogLine(LogForm):
+    """A line of a task of ours, made by `log_line`."""
+
+    record: Record
+    submission_rows: Any = None
 
 
 def log_line(
-    fields: type[LogForm],
+    fields: type[LogForm] = LogForm,
     stratum: Iterable[str] = (),
     answered: Any = str | None,
     submission: Any = dict[str, Any] | None,
@@ -315,11 +310,17 @@ def log_line(
     Returns:
         The form, a pydantic model, for `TaskKind.log_form`.
     """
-    parts: dict[str, Any] = {"answered": (_as_written(answered), ...), "fields": (_as_written(fields), ...)}
-    if names := dict.fromkeys(stratum, (str, ...)):
-        parts["stratum"] = (_as_written(create_model("StratumForm", __base__=StratumForm, **cast(Any, names))), ...)
-    record = create_model("RecordForm", __base__=RecordForm, **parts)
+    names: dict[str, Any] = dict.fromkeys(stratum, (str, ...))
+    record = _record_form(
+        answered=_as_written(answered),
+        fields=_as_written(fields),
+        stratum=_as_written(create_model("Stratum", __base__=_Stratum, **names)),
+    )
     return create_model("LogLine", __base__=LogLine, record=(record, ...), submission_rows=(submission, None))
+
+
+AnyLine = log_line()
+"""The line of any task of ours."""
 
 
 class ChoiceFields(LogForm):

@@ -53,7 +53,7 @@ def test_the_submission_has_its_form() -> None:
 
 def test_a_record_is_read_as_it_was_written_and_in_no_other_form() -> None:
     line = FORM.model_validate({"record": {**RECORD, "fields": {"depth": 1, "other": "more"}}})
-    assert line.record.record.fields == {"depth": 1, "other": "more"}
+    assert line.record.fields == {"depth": 1, "other": "more"}
     assert Record.from_json(RECORD).to_json() == RECORD
     with pytest.raises(ValueError, match="Expected a record with item_id"):
         Record.from_json({**RECORD, "detail": None})
