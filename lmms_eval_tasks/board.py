@@ -272,10 +272,10 @@ def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[Pu
 
 RANKS = (
     "A rank is 1 plus the number of runs that are significantly better: p < 0.05, adjusted by Holm's method for all "
-    "pairs of the table. Runs of one rank tie: no test tells them apart. Runs of two ranks may tie as well."
+    "pairs of the table. Runs of one rank tie: no test distinguishes them. Runs of two ranks may tie as well."
 )
 TESTS = (
-    "The tests use the intervals alone and not the items, so they tell fewer runs apart than a paired test: for "
+    "The tests use the intervals alone and not the items, so they distinguish fewer runs than a paired test: for "
     "two runs use lmms-eval-tasks compare."
 )
 """How ranks are to be read."""

@@ -38,7 +38,7 @@ def test_the_better_of_two_runs(tmp_path: Path) -> None:
     assert row[2:7] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
     assert row[-4:] == ["0", "25", "<0.001", "<0.001"]
     assert "runs 1 and 2 share 120 items in 60 groups" in out.splitlines()
-    assert "stands on" not in out
+    assert ": from " not in out
     (effect,) = [line for line in lines if line[:2] == ["1,", "2"] and "×" in line]
     # 2.8016 sqrt(25 / 60 / 60), 2.8016 sqrt(2 * 0.5417 * 0.4583 / 60), and their ratio.
     assert effect[2:6] == ["23.3", "25.5", "0.92", "×"]
@@ -53,8 +53,8 @@ def test_what_makes_runs_unlike_is_told(tmp_path: Path) -> None:
     assert status == 0
     lines = " ".join(out.split())
     assert "runs 1 and 2 share 121 items in 61 groups; left out: 3 items only in the first run" in lines
-    assert "pair accuracy stands on 120 items in 60 groups, which count in it in both runs" in lines
-    assert "single accuracy stands on" not in lines
+    assert "pair accuracy: from 120 items in 60 groups that count in both runs" in lines
+    assert "single accuracy: from" not in lines
     assert "runs 1 and 2 differ: task version 1-A against 2-A" in out.splitlines()
     sets = "one is of the official release, 2 of 4 items, the other of sample data"
     assert f"runs 1 and 2 differ: {sets}" in out.splitlines()

@@ -174,8 +174,8 @@ class Several:
         if self.apart:
             names = summarize_names([str(entry) for entry in self.apart], 3)
             yield (
-                f"{self.model}: not set beside {'them' if self.alike else 'each other'}, being of other items, another "
-                f"version or another view: {names}."
+                f"{self.model}: not compared with {'them' if self.alike else 'each other'}, because they have other "
+                f"items, another version or another view: {names}."
             )
 
 

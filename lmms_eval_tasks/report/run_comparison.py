@@ -171,12 +171,12 @@ def _bases(comparison: Comparison) -> Iterator[str]:
     for one in comparison.differences:
         if (one.groups, one.items) != (comparison.groups, comparison.items):
             items, groups = _number(one.items, "item"), _number(one.groups, "group")
-            yield f"{one.metric.title} stands on {items} in {groups}, which count in it in both runs"
+            yield f"{one.metric.title}: from {items} in {groups} that count in both runs"
         test = comparison.test
         if test and test.metric == one.metric and test.groups != one.groups:
-            yield f"p stands on {_number(test.groups, 'group')}, which both runs have whole and scored"
+            yield f"p: from {_number(test.groups, 'group')} that both runs have whole and scored"
     for metric in comparison.without:
-        yield f"no {metric.title}: nothing that both runs have counts in it"
+        yield f"no {metric.title}: no item of both runs counts in it"
 
 
 def _number(count: int, noun: str) -> str:

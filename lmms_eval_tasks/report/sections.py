@@ -32,7 +32,7 @@ MOST_VALUES = 24
 FULL_GRID = 0.6
 """Share of two columns' combinations that must have items for a heat map of both."""
 
-GROUPS_NOTE = "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
+GROUPS_NOTE = "The small number is the number of pairs, clips or questions behind a cell; a score of few is uncertain."
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def _steps_panel(profile: ModelProfile) -> Panel:
         "A scene is seen rightly where all its perception questions are right; what is lost there is lost in "
         "reasoning, not in seeing. The control of a causal question is the perception questions of its scene about one "
         f"of the same events: of {asked:,} causal questions whose control is right, {right:,} are right. Guessing "
-        f"scores: {guesses}. The small number is how many scenes a cell stands on.",
+        f"scores: {guesses}. The small number is the number of scenes behind a cell.",
     )
 
 

@@ -32,7 +32,7 @@ def test_questions_without_an_opposite_are_compared_as_they_are_reported(tmp_pat
     (row,) = [line.split() for line in lines if "verdict accuracy" in line and "[" in line]
     assert row[2:6] == ["verdict", "accuracy", "50.0", "66.7"] and row[-4:-2] == ["10", "20"]
     assert "runs 1 and 2 share 60 items in 60 groups" in lines
-    assert "  no pair accuracy: nothing that both runs have counts in it" in lines
+    assert "  no pair accuracy: no item of both runs counts in it" in lines
 
 
 def test_each_score_says_on_what_it_stands_where_that_differs(tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_each_score_says_on_what_it_stands_where_that_differs(tmp_path: Path) ->
     # 12 + 6 + 3 of 30 verdicts, 6 of 12 pairs.
     rows = {line.split("accuracy")[0].split()[-1]: line.split() for line in out.splitlines() if "[" in line}
     assert {"70.0"} <= set(rows["verdict"]) and {"50.0"} <= set(rows["pair"])
-    told = [line for line in out.splitlines() if "share" in line or "stands on" in line]
+    told = [line for line in out.splitlines() if "share" in line or " in both runs" in line]
     assert told == [
         "runs 1 and 2 share 30 items in 18 groups",
-        "  pair accuracy stands on 24 items in 12 groups, which count in it in both runs",
+        "  pair accuracy: from 24 items in 12 groups that count in both runs",
     ]
