@@ -26,7 +26,7 @@ from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention
 from lmms_eval_tasks.utils.answers.evidence_reading import LAST_SECOND
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.data.prepare import replacement
+from lmms_eval_tasks.utils.data.prepare import preparing
 from lmms_eval_tasks.utils.reporting.item_views import InstanceTrack
 
 ITEM = "sav_000001_1"
@@ -178,7 +178,7 @@ def test_a_clip_that_has_gone_and_other_data_are_told(prepared: Path) -> None:
     assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
     clip.unlink()
     assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
-    with replacement(allowed=True):
+    with preparing(replace=True):
         prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
     assert "The run was made with other data" in show(ITEM, "--run", run)[2]
 

@@ -30,8 +30,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     Metric,
 )
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm
-from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table
+from lmms_eval_tasks.utils.submission.form import Built, Checked, ChoiceForm, SubmissionForm, Table
 
 __all__ = [
     "COMMON_METRICS",

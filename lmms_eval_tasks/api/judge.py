@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.judge.client import Judge, LoggedVerdicts, Verdict
-from lmms_eval_tasks.utils.judge.named import open_named_judge
+from lmms_eval_tasks.utils.judge.client import Judge, LoggedVerdicts, Verdict, open_named_judge
 from lmms_eval_tasks.utils.judge.replies import Case
 
 __all__ = [

@@ -15,8 +15,8 @@ from lmms_eval_tasks.report.prepared_tables import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError, blame
 from lmms_eval_tasks.utils.core.output import show_progress
-from lmms_eval_tasks.utils.data.manifest import leaving_out, read_filter
-from lmms_eval_tasks.utils.data.prepare import replacement
+from lmms_eval_tasks.utils.data.manifest import read_filter
+from lmms_eval_tasks.utils.data.prepare import preparing
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Replace another set that is prepared.")]
 
@@ -36,7 +36,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
     def run(replace: bool, **options: Any) -> None:
         path = None if takes_it else options.pop("without")
         removed = read_filter(path) if path else None
-        with show_progress() as progress, replacement(allowed=replace), leaving_out(removed):
+        with show_progress() as progress, preparing(replace, removed):
             try:
                 splits = benchmark.prepare(**options, progress=progress)
             except (InputError, OSError, typer.Exit, typer.BadParameter):

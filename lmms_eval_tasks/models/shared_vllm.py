@@ -34,7 +34,7 @@ from lmms_eval_tasks.models.clip_reading import (
     ShownVideo,
     group_by_clip,
 )
-from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.data.frames import source_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -122,7 +122,7 @@ def read_video(
         "frames_indices": positions,
         "do_sample_frames": False,
     }
-    named = [FORMAT, content_digest(file), metadata, list(frames.shape), *filter(None, [order])]
+    named = [FORMAT, file_sha256(file), metadata, list(frames.shape), *filter(None, [order])]
     return SampledVideo(frames, metadata, hashlib.sha256(json.dumps(named).encode()).hexdigest())
 
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.runs.run_card import CARD, Sections
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular, write_file
-from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
 from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_names
 
 MERGE = "lmms-eval-tasks merge PART… --out DIR"
@@ -169,19 +169,7 @@ def read_results(path: Path) -> ResultsFile:
 
 
 def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
-    """The same, and everything in the file as JSON values; errors as for `read_results`."""
-    with open_regular(path) as file:
-        content = file.read()
-    try:
-        value = read_written_json(content.decode("utf-8"))
-    except ValueError as error:
-        what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise CutShort(f"{path} is not a results file of lmms-eval: Expected JSON, but got {what}.") from None
-    issues = Problems()
-    form = validate_value(value, ResultsFile, issues, "")
-    issues.raise_if_any(f"{path} is not a results file of lmms-eval")
-    assert form is not None
-    return form, value
+    return read_written_object(path, ResultsFile, "a results file of lmms-eval", CutShort)
 
 
 def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:

@@ -19,9 +19,9 @@ from lmms_eval_tasks.runs.folder import Run, arrange, note_cut, read_latest, rea
 from lmms_eval_tasks.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.runs.run_files import RESULTS, ResultsFile, card_path, read_results, results_files
 from lmms_eval_tasks.utils.benchmark.benchmark import MASKED
-from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular, write_file
-from lmms_eval_tasks.utils.core.forms import RowForm, read_written_json, validate_value
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.forms import RowForm, read_written_object
 from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
 from lmms_eval_tasks.utils.scoring import metrics
@@ -219,17 +219,7 @@ def write_scores(results: Path, scores: ScoresFile) -> None:
 
 
 def read_scores(path: Path) -> ScoresFile:
-    with open_regular(path) as file:
-        content = file.read()
-    try:
-        value = read_written_json(content.decode("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not a scores file: Expected JSON, but got {error}.") from None
-    issues = Problems()
-    form = validate_value(value, ScoresFile, issues, "")
-    issues.raise_if_any(f"{path} is not a scores file")
-    assert form is not None
-    return form
+    return read_written_object(path, ScoresFile, "a scores file")[0]
 
 
 def scores_schema() -> dict[str, Any]:

@@ -30,8 +30,7 @@ from lmms_eval_tasks.utils.benchmark.tasks import RECORD, SUBMISSION_ROWS, task_
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind
 from lmms_eval_tasks.utils.data.prepare import make_table
-from lmms_eval_tasks.utils.judge.client import Judge, Verdict
-from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.client import Judge, Verdict, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Record

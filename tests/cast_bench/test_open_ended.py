@@ -28,7 +28,7 @@ from lmms_eval_tasks.cast_bench.open_ended import (
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.hooks import Grader
-from lmms_eval_tasks.utils.judge.named import open_judge
+from lmms_eval_tasks.utils.judge.client import open_judge
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, ServerError
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 

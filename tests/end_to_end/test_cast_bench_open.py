@@ -11,6 +11,7 @@ import pytest
 from cast_bench import row, write_release
 from host_run import HostRun, kill_host, run_host, start_host
 from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
+from kept_answers import kept_lines
 from open_judge import reply_to
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
@@ -200,7 +201,7 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
             # The rest waits for the server, which holds on; what arrived is kept by then.
             server.wait_until(lambda: server.paid.total() == BEFORE and server.asked.total() > BEFORE, timeout=300)
             deadline = time.monotonic() + 60
-            while len(list((home / "judge_cache").rglob("*.json"))) < BEFORE:
+            while len(kept_lines(home / "judge_cache")) < BEFORE:
                 assert run.poll() is None and time.monotonic() < deadline
                 time.sleep(0.05)
         finally:

@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data import home
 from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.data.prepare import replacement
+from lmms_eval_tasks.utils.data.prepare import preparing
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_data_and_clips_are_compared(world: Path, tmp_path: Path, monkeypatch: p
         "causalvqa_paired, first clip",
     }
     other = [Question("7", "planning", "hard", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
-    with replacement(True):
+    with preparing(replace=True):
         prepare(write_causalvqa(tmp_path, "test", other, withheld=True))
     assert facts("causalvqa_paired")["causalvqa_paired, prepared data"] != before["causalvqa_paired, prepared data"]
 

@@ -13,8 +13,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.judge.client import Judge
-from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
+from lmms_eval_tasks.utils.judge.client import Judge, check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, ReplyCache
 
 PROMPT = Prompt("grading", "Grade {answer}")
@@ -160,7 +159,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import test_judge as t
-from lmms_eval_tasks.utils.judge.named import open_judge
+from lmms_eval_tasks.utils.judge.client import open_judge
 from lmms_eval_tasks.utils.judge.replies import ReplyCache
 from lmms_eval_tasks.utils.judge.replies import JudgeSettings
 settings = JudgeSettings(model="asked", url=sys.argv[1], concurrent=4)
@@ -212,7 +211,7 @@ def test_the_judge_is_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "model=own, max_tokens=9,json_mode=true,timeout=1.5,provider=openai")
     expected = JudgeSettings(model="own", max_tokens=9, json_mode=True, timeout=1.5)
     assert read_settings() == expected
-    assert (expected.sampling.max_tokens, expected.limits.concurrent) == (9, 8)
+    assert (expected.sampling.max_tokens, expected.concurrent) == (9, 8)
     assert read_settings("other") == JudgeSettings(model="other", provider="local")
     assert read_settings("none") is None
 

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer, Qwen2_5_VLForConditionalGeneration
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.judge.named import LocalModel, open_judge, read_settings
+from lmms_eval_tasks.utils.judge.client import LocalModel, open_judge, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, ReplyRecord, Sampling, ServerError
 
 PROMPT = read_prompt("mcq_letter")

@@ -14,7 +14,8 @@ from lmms_eval_tasks.mvp.prepare import pair_at_random, prepare, read_candidates
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
-from lmms_eval_tasks.utils.data.manifest import RemovedGroups, leaving_out
+from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.data.prepare import preparing
 
 HOI = SUBSETS[0]
 
@@ -286,7 +287,7 @@ def test_what_a_filter_removed_is_left_out_of_the_set(tmp_path: Path, videos: Pa
     home = tmp_path / "filtered"
     with (
         pytest.MonkeyPatch.context() as patch,
-        leaving_out(RemovedGroups("f.jsonl", {"mvp_mini": frozenset(groups[:1])})),
+        preparing(removed=RemovedGroups("f.jsonl", {"mvp_mini": frozenset(groups[:1])})),
     ):
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
         split = prepare(videos, snapshot)["mini"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge_server import Action, Hold, JudgeServer, PictureScript, Say
+from kept_answers import kept_lines
 
 FOREVER = 10**9
 REPLIES = "replies"
@@ -72,12 +73,13 @@ def fork(run: Callable[[], None]) -> int:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """The bytes of all files of a build, but for the locks of its replies."""
-    return {
+    """The bytes of all files of a build, but for locks; of its replies the lines, whichever file they are in."""
+    files = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
+        if path.is_file() and not path.name.startswith(".") and REPLIES not in path.relative_to(folder).parts
     }
+    return {**files, REPLIES: "\n".join(sorted(map(str, kept_lines(folder / REPLIES)))).encode()}
 
 
 def check_killed_builds(
@@ -148,7 +150,7 @@ def check_two_builds_at_once(build: Build, script: PictureScript, folder: Path) 
 
 
 def _kept(folder: Path) -> int:
-    return len(list((folder / REPLIES).rglob("*.json")))
+    return len(kept_lines(folder / REPLIES))
 
 
 def _exit_code(child: int) -> int:

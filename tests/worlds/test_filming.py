@@ -164,6 +164,7 @@ def test_what_a_killed_process_leaves_half_written_is_deleted(tmp_path: Path) ->
     folder = tmp_path / "clips"
     folder.mkdir()
     (folder / ".0123.part").write_bytes(b"half")
+    os.utime(folder / ".0123.part", (1, 1))
     assert run(folder, "a").wait() == 0
     assert names(folder) == ["a.mp4"]
 

@@ -50,7 +50,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import FAILED, refuse_smaller, replacing, replacing_set, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.clips import clip_lengths
-from lmms_eval_tasks.utils.data.frames import clip_frames
+from lmms_eval_tasks.utils.data.made import clip_frames
 from lmms_eval_tasks.utils.data.manifest import AttritionStep, SetAttrition
 from lmms_eval_tasks.utils.data.prepare import link
 

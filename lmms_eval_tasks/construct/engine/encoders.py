@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line
-from lmms_eval_tasks.utils.judge.client import Judge
-from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.client import Judge, read_settings
 from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, ReplyCache, Sampling, Send, ServerError
 
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
@@ -128,7 +127,7 @@ class Embedding(BaseModel):
 
 def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
     """A sentence encoder that asks a server."""
-    judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings.limits)
+    judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings)
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         verdicts = judge.judge_all([Case(text, TEXT) for text in texts])

@@ -7,7 +7,6 @@ import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.named import judge_sender
+from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
 from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send, ServerError
 
 
@@ -130,7 +128,7 @@ class Models:
             if (settings, place, read) not in self._judges:
                 sender = self._sender(role)
                 # What is bounded is the requests, not what is made of their replies.
-                limits = replace(settings.limits, concurrent=self.threads((role,)))
+                limits = settings.model_copy(update={"concurrent": self.threads((role,))})
                 judge = Judge(sender, settings.sampling, read, self._records[place], limits)
                 self._judges[settings, place, read] = judge
             return self._judges[settings, place, read]

@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import media_path, read_manifest
-from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.client import read_settings
 
 Facts = Mapping[str, str]
 """What a rank would ask, in words: what it is about to what this rank has."""

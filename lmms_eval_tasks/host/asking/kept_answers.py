@@ -24,7 +24,7 @@ from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
 from lmms_eval_tasks.utils.answers.opening import is_answer
-from lmms_eval_tasks.utils.core.files import content_digest, write_file
+from lmms_eval_tasks.utils.core.files import file_sha256, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets
 from lmms_eval_tasks.utils.data.home import home
@@ -134,7 +134,7 @@ class AnswerFiles:
     def _key(self, item: ItemRequest) -> str | None:
         """Return the key of an answer to an item, or None if one of its clips cannot be read."""
         try:
-            clips = [content_digest(clip) for clip in item.clips]
+            clips = [file_sha256(clip) for clip in item.clips]
         except OSError:
             return None
         return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()

@@ -38,7 +38,7 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
-from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
 
 HOST_MODELS = "lmms_eval.models."

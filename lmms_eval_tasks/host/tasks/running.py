@@ -32,7 +32,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import VIEW_BYTES
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
-from lmms_eval_tasks.utils.judge.named import check_judge, open_judge, read_settings
+from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 

@@ -48,7 +48,7 @@ from lmms_eval_tasks.utils.answers.losses_protocol import (
     noise_seed,
 )
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -98,7 +98,7 @@ class AnswerStore:
         if self.root is None:
             return None
         try:
-            clips = [content_digest(clip) for clip in asked.clips]
+            clips = [file_sha256(clip) for clip in asked.clips]
         except OSError:
             return None
         named = [self._digests[asked.form], asked.form.value, asked.item_id, asked.noise, asked.caption, *clips]

@@ -67,7 +67,7 @@ def cot(
     from lmms_eval_tasks.train.countervqa.training_set import asked_of_clips, read_set, tested_clips
     from lmms_eval_tasks.train.stages.new_stage import compare_with_tests, require_clips
     from lmms_eval_tasks.utils.core.errors import InputError
-    from lmms_eval_tasks.utils.judge.named import open_named_judge
+    from lmms_eval_tasks.utils.judge.client import open_named_judge
     from lmms_eval_tasks.utils.judge.replies import ReplyRecord
 
     judge = open_named_judge(TaughtReply, teacher, "--teacher", ReplyRecord(out / REPLIES))

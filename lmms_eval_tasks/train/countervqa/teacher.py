@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.forms import WholeText, as_lines
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.data.frames import clip_frames
+from lmms_eval_tasks.utils.data.made import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict
 from lmms_eval_tasks.utils.judge.replies import Case

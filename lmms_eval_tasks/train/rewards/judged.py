@@ -63,7 +63,7 @@ class RewardJudge:
         )  # fmt: skip
         try:
             cache = ReplyCache(Path(folder) if folder else None)
-            judge = Judge(open_sender(settings), settings.sampling, read_grade, cache, settings.limits)
+            judge = Judge(open_sender(settings), settings.sampling, read_grade, cache, settings)
         except InputError as error:
             raise RuntimeError(f"The judge {model} cannot be asked: {error}") from None
         reason = judge.judge(_case(JUDGED_VISUAL, "Nothing happens.", RewardSample(), 0)).reason
@@ -106,7 +106,7 @@ def _frames(clip: str, number: int) -> tuple[bytes, ...]:
     if not clip or not number:
         return ()
     # Only here: it needs what decodes clips.
-    from lmms_eval_tasks.utils.data.frames import clip_frames
+    from lmms_eval_tasks.utils.data.made import clip_frames
 
     return clip_frames(Path(clip), number)[0]
 

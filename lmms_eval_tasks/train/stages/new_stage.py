@@ -12,7 +12,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train.stages.configuration import GRPO, SUBCOMMAND, Frames, OwnRewards, grpo_settings
 from lmms_eval_tasks.train.stages.stage import Training, TrainingItem, write_training
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import content_digest
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, clips_of_rows, read_manifest, read_table
@@ -79,9 +79,9 @@ def shared_clips(
     candidates = [(clip, clip.path) for clip in tested if clip.path and clip.path.stat().st_size in by_size]
     shared: dict[Path, TestedClip] = {}
     for done, (clip, path) in enumerate(candidates, start=1):
-        digest = content_digest(path)
+        digest = file_sha256(path)
         for own in by_size[path.stat().st_size]:
-            if content_digest(own) == digest:
+            if file_sha256(own) == digest:
                 shared.setdefault(own, clip)
         progress("comparing clips with those of tests", done, len(candidates))
     return dict(sorted(shared.items()))

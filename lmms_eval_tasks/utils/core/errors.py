@@ -37,7 +37,7 @@ class Problems:
 
     @property
     def first(self) -> tuple[str, ...]:
-        """Those that a message shows."""
+        """Return those that a message shows."""
         lines = []
         for kind, named in list(self._cases.items())[:SHOWN]:
             where, what, remedy, _ = kind

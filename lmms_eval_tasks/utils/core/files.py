@@ -23,20 +23,24 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import HOME, is_utf8
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
-try:
-    import fcntl
-
-    CAN_LOCK = True
-except ImportError:  # what killed processes leave stays there
-    CAN_LOCK = False
-
 BLOCK = 1 << 20
-PART = ".part"
-"""How the name of a file ends that is not whole yet."""
-_CLEARED: set[Path] = set()
-"""Folders in which this process has looked for what others left."""
 LITTLE = 1 << 20
 """A disk with less room is as good as full."""
+PART = ".part"
+"""How the name of a file ends that is not whole yet."""
+FORGOTTEN = 24 * 3600.0
+"""Seconds after which a part that nobody writes to is taken for one of a process that was killed."""
+PAUSE = 0.005
+"""Seconds between two looks at a swap that is under way."""
+FAILED = "failed"
+"""Where a build that made no set leaves what it wrote, until the next build."""
+NEXT = ".next"
+ENTRIES = ".entries"
+"""In `NEXT`: the names of its parts, of which some may have been moved."""
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 class FullDisk(OSError):
@@ -50,7 +54,7 @@ class FullDisk(OSError):
 
 
 def name_full_disk(error: BaseException, *folders: Path) -> BaseException:
-    """An error, as `FullDisk` where it says that a disk is full: that of its file, or else the fullest."""
+    """Return an error, as `FullDisk` where it says that a disk is full: that of its file, or else the fullest."""
     if not isinstance(error, OSError) or isinstance(error, FullDisk) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return error
     named = isinstance(error.filename, (str, bytes))
@@ -74,7 +78,7 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
 
 
 def free_space(folder: Path) -> int:
-    """Bytes free on the disk of a folder, which need not exist yet."""
+    """Return the bytes free on the disk of a folder, which need not exist yet."""
     return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
 
 
@@ -90,17 +94,33 @@ def why_unwritable(folder: Path) -> str | None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading."""
+    """Open a file for reading, but no pipe or device."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError(errno.EINVAL, "It is no regular file", str(path))
     return path.open("rb")
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file in blocks of `BLOCK` bytes, the last one perhaps shorter."""
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             yield block
+
+
+_DIGESTS: dict[tuple[str, int, int, int], str] = {}
+"""A file's path, number, size and time of change to its digest, for this process."""
+
+
+def file_sha256(path: Path, progress: Progress = no_progress) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal; a file that has not changed is read once."""
+    facts = path.stat()
+    key = str(path), facts.st_ino, facts.st_size, facts.st_mtime_ns
+    if key not in _DIGESTS:
+        digest = hashlib.sha256()
+        for done, block in enumerate(read_blocks(path), 1):
+            digest.update(block)
+            progress(f"{path.name}: computing SHA-256 (MiB)", done, -(-facts.st_size // BLOCK))
+        _DIGESTS[key] = digest.hexdigest()
+    return _DIGESTS[key]
 
 
 def write_file(path: Path, content: str | bytes) -> None:
@@ -120,27 +140,29 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write a file to, which replaces `path` when the block ends without an error."""
+    """Give a path to write a file to, which replaces `path` when the block ends without an error."""
     with new_part(path.parent) as beside:
         yield beside
         put_part(beside, path)
 
 
+_CLEARED: set[Path] = set()
+"""Folders in which this process has looked for what others left."""
+
+
 @contextmanager
 def new_part(folder: Path) -> Iterator[Path]:
-    """A path in a folder, made where it is missing, for a file whose name is known only when it is whole."""
+    """Give a path in a folder, made where it is missing, for a file whose name is known only when it is whole."""
     with naming_full_disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if folder not in _CLEARED:
             clear_parts(folder)
             _CLEARED.add(folder)
-        beside, file = _make_part(folder)
+        beside = folder / f".{uuid4().hex}{PART}"
         try:
             yield beside
         finally:
             beside.unlink(missing_ok=True)
-            if file is not None:
-                os.close(file)
 
 
 def put_part(beside: Path, path: Path) -> None:
@@ -150,67 +172,17 @@ def put_part(beside: Path, path: Path) -> None:
     beside.replace(path)
 
 
-def _make_part(folder: Path) -> tuple[Path, int | None]:
-    while True:
-        beside = folder / f".{uuid4().hex}{PART}"
-        if not CAN_LOCK:
-            return beside, None
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        _lock(file)
-        # Between the two lines before, another process may have taken it for one that was left behind.
-        if beside.exists():
-            return beside, file
-        os.close(file)
-
-
-def clear_parts(folder: Path) -> None:
-    """Delete what processes left in a folder that were killed while they wrote; files that are written to stay."""
+def clear_parts(folder: Path, age: float = FORGOTTEN) -> None:
+    """Delete parts in a folder to which nobody has written for some seconds: those of processes that were killed."""
     with suppress(OSError):
         for path in folder.glob(f".*{PART}"):
-            if path.is_file() and not path.is_symlink():
-                _delete_unless_locked(path)
-
-
-def _delete_unless_locked(path: Path) -> None:
-    with suppress(OSError):
-        file = os.open(path, os.O_RDWR)
-        try:
-            if _lock(file, wait=False):
+            if path.is_file() and not path.is_symlink() and time.time() - path.stat().st_mtime >= age:
                 path.unlink()
-        finally:
-            os.close(file)
-
-
-def _lock(file: int, wait: bool = True) -> bool:
-    """Lock a file until it is closed; False where another process has locked it, or nobody can."""
-    if not CAN_LOCK:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-T = TypeVar("T")
-
-PAUSE = 0.005
-"""Seconds between two looks at a swap that is under way."""
-
-logger = logging.getLogger(__name__)
-
-
-def _old(current: Path) -> Path:
-    return current.with_name(f".{current.name}.old")
-
-
-def _swapping_lock(current: Path) -> FileLock:
-    return FileLock(current.with_name(f".{current.name}.lock"))
 
 
 @contextmanager
 def held(lock: FileLock, what: Path) -> Iterator[None]:
-    """A lock, which is waited for with a warning that says what another process is writing."""
+    """Hold a lock, which is waited for with a warning that says what another process is writing."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -222,33 +194,29 @@ def held(lock: FileLock, what: Path) -> Iterator[None]:
         lock.release()
 
 
+def key_lock(folder: Path, key: str) -> FileLock:
+    """Return the lock, one of 4,096 below a folder, that keeps others from the same key, and seldom from another."""
+    shelf = folder / key[:2]
+    shelf.mkdir(parents=True, exist_ok=True)
+    return FileLock(shelf / f".lock{key[2]}")
+
+
+def swap(new: Path, place: Path) -> None:
+    """Put something new, if it is there, in the place of what is there, which goes; the caller holds the lock."""
+    if place.exists():
+        _remove(_old(place))
+        place.replace(_old(place))
+    if new.exists():
+        new.replace(place)
+    _remove(_old(place))
+
+
 @contextmanager
 def locked(current: Path) -> Iterator[None]:
-    """The lock of a benchmark's folder, held for a build; a swap that was cut short is undone or finished first."""
+    """Lock a benchmark's folder for a build; a swap that was cut short is undone or finished first."""
     with held(_swapping_lock(current), current):
         _recover(current)
         yield
-
-
-def swap(folder: Path, current: Path) -> None:
-    """Put a new folder in the place of the current one, which is deleted; the caller holds the lock."""
-    old = _old(current)
-    if current.exists():
-        current.replace(old)
-    folder.replace(current)
-    if old.exists():
-        shutil.rmtree(old)
-
-
-def _recover(current: Path) -> None:
-    """Undo or finish the swap of a build that was killed in it; the caller holds the lock."""
-    old = _old(current)
-    if not old.exists():
-        return
-    if current.exists():
-        shutil.rmtree(old)
-    else:
-        old.replace(current)
 
 
 def read_steadily(current: Path, read: Callable[[], T]) -> T:
@@ -266,57 +234,12 @@ def read_steadily(current: Path, read: Callable[[], T]) -> T:
                 return value
 
 
-def _settle(current: Path) -> bool:
-    """Wait for a swap that is under way; where its build is dead, undo it."""
-    while _is_between_renames(current):
-        try:
-            with _swapping_lock(current).acquire(timeout=0):
-                _recover(current)
-        except Timeout:
-            time.sleep(PAUSE)
-        except OSError:
-            return False
-    return True
-
-
-def _is_between_renames(current: Path) -> bool:
-    return not current.exists() and _old(current).exists()
-
-
-def _identity(current: Path) -> tuple[int, int, int] | None:
-    """Return values that distinguish a folder from one that replaced it; None if it does not exist."""
-    try:
-        facts = current.stat()
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
-
-
-def file_sha256(path: Path, progress: Progress = no_progress) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    size, done = path.stat().st_size, 0
-    for block in read_blocks(path):
-        digest.update(block)
-        done += len(block)
-        progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
-    return digest.hexdigest()
-
-
-FAILED = "failed"
-"""Where a build that made no set leaves what it wrote, until the next build."""
-NEXT = ".next"
-ENTRIES = ".entries"
-"""In `NEXT`: the names of its parts, of which some may have been moved."""
-
-
 @contextmanager
 def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write a set into, whose parts replace those of the earlier set when the block ends without an
-    error."""
+    """Give a folder to write a set into, whose parts replace those of the earlier set when the block ends well."""
     out.mkdir(parents=True, exist_ok=True)
     with held(FileLock(out / ".set.lock"), out):
-        clear_parts(out)
+        clear_parts(out, age=0)
         _move(out, names)
         for remains in out.glob(".new-*"):
             shutil.rmtree(remains)
@@ -338,7 +261,6 @@ def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
 
 
 def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
-    """Refuse a set with fewer rows than the one that is there."""
     if before is None or now < before:
         known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
         raise InputError(
@@ -354,17 +276,52 @@ def _move(out: Path, names: Sequence[str]) -> None:
         return
     entries = json.loads((new / ENTRIES).read_text(encoding="utf-8"))
     for name in names:
-        place, old = out / name, out / f".{name}.old"
-        if name in entries and not (new / name).exists():
-            continue
-        if place.exists():
-            _remove(old)
-            place.replace(old)
-        if name in entries:
-            (new / name).replace(place)
-    for name in names:
-        _remove(out / f".{name}.old")
+        if name not in entries or (new / name).exists():
+            swap(new / name, out / name)
+        _remove(_old(out / name))
     shutil.rmtree(new)
+
+
+def _recover(current: Path) -> None:
+    """Undo or finish the swap of a build that was killed in it; the caller holds the lock."""
+    if current.exists():
+        _remove(_old(current))
+    elif _old(current).exists():
+        _old(current).replace(current)
+
+
+def _settle(current: Path) -> bool:
+    """Wait for a swap that is under way; where its build is dead, undo it."""
+    while _is_between_renames(current):
+        try:
+            with _swapping_lock(current).acquire(timeout=0):
+                _recover(current)
+        except Timeout:
+            time.sleep(PAUSE)
+        except OSError:
+            return False
+    return True
+
+
+def _swapping_lock(current: Path) -> FileLock:
+    return FileLock(current.with_name(f".{current.name}.lock"))
+
+
+def _is_between_renames(current: Path) -> bool:
+    return not current.exists() and _old(current).exists()
+
+
+def _identity(current: Path) -> tuple[int, int, int] | None:
+    """Return values that distinguish a folder from one that replaced it; None if it does not exist."""
+    try:
+        facts = current.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
+
+
+def _old(place: Path) -> Path:
+    return place.with_name(f".{place.name}.old")
 
 
 def _remove(path: Path) -> None:
@@ -372,19 +329,6 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-_DIGESTS: dict[tuple[str, int, int], str] = {}
-"""Path, size and time of change to digest, for this process. It depends on nothing but the files."""
-
-
-def content_digest(path: Path, progress: Progress = no_progress) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal; read anew where its size or its time of change is another."""
-    facts = path.stat()
-    key = str(path), facts.st_size, facts.st_mtime_ns
-    if key not in _DIGESTS:
-        _DIGESTS[key] = file_sha256(path, progress)
-    return _DIGESTS[key]
 
 
 LONGEST_NAME = 240

@@ -80,13 +80,11 @@ class CsvTable:
     """
 
     def __init__(self, content: bytes) -> None:
-        """Read the first row."""
         self._rows = _read_cells(content)
         _, header = next(self._rows, (0, []))
         self.columns = [name.strip() for name in header]
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """The rows below the first."""
         return self._rows
 
     @property
@@ -123,19 +121,19 @@ LONGEST = 300
 """Digits of a whole number that a float can still hold."""
 DEEPEST = 100
 """Lists and objects one inside the other that a program of ours can still walk through."""
+TOO_DEEP = "values nested too deeply"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text."""
     return _read(text, parse_constant=refuse_constant, object_pairs_hook=_unique)
 
 
 def read_written_json(text: str) -> Any:
-    """The value of a JSON text that Python wrote, which may hold NaN and Infinity."""
+    """Return the value of a JSON text that Python wrote, which may hold NaN and Infinity."""
     value = _read(text)
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
-        raise ValueError("values nested too deeply")
+    if text.count("[") + text.count("{") > DEEPEST and _reaches(value, DEEPEST + 1):
+        raise ValueError(TOO_DEEP)
     return value
 
 
@@ -146,20 +144,13 @@ def _read(text: str, **options: Any) -> Any:
         what = "text after the value" if error.msg == "Extra data" else "no JSON"
         raise ValueError(f"{what} from character {error.pos + 1} on") from None
     except RecursionError:
-        raise ValueError("values nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
 
 
-def _is_deep(value: Any) -> bool:
-    """Whether values are nested deeper than `DEEPEST`."""
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, list | dict)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return bool(level)
+def _reaches(value: object, level: int) -> bool:
+    """Return whether a value holds another at a level below it."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return level == 0 or any(_reaches(one, level - 1) for one in inner)
 
 
 def read_released_json(content: str | bytes) -> Any:
@@ -178,7 +169,7 @@ def read_released_json(content: str | bytes) -> Any:
         if _ESCAPED_SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise ValueError("values nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
     except UnicodeEncodeError as error:
         raise ValueError(f"a text with the lone surrogate {ascii(error.object[error.start])[1:-1]}") from None
     return value
@@ -205,7 +196,6 @@ def _whole(digits: str) -> int:
 
 
 def read_parquet(path: Path) -> pyarrow.Table:
-    """The table of one Parquet file."""
     import pyarrow.parquet
 
     open_regular(path).close()
@@ -342,6 +332,24 @@ def read_object(path: Path, form: type[RowType], issues: Problems) -> RowType | 
     else:
         return validate_value(value, form, issues, "")
     return None
+
+
+def read_written_object(
+    path: Path, form: type[RowType], what: str, damaged: type[InputError] = InputError
+) -> tuple[RowType, Any]:
+    """Return the object in a file that Python wrote, also as JSON values; `damaged` is raised where it is no JSON."""
+    with open_regular(path) as file:
+        content = file.read()
+    try:
+        value = read_written_json(content.decode("utf-8"))
+    except ValueError as error:
+        got = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise damaged(f"{path} is not {what}: Expected JSON, but got {got}.") from None
+    issues = Problems()
+    found = validate_value(value, form, issues, "")
+    issues.raise_if_any(f"{path} is not {what}")
+    assert found is not None
+    return found, value
 
 
 def _decode(line: bytes, where: str, first: bool, issues: Problems, layout_issues: Problems) -> str | None:

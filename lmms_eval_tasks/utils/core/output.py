@@ -46,21 +46,18 @@ class Document:
 
 
 def write_document(document: Document, form: Format) -> str:
-    """A document in a format; warnings stand with the numbers in all of them."""
+    """Return a document in a format; warnings stand with the numbers in all of them."""
     text = _WRITERS[form](document)
     return text if form is Format.JSON else printable_lines(text)
 
 
 def _as_json(document: Document) -> str:
+    names = ("title", "columns", "names", "rows", "caption", "signature", "warnings")
     tables = [
         {
-            "title": table.title,
+            **{name: getattr(table, name, None) for name in names},
             "columns": list(table.headings),
-            "names": table.names,
             "rows": [[cell.to_json() if isinstance(cell, Number) else cell for cell in row] for row in table.rows],
-            "caption": table.caption,
-            "signature": table.signature,
-            "warnings": table.warnings,
         }
         for table in document.tables
     ]
@@ -77,7 +74,6 @@ def _as_json(document: Document) -> str:
 CSV_COLUMNS = (
     "table", "row", "column", "value", "low", "high", "n", "unit", "of", "mark", "text", "signature", "warnings"
 )  # fmt: skip
-"""Columns of CSV."""
 
 
 def _as_csv(document: Document) -> str:
@@ -85,51 +81,42 @@ def _as_csv(document: Document) -> str:
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
     writer.writeheader()
     for table in document.tables:
-        common = {
-            "table": table.title,
-            "signature": table.signature,
-            "warnings": " ".join([*document.warnings, *table.warnings]),
-        }
+        warnings = " ".join([*document.warnings, *table.warnings])
+        common = {"table": table.title, "signature": table.signature, "warnings": warnings}
         for row in table.rows:
             name = " / ".join(filter(None, map(cell_text, row[: table.names])))
             for heading, cell in zip(table.headings[table.names :], row[table.names :], strict=True):
+                value: Mapping[str, object] = {"value" if isinstance(cell, int) else "text": cell}
+                if isinstance(cell, Number):
+                    value = cell.to_json()
                 if cell != "":
-                    writer.writerow({**common, "row": name, "column": heading, **_csv_fields(cell)})
+                    writer.writerow({**common, "row": name, "column": heading, **value})
     return text.getvalue()
-
-
-def _csv_fields(cell: Cell) -> Mapping[str, object]:
-    if isinstance(cell, Number):
-        return cell.to_json()
-    return {"value": cell} if isinstance(cell, int) else {"text": cell}
 
 
 def _as_markdown(document: Document) -> str:
     blocks = []
     for table in document.tables:
-        warnings = [f"> **{_markdown(warning)}**" for warning in (*document.warnings, *table.warnings)]
-        rows = [" | ".join(["", *map(_markdown, map(_marked_text, row)), ""]).strip() for row in table.rows]
-        rule = " | ".join(["", *(":--" if text else "--:" for text in _text_columns(table)), ""]).strip()
-        headings = " | ".join(["", *map(_markdown, table.headings), ""]).strip()
-        signs = {mark: "*" if mark is Mark.DIFFERS else mark.value for mark in _marks(table)}
-        notes = [f"{sign}: {EXPLAINED[mark]}" for mark, sign in signs.items()]
+        marked = [
+            [cell_text(cell) + " *" * (isinstance(cell, Number) and cell.mark is Mark.DIFFERS) for cell in row]
+            for row in table.rows
+        ]
+        rules = [":--" if text else "--:" for text in _text_columns(table)]
+        lines = [list(map(_markdown, table.headings)), rules, *(list(map(_markdown, row)) for row in marked)]
+        signs = ("*" if mark is Mark.DIFFERS else mark.value for mark in _marks(table))
+        notes = [f"{sign}: {EXPLAINED[mark]}" for mark, sign in zip(_marks(table), signs, strict=True)]
         notes += [*table.caption.splitlines(), table.signature]
         blocks += [
             f"### {_markdown(table.title)}" if table.title else "",
-            "\n>\n".join(warnings),
-            "\n".join([headings, rule, *rows]),
+            "\n>\n".join(f"> **{_markdown(warning)}**" for warning in (*document.warnings, *table.warnings)),
+            "\n".join(" | ".join(["", *line, ""]).strip() for line in lines),
             "\n\n".join(_markdown(note) for note in notes if note),
         ]
     return "\n\n".join(filter(None, blocks or [f"> **{_markdown(one)}**" for one in document.warnings])) + "\n"
 
 
-def _marked_text(cell: Cell) -> str:
-    marked = isinstance(cell, Number) and cell.mark is Mark.DIFFERS
-    return f"{cell_text(cell)} *" if marked else cell_text(cell)
-
-
 def _markdown(text: str) -> str:
-    """A text in which nothing is markup, on one line."""
+    """Return a text in which nothing is markup, on one line."""
     escaped = "".join(f"\\{char}" if char in "\\`*_|#~$" else char for char in text)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace("\n", "<br>")
 
@@ -141,30 +128,39 @@ def _as_latex(document: Document) -> str:
 
 
 def _latex_table(table: FittingTable, warnings: Sequence[str]) -> str:
+    """Return a table whose numbers have their intervals in a column of their own."""
     from pandas import DataFrame
 
-    spans = [
-        any(isinstance(row[column], Number) and row[column].interval_text for row in table.rows)  # type: ignore[union-attr]
-        for column in range(len(table.headings))
-    ]
+    columns: dict[str, list[str]] = {}
     letters, headings = "", []
-    for heading, text, spanned in zip(table.headings, _text_columns(table), spans, strict=True):
-        letters += ("l" if text else "r") + ("r" if spanned else "")
-        headings += [_latex(heading), *([r"95\% interval"] if spanned else [])]
-    rows = [
-        [text for cell, spanned in zip(row, spans, strict=True) for text in _latex_cells(cell, spanned)]
-        for row in table.rows
-    ]
+    cells = list(zip(*table.rows, strict=True)) or [()] * len(table.headings)
+    for place, (heading, text, column) in enumerate(zip(table.headings, _text_columns(table), cells, strict=True)):
+        intervals = [cell.interval_text if isinstance(cell, Number) else "" for cell in column]
+        letters += "l" if text else "r"
+        headings.append(_latex(heading))
+        columns[str(place)] = [_latex_cell(cell) for cell in column]
+        if any(intervals):
+            letters += "r"
+            headings.append(r"95\% interval")
+            columns[f"{place} interval"] = list(map(_latex, intervals))
     caption = [
         *_sentences(table.title),
         *(rf"\textbf{{{text}}}" for text in _sentences(*warnings, *table.warnings)),
         *(f"{_LATEX_MARKS[mark]}: {text}" for mark in _marks(table) for text in _sentences(EXPLAINED[mark])),
         *_sentences(*table.caption.splitlines(), table.signature),
     ]
-    style = DataFrame(rows, columns=headings, dtype=object).style.hide(axis="index")
+    frame = DataFrame(columns, dtype=object)
+    frame.columns = headings
+    style = frame.style.hide(axis="index")
     return str(
         style.to_latex(hrules=True, column_format=letters, caption=" ".join(caption), position_float="centering")
     )
+
+
+def _latex_cell(cell: Cell) -> str:
+    if not isinstance(cell, Number):
+        return _latex(cell_text(cell))
+    return _latex(cell.value_text) + (_LATEX_MARKS[cell.mark] if cell.mark else "")
 
 
 _LATEX_MARKS = {
@@ -181,27 +177,18 @@ _LATEX_ESCAPES = {
 
 
 def _latex(text: str) -> str:
-    """A text in which nothing is a command, on one line."""
+    """Return a text in which nothing is a command, on one line."""
     escaped = "".join(_LATEX_ESCAPES.get(char, char) for char in text)
     # Two hyphens in a row would be one dash.
     return " ".join(re.sub("-(?=-)", "-{}", escaped).split())
 
 
-def _latex_cells(cell: Cell, spanned: bool) -> list[str]:
-    """The cell of a number, and that of its interval where its column has one."""
-    if not isinstance(cell, Number):
-        return [_latex(cell_text(cell)), *([""] if spanned else [])]
-    mark = _LATEX_MARKS[cell.mark] if cell.mark else ""
-    return [_latex(cell.value_text) + mark, *([_latex(cell.interval_text)] if spanned else [])]
-
-
 def _sentences(*texts: str) -> list[str]:
-    """Texts for a caption, each with a full stop; empty ones are left out."""
     return [f"{_latex(text).rstrip('.')}." for text in texts if text.strip()]
 
 
 def _marks(table: FittingTable) -> list[Mark]:
-    used = {cell.mark for row in table.rows for cell in row if isinstance(cell, Number) and cell.mark}
+    used = {cell.mark for row in table.rows for cell in row if isinstance(cell, Number)}
     return [mark for mark in Mark if mark in used]
 
 
@@ -308,22 +295,21 @@ class Output:
     def __init__(self, command: str, form: Format | None = None) -> None:
         self._console = make_console(stderr=form is not None)
         self._form = form
-        self._document = Document(command, lmms_eval_tasks.__version__)
+        self.document = Document(command, lmms_eval_tasks.__version__)
 
     def table(self, table: FittingTable, gap: bool = False) -> None:
-        """Show a table, on a terminal after an empty line where there is to be a gap."""
-        self._document.tables.append(table)
+        self.document.tables.append(table)
         if self._form is None:
             self._console.print(*([""] if gap else []), table)
 
     def note(self, text: str, style: str | None = None, indent: int = 0, whole: bool = False) -> None:
-        """Say what is to be known beside the numbers."""
-        self._document.notes.append(text.strip())
+        """Say something about the numbers."""
+        self.document.notes.append(text.strip())
         self._print(text, style, indent, whole)
 
     def warn(self, text: str, style: str = "bold red", indent: int = 0, whole: bool = False) -> None:
         """Say what has to be known before the numbers are read; it stays with them in every format."""
-        self._document.warnings.append(text.strip())
+        self.document.warnings.append(text.strip())
         self._print(text, style, indent, whole)
 
     def _print(self, text: str, style: str | None, indent: int, whole: bool) -> None:
@@ -332,15 +318,11 @@ class Output:
         shown = Padding(text, (0, 0, 0, indent), expand=False) if indent else text
         self._console.print(shown, style=style, soft_wrap=whole)
 
-    def close(self) -> None:
-        """Write the document, where there is a format."""
-        if self._form is not None:
-            sys.stdout.write(write_document(self._document, self._form))
-
 
 @contextmanager
 def open_output(command: str, form: Format | None = None) -> Iterator[Output]:
-    """An output that is closed where its block ends well; arguments as for `Output`."""
+    """Give an output, whose document is written where there is a format and the block ends well."""
     output = Output(command, form)
     yield output
-    output.close()
+    if form is not None:
+        sys.stdout.write(write_document(output.document, form))

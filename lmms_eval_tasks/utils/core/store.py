@@ -1,4 +1,4 @@
-"""Values that are kept as they come, in files that only grow: a process that is killed has lost none of them."""
+"""Values kept by key, in files that only grow: a process that is killed has lost none, and others see them at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import errno
 import json
 import logging
 import os
+import re
+import threading
 from collections.abc import Collection, Iterator, Mapping
-from io import FileIO
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,7 +18,8 @@ from lmms_eval_tasks.utils.core.files import naming_full_disk, open_regular
 
 SUFFIX = ".jsonl"
 KEY = "key"
-"""The field of a line that has the value's key."""
+"""The field of a line that has the value's key; the first one."""
+_BEGINNING = re.compile(rb'\{"key": "([^"\\]*)"')
 SYNC_SECONDS = 1.0
 """How much of the last values a loss of power may take. The end of a process takes none."""
 
@@ -25,67 +27,113 @@ logger = logging.getLogger(__name__)
 
 
 class KeptValues:
-    """Values by their keys, in the files of one folder, which processes may share on any file system."""
+    """Values by their keys, in the files of one folder, which threads and processes may share on any file system."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._file: FileIO | None = None
+        self._own: Path | None = None
         self._synced = monotonic()
+        self._places: dict[str, tuple[Path, int]] = {}
+        self._seen: dict[Path, int] = {}
+        self._lock = threading.Lock()
 
     def read(self, keys: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
-        """The values of some keys, or of all; of several values of a key any."""
+        """Return the values of some keys, or of all; of several values of a key any."""
         found = {}
         for path in sorted(self.folder.glob(f"*{SUFFIX}")):
-            for line in _lines(path):
-                if keys is None or line[KEY] in keys:
-                    found[line.pop(KEY)] = line
+            damaged = 0
+            for _, line in _lines(path):
+                value = _parse(line)
+                if value is None:
+                    damaged += line.endswith(b"\n")  # one without an end was cut off
+                elif keys is None or value[KEY] in keys:
+                    found[value.pop(KEY)] = value
+            if damaged:
+                logger.warning("%d %s kept in %s cannot be read.", damaged, "line" if damaged == 1 else "lines", path)
         return found
+
+    def find(self, key: str) -> dict[str, Any] | None:
+        """Return the last value of a key, also of another process just now; None where there is none.
+
+        A key is of characters that JSON does not escape.
+        """
+        with self._lock:
+            if key not in self._places:
+                self._look()
+            place = self._places.get(key)
+        if place is None:
+            return _read_earlier(self.folder / key[:2] / f"{key}.json")
+        value = next((_parse(line) for _, line in _lines(*place)), None)
+        return None if value is None else {name: one for name, one in value.items() if name != KEY}
+
+    def _look(self) -> None:
+        """Note where the values lie that were kept since the last look, the last of a key last."""
+        for path in sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime_ns):
+            for start, line in _lines(path, self._seen.get(path, 0)):
+                if line.endswith(b"\n"):  # else it is being written
+                    self._seen[path] = start + len(line)
+                    if found := _BEGINNING.match(line):
+                        self._places[found[1].decode("ascii", "replace")] = path, start
 
     def keep(self, key: str, value: Mapping[str, Any]) -> None:
         """Keep a value, of JSON values by name."""
-        with naming_full_disk(self.folder):
-            self._keep(json.dumps({KEY: key, **value}).encode() + b"\n")
-
-    def _keep(self, line: bytes) -> None:
-        if self._file is None:
+        line = json.dumps({KEY: key, **value}).encode() + b"\n"
+        with self._lock, naming_full_disk(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._file = (self.folder / f"{uuid4().hex}{SUFFIX}").open("xb", buffering=0)
-        try:
-            if self._file.write(line) != len(line):
-                raise OSError(errno.ENOSPC, "Only a part of a line was written", self._file.name)
-        except OSError:
-            # Nothing may follow a line that is torn.
-            with self._file as file:
-                self._file = None
-                if not file.tell():
-                    Path(os.fsdecode(file.name)).unlink()
-            raise
-        if monotonic() - self._synced >= SYNC_SECONDS:
-            os.fsync(self._file.fileno())
-            self._synced = monotonic()
+            path = self._own = self._own or self.folder / f"{uuid4().hex}{SUFFIX}"
+            self._places.pop(key, None)
+            try:
+                self._append(path, line)
+            except OSError:
+                # Nothing may follow a line that is torn.
+                self._own = None
+                if path.is_file() and not path.stat().st_size:
+                    path.unlink()
+                raise
+
+    def _append(self, path: Path, line: bytes) -> None:
+        with path.open("ab", buffering=0) as file:
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, "Only a part of a line was written", str(path))
+            if monotonic() - self._synced >= SYNC_SECONDS:
+                os.fsync(file.fileno())
+                self._synced = monotonic()
 
     def close(self) -> None:
         """Put what was kept on the disk."""
-        if self._file is not None:
-            with naming_full_disk(self.folder), self._file as file:
-                self._file = None
-                os.fsync(file.fileno())
+        with self._lock, naming_full_disk(self.folder):
+            if self._own is not None and self._own.is_file():
+                with self._own.open("ab") as file:
+                    os.fsync(file.fileno())
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The values in a file, each with its key."""
-    damaged = 0
+def _lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file from a place on, each with the place where it begins."""
     try:
         with open_regular(path) as file:
+            file.seek(start)
             for line in file:
-                try:
-                    value = json.loads(line)
-                    if not isinstance(value[KEY], str):
-                        raise TypeError
-                    yield value
-                except (ValueError, TypeError, KeyError, RecursionError):
-                    damaged += line.endswith(b"\n")  # one without an end was cut off
+                yield start, line
+                start += len(line)
     except OSError as error:
         logger.warning("What is kept in %s cannot be read (%s).", path, error)
-    if damaged:
-        logger.warning("%d %s kept in %s cannot be read.", damaged, "line" if damaged == 1 else "lines", path)
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+        return value if isinstance(value[KEY], str) else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _read_earlier(path: Path) -> dict[str, Any] | None:
+    """Return the value that an earlier version kept in a file of its own."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        logger.warning("What is kept in %s cannot be read (%s).", path, error)
+        return None
+    return value if isinstance(value, dict) else None

@@ -110,7 +110,6 @@ def points(unit: str) -> str:
 
 
 def _finite(value: float | None) -> float | None:
-    """A number that JSON has."""
     return value if value is not None and isfinite(value) else None
 
 
@@ -130,7 +129,6 @@ class FittingTable:
         padding: int = 0,
         blank_repeats: bool = False,
     ) -> None:
-        """Make an empty table."""
         self.title, self.caption, self.signature, self.padding = title or "", "", "", padding
         self.headings, self.names = tuple(map(printable_lines, headings)), names
         self.rows: list[tuple[Cell, ...]] = []
@@ -138,13 +136,11 @@ class FittingTable:
         self._numbers, self._blank_repeats = numbers, blank_repeats
 
     def add_row(self, *cells: Cell) -> None:
-        """Add a row, a cell for each column."""
         if len(cells) != len(self.headings):
             raise ValueError(f"Expected {len(self.headings)} cells, but got {len(cells)}.")
         self.rows.append(tuple(printable_lines(cell) if isinstance(cell, str) else cell for cell in cells))
 
     def texts(self) -> list[tuple[str, ...]]:
-        """The cells of each row as texts."""
         return [tuple(map(cell_text, row)) for row in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

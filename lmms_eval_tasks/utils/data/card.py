@@ -158,7 +158,6 @@ class DataSet(BaseModel):
 
     @property
     def is_sample(self) -> bool:
-        """Whether it is simulated."""
         return self.kind is SetKind.SAMPLE
 
     @property

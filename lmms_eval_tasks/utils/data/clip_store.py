@@ -13,16 +13,24 @@ from typing import Any
 
 from filelock import FileLock
 
-from lmms_eval_tasks.utils.core.files import new_part, put_part
-from lmms_eval_tasks.utils.data.clips import ClipFacts, digest_clip
+from lmms_eval_tasks.utils.core.files import key_lock, new_part, put_part
+from lmms_eval_tasks.utils.core.store import KeptValues
+from lmms_eval_tasks.utils.data.clips import digest_clip
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FORMAT = 1
 """Grows when the same view of the same clip is to be made in another way."""
+FACT_FORMAT = 1
+"""Grows when what is kept of a clip changes its meaning."""
+CLIP = "{clip}"
+"""Stands in a kept reason for the path of the clip, of which there may be several."""
 PROTECTED = 3600.0
 """Seconds for which a file that was asked for is not deleted: a model may not have opened it yet."""
 FILLED = 0.9
 """Share of the limit down to which files are deleted, so that not each new file deletes one."""
-_LOCK, _TOTAL, _FACTS = ".lock", "bytes", "facts"
+LOOK = 0.01
+"""Share of the limit that a process adds between two looks at all files."""
+_LOCK, _FACTS = ".lock", "facts"
 
 logger = logging.getLogger(__name__)
 
@@ -32,44 +40,57 @@ class ClipStore:
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.folder, self.limit = folder.absolute(), limit
-        self._facts = ClipFacts(self.folder / _FACTS)
-        self._has_warned = False
+        self._facts = KeptValues(self.folder / _FACTS)
+        self._added, self._has_warned = limit, False
 
     def count_frames(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
         """Return the number of frames of a clip, which one process decodes once if the number is not known."""
-        known = self._facts.find(clip, decoded)
-        if known is not None:
-            return known
-        with self._lock(_key(clip, {"decoded": decoded})):
-            known = self._facts.find(clip, decoded)
-            return self._facts.find_out(clip, decoded, decode) if known is None else known
+        return self._find_out_once(clip, decoded, {"decoded": decoded}, lambda: True, decode)
 
     def find_or_make(
         self, clip: Path, view: Mapping[str, Any], suffix: str, decoded: str, make: Callable[[Path], int]
     ) -> tuple[Path, int]:
-        """The file of a view of a clip, made where the store lacks it."""
+        """Return the file of a view of a clip, made where the store lacks it, and the number of the clip's frames."""
         key = _key(clip, view)
         path = self.folder / key[:2] / f"{key}{suffix}"
-        if (stored := self._find(clip, path, decoded)) is not None:
-            return path, stored
-        with self._lock(key):
-            stored = self._find(clip, path, decoded)
-            if stored is None:
-                stored = self._facts.find_out(clip, decoded, lambda: self._make(path, make))
-            return path, stored
+        return path, self._find_out_once(clip, decoded, view, lambda: self._use(path), lambda: self._make(path, make))
 
-    def _lock(self, key: str) -> FileLock:
-        """Return the lock, one of 4,096, that keeps two processes from working on the same key, and seldom on different
-        ones."""
-        shelf = self.folder / key[:2]
-        shelf.mkdir(parents=True, exist_ok=True)
-        return FileLock(shelf / f"{_LOCK}{key[2]}")
+    def _find_out_once(
+        self, clip: Path, decoded: str, view: Mapping[str, Any], is_made: Callable[[], bool], decode: Callable[[], int]
+    ) -> int:
+        """Return the number of a clip's frames where it is known and the view is made; else one process decodes it."""
+        fact = hashlib.sha256(f"{FACT_FORMAT}\0{decoded}\0{digest_clip(clip)}".encode()).hexdigest()
 
-    def _find(self, clip: Path, path: Path, decoded: str) -> int | None:
-        """Return the number of frames of a file's source; None if the file does not exist or the number is not
-        known."""
-        count = self._facts.find(clip, decoded)
-        return count if count is not None and self._use(path) else None
+        def find() -> int | None:
+            frames = (self._facts.find(fact) or {}).get("frames")
+            if isinstance(frames, int) and frames > 0:
+                return frames if is_made() else None
+            problem = (self._facts.find(f"{fact} {_decoder()}") or {}).get("problem")
+            if isinstance(problem, str):
+                raise UnreadableClip(problem.replace(CLIP, str(clip)))
+            return None
+
+        if (known := find()) is not None:
+            return known
+        with key_lock(self.folder, _key(clip, view)):
+            if (known := find()) is not None:
+                return known
+            try:
+                frames = decode()
+            except UnreadableClip as error:
+                # A disk that fails or memory that runs out says nothing about the clip, and another version may decode
+                # what this one cannot.
+                if not isinstance(error.__cause__, (OSError, MemoryError)):
+                    self._keep(f"{fact} {_decoder()}", {"problem": str(error).replace(str(clip), CLIP)})
+                raise
+            self._keep(fact, {"frames": frames})
+            return frames
+
+    def _keep(self, key: str, fact: Mapping[str, Any]) -> None:
+        try:
+            self._facts.keep(key, fact)
+        except OSError as error:  # it is found out again
+            logger.debug("What is known of a clip cannot be kept in %s (%s).", self._facts.folder, error)
 
     def _use(self, path: Path) -> bool:
         """Note that a file is asked for now; False where it is not there."""
@@ -93,50 +114,31 @@ class ClipStore:
         return count
 
     def _make_room(self, size: int) -> None:
-        """Count a new file, and delete the files that were not asked for longest where it would not fit."""
+        """Delete the files that were not asked for longest where a new one does not fit.
+
+        All files are looked at once in `LOOK` of the limit, so that the store may grow by this for each process.
+        """
+        self._added += size
+        if self._added < LOOK * self.limit:
+            return
         with FileLock(self.folder / _LOCK):
-            total, wait_until = self._read_total()
-            waits = time.time() < wait_until <= time.time() + PROTECTED
-            if total is None or (total + size > self.limit and not waits):
-                total, wait_until = self._delete_unused(size)
-            # Not to the disk, for which all would wait: what is lost is counted again.
-            counted = {"bytes": total + size, "wait_until": wait_until}
-            (self.folder / _TOTAL).write_text(json.dumps(counted), encoding="utf-8")
-        if total + size > self.limit and not self._has_warned:
+            stored = sorted(self._stored())
+            total = size + sum(bytes_ for _, bytes_, _ in stored)
+            most = FILLED * self.limit if total > self.limit else total
+            for used, bytes_, path in stored:
+                if total <= most or used >= time.time() - PROTECTED:
+                    break
+                path.unlink(missing_ok=True)
+                total -= bytes_
+            self._added = 0
+        if total > self.limit and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "%s holds %.1f GB of made clips. Its limit is %.1f GB, but all were asked for within the last hour.",
                 self.folder,
-                (total + size) / 1e9,
+                total / 1e9,
                 self.limit / 1e9,
             )
-
-    def _read_total(self) -> tuple[int | None, float]:
-        """Bytes of all files as they were last counted, None where that cannot be read; and until when none is
-        deleted."""
-        try:
-            counted = json.loads((self.folder / _TOTAL).read_text(encoding="utf-8"))
-            return int(counted["bytes"]), float(counted["wait_until"])
-        except (OSError, ValueError, TypeError, KeyError):
-            return None, 0.0
-
-    def _delete_unused(self, size: int) -> tuple[int, float]:
-        """Delete files until `size` bytes fit."""
-        stored = sorted(self._stored())
-        total, now = sum(bytes_ for _, bytes_, _ in stored), time.time()
-        if total + size <= self.limit:
-            return total, 0.0
-        freed, can_free_at = 0.0, 0.0
-        for used, bytes_, path in stored:
-            if freed >= (1 - FILLED) * self.limit or total + size <= FILLED * self.limit:
-                break
-            if used < now - PROTECTED:
-                path.unlink(missing_ok=True)
-                total -= bytes_
-            else:
-                freed += bytes_
-                can_free_at = min(used, now) + PROTECTED
-        return total, can_free_at
 
     def _stored(self) -> Iterator[tuple[float, int, Path]]:
         """Yield the time of last use, the size in bytes and the path of each file."""
@@ -151,6 +153,12 @@ class ClipStore:
 def _key(clip: Path, view: Mapping[str, Any]) -> str:
     text = json.dumps({"source": digest_clip(clip), "view": view, "format": FORMAT}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _decoder() -> str:
+    import av
+
+    return str(av.__version__)
 
 
 def _last_use(facts: os.stat_result) -> float:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
@@ -15,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import content_digest, write_file
+from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel, no_progress
 from lmms_eval_tasks.utils.data.pictures import upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -52,11 +49,6 @@ def since_first_second(container: Any, length: float) -> float:
     return length - begins if length > begins else length
 
 
-def is_cut_short(path: Path) -> bool:
-    """Whether a file lacks its end; errors as for `missing_bytes`."""
-    return missing_bytes(path) > 0
-
-
 def missing_bytes(path: Path) -> int:
     """Return the number of bytes missing at the end of a file by the headers of its parts; 0 if it is whole or they do
     not say.
@@ -73,24 +65,22 @@ def missing_bytes(path: Path) -> int:
     with path.open("rb") as file:
         head = file.read(12)
         if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
-            end = 8 + int.from_bytes(head[4:8], "little")
-        else:
-            read = _read_box if head[4:8] in _BOXES else _read_element if head[:4] == _EBML else None
-            for _ in range(_MOST_PARTS if read else 0):
-                file.seek(end)
-                try:
-                    end = read(file) if read else end
-                except EOFError:
-                    end = max(end, size + 1)
-                except ValueError:  # a part that goes on to the end, or none: what comes behind the film
-                    break
-                if end >= size:
-                    break
+            return max(0, 8 + int.from_bytes(head[4:8], "little") - size)
+        find_end = _end_of_box if head[4:8] in _BOXES else _end_of_element if head[:4] == _EBML else None
+        for _ in range(_MOST_PARTS if find_end else 0):
+            file.seek(end)
+            try:
+                end = find_end(file) if find_end else end
+            except EOFError:
+                end = max(end, size + 1)
+            except ValueError:  # a part that goes on to the end, or none: what comes behind the film
+                break
+            if end >= size:
+                break
     return max(0, end - size)
 
 
-def _read_box(file: BinaryIO) -> int:
-    """Return the end of a box of an MP4 file; errors as for `_read_number`."""
+def _end_of_box(file: BinaryIO) -> int:
     begin = file.tell()
     length = int.from_bytes(_read(file, 8)[:4], "big")
     if length == 1:
@@ -100,14 +90,15 @@ def _read_box(file: BinaryIO) -> int:
     return begin + length
 
 
-def _read_element(file: BinaryIO) -> int:
-    """Return the end of a Matroska element, or the start of its content if its length is unknown; errors as below."""
+def _end_of_element(file: BinaryIO) -> int:
+    """Return the end of a Matroska element, or the start of its content if its length is unknown."""
     _read_number(file)
     return (_read_number(file) or 0) + file.tell()
 
 
 def _read_number(file: BinaryIO) -> int | None:
-    """A number of one to eight bytes, of which the first one's leading zeros say how many follow; None if unknown."""
+    """Read a number of one to eight bytes, of which the first one's leading zeros say how many follow; None for one
+    that is unknown."""
     first = _read(file, 1)
     if not first[0]:
         raise ValueError
@@ -124,75 +115,47 @@ def _read(file: BinaryIO, count: int) -> bytes:
     return content
 
 
-FORMAT = 1
-"""Grows when what is kept changes its meaning."""
-CLIP = "{clip}"
-"""Stands in a kept reason for the path of the clip, of which there may be several."""
-
-logger = logging.getLogger(__name__)
-
-
-class ClipFacts:
-    """Store of known facts about clips, one small file for each."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def find(self, clip: Path, decoded: str) -> int | None:
-        """Return the number of frames of a clip, or None if it is not known."""
-        try:
-            fact = json.loads(self._path(clip, decoded).read_text(encoding="utf-8"))
-            frames, problem, decoder = fact.get("frames"), fact.get("problem"), fact.get("decoder")
-        except (OSError, ValueError, AttributeError):
-            return None
-        # Another version may decode what this one cannot.
-        if isinstance(problem, str) and decoder == _decoder():
-            raise UnreadableClip(problem.replace(CLIP, str(clip)))
-        return frames if isinstance(frames, int) and frames > 0 else None
-
-    def find_out(self, clip: Path, decoded: str, decode: Callable[[], int]) -> int:
-        """Decode a clip, and keep how many frames it has or why it cannot be done; arguments and errors as for
-        `find`."""
-        path = self._path(clip, decoded)
-        try:
-            frames = decode()
-        except UnreadableClip as error:
-            # A disk that fails or memory that runs out says nothing about the clip.
-            if not isinstance(error.__cause__, (OSError, MemoryError)):
-                self._keep(path, {"problem": str(error).replace(str(clip), CLIP), "decoder": _decoder()})
-            raise
-        self._keep(path, {"frames": frames})
-        return frames
-
-    def _path(self, clip: Path, decoded: str) -> Path:
-        key = hashlib.sha256(f"{FORMAT}\0{decoded}\0{digest_clip(clip)}".encode()).hexdigest()
-        return self._folder / key[:2] / f"{key}.json"
-
-    def _keep(self, path: Path, fact: dict[str, Any]) -> None:
-        try:
-            write_file(path, json.dumps(fact))
-        except OSError as error:  # it is found out again
-            logger.debug("%s cannot be written (%s).", path, error)
-
-
 def digest_clip(clip: Path) -> str:
-    """SHA-256 of a clip's bytes, in hexadecimal."""
+    """Return the SHA-256 of a clip's bytes, in hexadecimal."""
     try:
-        return content_digest(clip)
+        return file_sha256(clip)
     except OSError as error:
         raise UnreadableClip(f"Expected a clip at {clip}, but there is no file that can be read.") from error
-
-
-def _decoder() -> str:
-    import av
-
-    return str(av.__version__)
 
 
 _LENGTH = re.compile(r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)\0?")
 
 
-class FrameStream:
+class FrameTimes:
+    """Times of the frames of a clip or a part of one, noted as they are decoded; see `pictures.FrameTiming`."""
+
+    def __init__(self, rate: Fraction, aspect: Fraction) -> None:
+        self.rate, self.aspect = rate, aspect
+        self._times: list[int | None] = []
+        self._tick = 1 / rate
+        self._last_duration = 0
+
+    def note(self, frame: Any) -> None:
+        """Note a frame, as it is decoded."""
+        if not self._times and frame.rotation % 180 and self.aspect:
+            self.aspect = 1 / self.aspect
+        self._times.append(frame.pts)
+        self._tick = Fraction(frame.time_base) if frame.time_base else self._tick
+        self._last_duration = frame.duration or 0
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        """Return for how many ticks each frame is shown, and the seconds of a tick.
+
+        Where the clip does not say, or its times do not grow, all are shown equally long.
+        """
+        times = [time for time in self._times if time is not None]
+        steps = [later - time for time, later in pairwise(times)]
+        if len(times) < len(self._times) or min(steps, default=1) <= 0:
+            return [1] * len(self._times), 1 / self.rate
+        return [*steps, self._last_duration or max(1, round(1 / (self.rate * self._tick)))], self._tick
+
+
+class FrameStream(FrameTimes):
     """A clip that is decoded from its first frame to its last; used in a `with` block.
 
     Args:
@@ -211,42 +174,33 @@ class FrameStream:
     """
 
     def __init__(self, path: Path, threads: int = 0) -> None:
+        super().__init__(Fraction(25), Fraction(0))
         self._path, self._threads = path, threads
-        self._times: list[int | None] = []
-        self._last_duration = 0
-        self.fps, self.rate, self.aspect = 0.0, Fraction(25), Fraction(0)
-        self.stated_frames, self.size = 0, (0, 0)
+        self.fps, self.stated_frames, self.size = 0.0, 0, (0, 0)
 
     def __enter__(self) -> FrameStream:
-        """Open the clip.
-
-        Raises:
-            UnreadableClip: it is no video that can be opened.
-        """
         import av
 
         self._errors = (av.FFmpegError, OSError, ValueError, IndexError)
         try:
             self._container = av.open(str(self._path))
-            self._stream = self._container.streams.video[0]
+            self._stream = stream = self._container.streams.video[0]
+            context = stream.codec_context
             if self._threads:
-                self._stream.thread_type = "AUTO"
-                self._stream.codec_context.thread_count = self._threads
-            rate = self._stream.average_rate or self._stream.guessed_rate
-            base, aspect = self._stream.time_base, self._stream.codec_context.sample_aspect_ratio
+                stream.thread_type, context.thread_count = "AUTO", self._threads
+            rate, base = stream.average_rate or stream.guessed_rate, stream.time_base
+            self.aspect = Fraction(context.sample_aspect_ratio or 0)
         except self._errors as error:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be opened.") from error
-        self.fps, self.stated_frames = float(self._stream.average_rate or 0), self._stream.frames
-        self.size = self._stream.codec_context.width, self._stream.codec_context.height
+        self.fps, self.stated_frames = float(stream.average_rate or 0), stream.frames
+        self.size = context.width, context.height
         self.rate = Fraction(rate) if rate else self.rate
-        self._time_base = Fraction(base) if base else 1 / self.rate
-        self.aspect = Fraction(aspect) if aspect else self.aspect
+        self._tick = Fraction(base) if base else 1 / self.rate
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the clip."""
         self._container.close()
 
     def frames(self, as_stored: bool = False) -> Iterator[Any]:
@@ -266,10 +220,7 @@ class FrameStream:
                 raise self._undecodable() from error
             if frame is None:
                 break
-            if not self._times and frame.rotation % 180 and self.aspect:
-                self.aspect = 1 / self.aspect
-            self._times.append(frame.pts)
-            self._last_duration = frame.duration or 0
+            self.note(frame)
             yield frame if as_stored else upright(frame)
         if not self._times:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
@@ -305,7 +256,7 @@ class FrameStream:
         return UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.")
 
     def stated_seconds(self) -> float | None:
-        """The length that the file states for its pictures; None where it states none, or one for its sound as well."""
+        """Return the length that the file states for its pictures; None for none, or one for its sound as well."""
         if own := _LENGTH.fullmatch(self._stream.metadata.get("DURATION", "")):  # as Matroska has it
             return since_first_second(self._container, int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3]))
         return length_in_seconds(self._container) if len(self._container.streams) == 1 else None
@@ -315,19 +266,7 @@ class FrameStream:
         first, last = self._times[0], self._times[-1]
         if first is None or last is None:
             return float((len(self._times) - 1) / self.rate)
-        return float((last - first) * self._time_base)
-
-    def durations(self) -> tuple[list[int], Fraction]:
-        """For how many ticks each decoded frame is shown, and the seconds of a tick.
-
-        Where the clip does not say, or its times do not grow, all are shown equally long.
-        """
-        times = [time for time in self._times if time is not None]
-        steps = [later - time for time, later in pairwise(times)]
-        if len(times) < len(self._times) or min(steps, default=1) <= 0:
-            return [1] * len(self._times), 1 / self.rate
-        usual = max(1, round(1 / (self.rate * self._time_base)))
-        return [*steps, self._last_duration or usual], self._time_base
+        return float((last - first) * self._tick)
 
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
@@ -355,7 +294,7 @@ def is_readable(path: Path, whole: bool = False) -> bool:
     decoded."""
     try:
         with FrameStream(path) as stream:
-            for _ in stream.frames(as_stored=True) if whole or is_cut_short(path) else ():
+            for _ in stream.frames(as_stored=True) if whole or missing_bytes(path) else ():
                 pass
             return True
     except (UnreadableClip, OSError):

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmms_eval_tasks.utils.data.clips import digest_clip, first_second, is_cut_short, length_in_seconds
-from lmms_eval_tasks.utils.data.pictures import as_jpeg, rgb_of
+from lmms_eval_tasks.utils.data.clips import digest_clip, first_second, length_in_seconds, missing_bytes
+from lmms_eval_tasks.utils.data.pictures import rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class ReorderedClip(str):
     order: FrameOrder
 
     def __new__(cls, path: Path, order: FrameOrder) -> ReorderedClip:
-        """A clip in an order."""
         clip = super().__new__(cls, f"{path}#{order.value}")
         clip.path, clip.order = path, order
         return clip
@@ -88,7 +87,6 @@ class PyavFrames:
     """
 
     def __init__(self, path: str | Path, threads: int = 0) -> None:
-        """Open a clip."""
         import av
 
         self._path, self._threads = source_of(path)[0], threads
@@ -102,7 +100,7 @@ class PyavFrames:
             demuxed = (packet for packet in self._container.demux(self._stream) if packet.size)
             packets = [_Packet(one.pts, one.is_keyframe, one.is_discard, one.is_corrupt) for one in demuxed]
             whole = not any(packet.is_corrupt for packet in packets) and len(packets) >= self._stream.frames > 0
-            if not whole and is_cut_short(Path(self._path)):
+            if not whole and missing_bytes(self._path):
                 raise ValueError("the file ends before its last frame")
             # What was cut off without coding the rest anew is still there, and is not shown.
             shown = [packet.pts for packet in packets if not packet.is_discard]
@@ -232,20 +230,3 @@ class _Packet(NamedTuple):
     is_keyframe: bool
     is_discard: bool
     is_corrupt: bool
-
-
-SIDE = 448
-"""Pixels of a frame's longer side."""
-
-
-def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
-    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their
-    times."""
-    import numpy as np
-
-    reader = PyavFrames(clip, threads=1)
-    if not reader.count:
-        raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
-    places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})
-    images = tuple(as_jpeg(frame, SIDE) for frame in reader.read(places))
-    return images, [place / reader.fps if reader.fps else 0.0 for place in places]

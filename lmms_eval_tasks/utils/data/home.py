@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow
 
-
 PLACEHOLDER = "placeholder.mp4"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 
 def home() -> Path:
-    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface."""
+    """Return the data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME or ~/.cache/huggingface."""
     chosen = os.environ.get(HOME)
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
     path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
@@ -39,7 +42,7 @@ def home() -> Path:
 
 
 def writable_home() -> Path:
-    """The data home, made where it is missing; a file was written to it, for a lock that cannot be is waited for."""
+    """Return the data home, made where it is missing; a file was written to it, for a lock would be waited for."""
     folder = home()
     if reason := why_unwritable(folder):
         raise InputError(
@@ -50,12 +53,11 @@ def writable_home() -> Path:
 
 
 def benchmark_dir(benchmark: str) -> Path:
-    """Folder of a benchmark in the data home; it need not exist."""
+    """Return the folder of a benchmark in the data home; it need not exist."""
     return home() / benchmark
 
 
 def table_path(benchmark: str, split: str) -> Path:
-    """Prepared table of a split; it need not exist."""
     return benchmark_dir(benchmark) / f"{split}.parquet"
 
 
@@ -72,31 +74,35 @@ def clip_path(benchmark: str, clip: str) -> Path:
     return benchmark_dir(benchmark) / "videos" / clip
 
 
-def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
-    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip."""
-    return clip_path(benchmark, row[column]) if row["clip_present"] else placeholder_path(benchmark)
-
-
 def placeholder_path(benchmark: str) -> Path:
-    """The short black clip of a prepared benchmark."""
     return benchmark_dir(benchmark) / PLACEHOLDER
 
 
+def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
+    """Return a video that can be opened for a row: the clip of a column, or a black one where the row lacks a clip."""
+    return clip_path(benchmark, row[column]) if row["clip_present"] else placeholder_path(benchmark)
+
+
+def _steady(read: Callable[Concatenate[Card, P], T]) -> Callable[Concatenate[Card, P], T]:
+    """Let a function read a benchmark's folder again where it was replaced meanwhile."""
+
+    @wraps(read)
+    def read_again(card: Card, /, *args: P.args, **options: P.kwargs) -> T:
+        return read_steadily(benchmark_dir(card.name), lambda: read(card, *args, **options))
+
+    return read_again
+
+
+@_steady
 def read_manifest(card: Card) -> Manifest:
-    """The manifest of a prepared benchmark."""
-    return read_steadily(benchmark_dir(card.name), lambda: _read_manifest(card))
-
-
-def _read_manifest(card: Card) -> Manifest:
     path = benchmark_dir(card.name) / "manifest.json"
-    remedy = prepare_remedy(card)
     if not path.is_file():
-        raise InputError(f"{card.title} is not prepared: there is no {path}.\n{remedy}")
+        raise InputError(f"{card.title} is not prepared: there is no {path}.\n{prepare_remedy(card)}")
     try:
         return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (ValidationError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{card.title} cannot be used: {path} is not a manifest of format {SCHEMA}.\n{remedy}"
+            f"{card.title} cannot be used: {path} is not a manifest of format {SCHEMA}.\n{prepare_remedy(card)}"
         ) from error
 
 
@@ -105,57 +111,50 @@ def prepare_remedy(card: Card) -> str:
     return f"Run:  {card.prepare_command}\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
 
 
+@_steady
+def read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
+    """Return the prepared table of a split as it was written, and its manifest."""
+    title, splits = f"{card.title}, split {split},", read_manifest(card).splits
+    if split not in splits:
+        held = f"{benchmark_dir(card.name)} holds {', '.join(splits)}"
+        raise InputError(f"{title} is not prepared: {held}.\n{prepare_remedy(card)}")
+    path = table_path(card.name, split)
+    if not path.is_file() or file_sha256(path) != splits[split].table_sha256:
+        raise InputError(f"{title} cannot be used: {path} is not the prepared table.\n{prepare_remedy(card)}")
+    return read_parquet(path), splits[split]
+
+
+@_steady
 def load_table(
     card: Card, split: str, require_clips: bool = True, absent: Mapping[str, str] | None = None
 ) -> datasets.Dataset:
-    """The prepared table of a split, as `installed.sets.load_table` explains."""
-    skip = skip_missing()
-    return read_steadily(benchmark_dir(card.name), lambda: _load_table(card, split, require_clips, skip, absent))
-
-
-def _load_table(
-    card: Card, split: str, require_clips: bool, skip: bool, absent: Mapping[str, str] | None
-) -> datasets.Dataset:
+    """Return the prepared table of a split, as `registry.load_table` explains."""
     import datasets
-    import pyarrow as pa
 
+    skip = skip_missing()
     table, facts = read_table(card, split)
-    if not require_clips:
-        absent = {}
-    elif absent is None:
+    if require_clips and absent is None:
         absent = absent_clips(card, split, table)
-    if not absent:
+    if not require_clips or not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
     report = missing_report(card, split, facts, absent)
     if not skip:
         raise InputError(report)
     logger.warning(report.splitlines()[0])
-    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(card, table)])
-    at = table.schema.get_field_index("clip_present")
-    return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
+    present = [absent.keys().isdisjoint(clips) for clips in clips_of_rows(card, table)]
+    return datasets.Dataset(with_column(table, "clip_present", present))
 
 
-def read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    """The prepared table of a split as it was written, and its manifest."""
-    return read_steadily(benchmark_dir(card.name), lambda: _read_table(card, split))
+def with_column(table: pyarrow.Table, name: str, values: Sequence[Any]) -> pyarrow.Table:
+    """Return a table with other values in a column, of the same type."""
+    import pyarrow as pa
 
-
-def _read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    title, remedy = card.title, prepare_remedy(card)
-    manifest = read_manifest(card)
-    if split not in manifest.splits:
-        raise InputError(
-            f"{title}, split {split}, is not prepared: {benchmark_dir(card.name)} holds "
-            f"{', '.join(manifest.splits)}.\n{remedy}"
-        )
-    path, facts = table_path(card.name, split), manifest.splits[split]
-    if not path.is_file() or file_sha256(path) != facts.table_sha256:
-        raise InputError(f"{title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
-    return read_parquet(path), facts
+    at = table.schema.get_field_index(name)
+    return table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
 
 
 def skip_missing() -> bool:
-    """Whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips."""
+    """Return whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips."""
     chosen = os.environ.get(MISSING, "")
     if chosen not in ("", "skip"):
         raise InputError(f"Expected {MISSING} to be unset or skip, but got {chosen!r}.")
@@ -163,36 +162,32 @@ def skip_missing() -> bool:
 
 
 def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
-    """For each row, the part of the release that its clip belongs to: its `source` if it has one, else the split."""
+    """Return the part of the release that each row's clip belongs to: its `source` if it has one, else the split."""
     if "source" in table.column_names:
         return [str(source) for source in table.column("source").to_pylist()]
     return [split] * table.num_rows
 
 
+@_steady
 def absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
-    """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since."""
-    return read_steadily(benchmark_dir(card.name), lambda: _absent_clips(card, split, table))
-
-
-def _absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
+    """Return the clips that cannot be shown now, those missing when prepared and those gone since, with their part."""
     missing = {entry.clip for entry in read_manifest(card).splits[split].missing}
-    absent: dict[str, str] = {}
-    seen: set[str] = set()
-    for clips, source in zip(clips_of_rows(card, table), clip_sources(split, table), strict=True):
+    rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
+    parts: dict[str, str] = {}
+    for clips, source in rows:
         for clip in clips:
-            if clip not in seen and (clip in missing or not clip_path(card.name, clip).is_file()):
-                absent[clip] = source
-            seen.add(clip)
-    return absent
+            parts.setdefault(clip, source)
+    return {
+        clip: source for clip, source in parts.items() if clip in missing or not clip_path(card.name, clip).is_file()
+    }
 
 
 def clips_of_rows(card: Card, table: pyarrow.Table) -> list[tuple[str, ...]]:
-    """For each row, the clips that it names, in the order of the card's clip columns."""
+    """Return the clips that each row names, in the order of the card's clip columns."""
     return list(zip(*(table.column(name).to_pylist() for name in card.clip_columns), strict=True))
 
 
 def missing_report(card: Card, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
-    """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
     sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
     return (
         f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
@@ -203,15 +198,15 @@ def missing_report(card: Card, split: str, facts: SplitManifest, absent: Mapping
 
 
 def table_file(name: str) -> Path:
-    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``."""
-    benchmark, colon, split = name.partition(":")
-    path = table_path(benchmark, split) if colon and not Path(name).exists() else Path(name)
+    """Return the file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``."""
+    benchmark, _, split = name.partition(":")
+    path = table_path(benchmark, split) if prepared_benchmark(name) is not None else Path(name)
     if not path.is_file():
         raise InputError(f"{name} cannot be used: there is no {path}.")
     return path
 
 
 def prepared_benchmark(name: str) -> str | None:
-    """The benchmark of a prepared split that an option names, as for `table_file`; None where it names a path."""
+    """Return the benchmark of a prepared split that an option names, as for `table_file`; None for a path."""
     benchmark, colon, _ = name.partition(":")
     return benchmark if colon and not Path(name).exists() else None

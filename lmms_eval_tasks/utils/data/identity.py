@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -72,22 +73,16 @@ def carry_sample_mark(clips: Path, folder: Path) -> None:
 
 
 def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
-    """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders."""
+    """Return the marks of a set: in or above its source or its clips' folders, and inside an archive."""
     path = Path(source).expanduser()
-    found = set(_marks_inside(path)) if path.is_file() and zipfile.is_zipfile(path) else set()
+    inside: set[str] = set()
+    if path.is_file() and zipfile.is_zipfile(path):
+        with suppress(zipfile.BadZipFile, ValueError, OSError, NotImplementedError), zipfile.ZipFile(path) as archive:
+            inside = {PurePosixPath(name).name for name in archive.namelist()}
     folders = {path.absolute() if path.is_dir() else path.absolute().parent} if path.exists() else set()
     folders |= {clip.resolve().parent for clip in clips}
     above = {place for folder in folders for place in (folder, *folder.parents)}
-    return found | {mark for mark in MARKS for place in above if (place / mark).is_file()}
-
-
-def _marks_inside(archive: Path) -> Iterator[str]:
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            names = {PurePosixPath(name).name for name in opened.namelist()}
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return
-    yield from (mark for mark in MARKS if mark in names)
+    return {mark for mark in MARKS if mark in inside or any((place / mark).is_file() for place in above)}
 
 
 def identify(
@@ -100,14 +95,15 @@ def identify(
     own: bool,
     revision: str | None = None,
 ) -> DataSet:
-    """Identify the data set that a split holds."""
     facts = card.splits.get(split, SplitFacts())
-    released = is_released(card, facts, source, digests, revision)
-    kind = _kind(card, split, facts, table, released, _is_archived(card, source), set(digests.values()))
     if SAMPLE_MARK in marks:
         kind = SetKind.SAMPLE
     elif own or BUILT_MARK in marks or not card.is_released:
         kind = SetKind.OWN
+    elif set(digests.values()) & facts.part_sha256:
+        kind = SetKind.OFFICIAL
+    else:
+        kind = _kind(card, split, table, is_released(card, facts, source, digests, revision), source)
     return DataSet(kind=kind, items=table.num_rows, of=facts.items)
 
 
@@ -117,13 +113,11 @@ def is_released(card: Card, facts: SplitFacts, source: str, digests: Mapping[str
     return bool(known & set(digests.values())) or (revision is not None and source == card.hub_id)
 
 
-def _kind(
-    card: Card, split: str, facts: SplitFacts, table: pyarrow.Table, released: bool, archived: bool, digests: set[str]
-) -> SetKind:
-    if digests & facts.part_sha256:
-        return SetKind.OFFICIAL
+def _kind(card: Card, split: str, table: pyarrow.Table, released: bool, source: str) -> SetKind:
+    """Return the kind of a set by its keys and its counts next to the card's."""
+    facts = card.splits.get(split, SplitFacts())
     has_keys = table.column("answer").null_count < table.num_rows
-    if not released and (archived or (facts.answers_withheld and has_keys)):
+    if not released and (_is_archived(card, source) or (facts.answers_withheld and has_keys)):
         return SetKind.OWN
     if facts.items is None:
         return SetKind.UNKNOWN

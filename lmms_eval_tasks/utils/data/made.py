@@ -6,8 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.clips import FrameStream
+from lmms_eval_tasks.utils.data.clips import FrameStream, FrameTimes
 from lmms_eval_tasks.utils.data.frames import NEAR, FrameOrder, PyavFrames, seeded
 from lmms_eval_tasks.utils.data.pictures import FrameCoder, as_jpeg, from_planes, has_full_range, planes_of, upright
 
@@ -104,8 +103,6 @@ def _place(clip: Path, position: str, count: int) -> int:
 
 
 def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
-    """A clip from its last frame to its first."""
-
     def make(path: Path) -> int:
         with FrameStream(clip, DECODERS) as source, FrameCoder(path, source) as coder:
             group: list[tuple[int, Any]] = []
@@ -181,12 +178,10 @@ def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeC
 
 
 def boxes_at(second: float, boxes: Iterable[TimedBox]) -> list[Box]:
-    """The boxes that are black at a second."""
     return [box for start, end, box in boxes if start <= second < end]
 
 
 def black_out(planes: NDArray[np.uint8], boxes: Iterable[Box], full_range: bool) -> None:
-    """Blacken every pixel that a box touches, in place."""
     for box in boxes:
         rows, columns = touched_pixels(box)
         planes[0, rows, columns] = 0 if full_range else 16
@@ -200,27 +195,39 @@ def touched_pixels(box: Box) -> tuple[slice, slice]:
     return rows, slice(max(0, math.floor(left)), max(0, math.ceil(right)))
 
 
-LONGEST_SIDE = 768
-"""Pixels of a picture; larger frames are made smaller."""
+PART_SIDE, CLIP_SIDE = 768, 448
+"""Pixels of a picture's longer side, of a part and of a whole clip; larger frames are made smaller."""
 
 
-def frames_between(reader: PyavFrames, start: float, end: float) -> range:
-    """Numbers of the frames that are on show from one second until another; the frame at `start` at least."""
-    first = reader.number_at(start)
-    # A frame that begins at the end, or as near to it as times are read, is the next part's.
-    return range(first, max(first, reader.number_at(end - 2 * NEAR)) + 1)
+def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
+    """Return JPEG files of a clip's frames, evenly spread from the first to the last, and their times in seconds."""
+    reader = PyavFrames(clip, threads=1)
+    pictures, numbers = _spread_pictures(reader, range(reader.count), number, CLIP_SIDE)
+    return pictures, [place / reader.fps if reader.fps else 0.0 for place in numbers]
 
 
 def part_pictures(path: Path, start: float, end: float, count: int, after: bool = False) -> tuple[bytes, ...]:
-    """Frames of a part of a video as JPEG files, evenly spread from its first to its last; the same bytes each time."""
+    """Return JPEG files of a part of a video, or of what is shown after its first second, evenly spread."""
     reader = PyavFrames(path, threads=1)
     numbers = frames_between(reader, start, end)
     if after:
         numbers = range(frames_between(reader, 0.0, start).stop, numbers.stop)
-    pictures = []
-    for place in _spread(len(numbers), count):
-        pictures.append(as_jpeg(reader.read([numbers[place]])[0], LONGEST_SIDE))
-    return tuple(pictures)
+    return _spread_pictures(reader, numbers, count, PART_SIDE)[0]
+
+
+def _spread_pictures(reader: PyavFrames, numbers: range, count: int, side: int) -> tuple[tuple[bytes, ...], list[int]]:
+    """Return pictures of so many frames, all where there are no more, and their numbers; the same bytes each time."""
+    chosen = list(numbers)
+    if len(chosen) > count:
+        chosen = [chosen[round(place * (len(chosen) - 1) / max(1, count - 1))] for place in range(count)]
+    return tuple(as_jpeg(reader.read([number])[0], side) for number in chosen), chosen
+
+
+def frames_between(reader: PyavFrames, start: float, end: float) -> range:
+    """Return the numbers of the frames that are on show from one second until another; at least that at `start`."""
+    first = reader.number_at(start)
+    # A frame that begins at the end, or as near to it as times are read, is the next part's.
+    return range(first, max(first, reader.number_at(end - 2 * NEAR)) + 1)
 
 
 def cut_part(path: Path, start: float, end: float, target: Path) -> int:
@@ -228,44 +235,11 @@ def cut_part(path: Path, start: float, end: float, target: Path) -> int:
     reader = PyavFrames(path, threads=DECODERS)
     numbers = frames_between(reader, start, end)
     with FrameStream(path) as source:
-        timing = _PartTiming(source.rate, source.aspect)
-    with replacing(target) as beside, FrameCoder(beside, timing) as coder:
+        times = FrameTimes(source.rate, source.aspect)
+    with replacing(target) as beside, FrameCoder(beside, times) as coder:
         for place, number in enumerate(numbers):
             frame = reader.frame(number)
-            timing.add(frame)
+            times.note(frame)
             coder.add(place, upright(frame), is_key=place % GROUP_FRAMES == 0)
         coder.write(range(len(numbers)))
     return len(numbers)
-
-
-class _PartTiming:
-    """Duration of the frames of a part; see `coding.FrameTiming`."""
-
-    def __init__(self, rate: Fraction, aspect: Fraction) -> None:
-        self.rate, self.aspect = rate, aspect
-        self._times: list[int | None] = []
-        self._tick = 1 / rate
-        self._last = 0
-
-    def add(self, frame: Any) -> None:
-        """Note a frame, as it is decoded."""
-        if not self._times and frame.rotation % 180 and self.aspect:
-            self.aspect = 1 / self.aspect
-        self._times.append(frame.pts)
-        self._tick = Fraction(frame.time_base) if frame.time_base else self._tick
-        self._last = frame.duration or 0
-
-    def durations(self) -> tuple[list[int], Fraction]:
-        """For how many ticks each frame is shown, and the seconds of a tick."""
-        times = [time for time in self._times if time is not None]
-        steps = [later - time for time, later in pairwise(times)]
-        if len(times) < len(self._times) or min(steps, default=1) <= 0:
-            return [1] * len(self._times), 1 / self.rate
-        return [*steps, self._last or max(1, round(1 / (self.rate * self._tick)))], self._tick
-
-
-def _spread(length: int, count: int) -> Sequence[int]:
-    """Places of `count` things, evenly spread from the first to the last of `length`; all where there are no more."""
-    if length <= count:
-        return range(length)
-    return [round(place * (length - 1) / max(1, count - 1)) for place in range(count)]

@@ -4,9 +4,7 @@ removed."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -85,7 +83,6 @@ class RemovedGroups:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The groups of all tasks."""
         return frozenset().union(*self.by_task.values())
 
 
@@ -107,25 +104,6 @@ def read_filter(path: Path) -> RemovedGroups:
     tasks = dict.fromkeys(line.task for line in lines if line.removed)
     groups = {task: frozenset(line.group_id for line in lines if line.removed and line.task == task) for task in tasks}
     return RemovedGroups(path.name, groups)
-
-
-_LEFT_OUT: ContextVar[RemovedGroups | None] = ContextVar("left_out", default=None)
-"""A benchmark's `prepare` has no parameter for it, so that none can forget it."""
-
-
-@contextmanager
-def leaving_out(removed: RemovedGroups | None) -> Iterator[None]:
-    """Leave groups out of the splits that are built in this block."""
-    token = _LEFT_OUT.set(removed)
-    try:
-        yield
-    finally:
-        _LEFT_OUT.reset(token)
-
-
-def left_out() -> RemovedGroups | None:
-    """The groups to leave out here; None for none."""
-    return _LEFT_OUT.get()
 
 
 SCHEMA: Literal[1] = 1

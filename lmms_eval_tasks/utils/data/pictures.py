@@ -140,11 +140,6 @@ class FrameCoder:
         self._packets: list[tuple[int, int, bool]] = []
 
     def __enter__(self) -> FrameCoder:
-        """Open the file.
-
-        Raises:
-            OSError: it cannot be written.
-        """
         import av
         from av.container import Flags
 
@@ -163,7 +158,6 @@ class FrameCoder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close both files."""
         try:
             self._container.close()
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -12,22 +11,61 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import content_digest, file_sha256, locked, replacing, swap, write_file
+from lmms_eval_tasks.utils.core.files import clear_parts, file_sha256, locked, replacing, swap, write_file
+from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import HOME, count_bytes, summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel
 from lmms_eval_tasks.utils.data.card import Card, DataSet
 from lmms_eval_tasks.utils.data.clips import clip_lengths, unreadable, write_placeholder
-from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest, read_table, writable_home
+from lmms_eval_tasks.utils.data.home import (
+    PLACEHOLDER,
+    benchmark_dir,
+    home,
+    read_manifest,
+    read_table,
+    with_column,
+    writable_home,
+)
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, archive_warnings, counts, find_marks, groups_of, identify
-from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, left_out, read_attrition
+from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, RemovedGroups, SplitManifest, read_attrition
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
 if TYPE_CHECKING:
     import pyarrow
+
+CLIP_SECONDS = "clip_seconds"
+"""The column of how long a row's clips are together; tables that an earlier version prepared have none."""
+NUMBERS = "numbers"
+"""The field of a kept value that has a clip's numbers."""
+Measure = Callable[[Path], Mapping[str, Any]]
+"""From a clip's file to numbers of it, as JSON values by name; several threads call it."""
+
+logger = logging.getLogger(__name__)
+
+
+class Choices(NamedTuple):
+    """Choices of the user for all builds: whether a set may replace another one, and which groups are left out."""
+
+    replace: bool = False
+    removed: RemovedGroups | None = None
+
+
+_USUAL = Choices()
+_CHOICES: ContextVar[Choices] = ContextVar("choices", default=_USUAL)
+"""A benchmark's `prepare` has no parameter for them, so that none can forget them."""
+
+
+@contextmanager
+def preparing(replace: bool = False, removed: RemovedGroups | None = None) -> Iterator[None]:
+    token = _CHOICES.set(Choices(replace, removed))
+    try:
+        yield
+    finally:
+        _CHOICES.reset(token)
 
 
 def place_clip(clip: Clip | Path, target: Path, earlier: Iterable[Path]) -> None:
@@ -63,140 +101,20 @@ def link_or_copy(path: Path, target: Path) -> None:
         shutil.copyfile(path, target, follow_symlinks=False)
 
 
-Measure = Callable[[Path], Mapping[str, Any]]
-"""From a clip's file to numbers of it, as JSON values by name; several threads call it."""
-
-
 def measure_clips(
     videos: Path, names: Collection[str], measure: Measure, kept: Path, progress: Progress, what: str
 ) -> dict[str, Mapping[str, Any]]:
-    """The numbers of clips."""
-    before = _read(kept)
-    marks = {name: _mark(videos / name) for name in names}
-    found = {name: before[mark] for name, mark in marks.items() if mark in before}
-    with kept.open("a", encoding="utf-8") as file:
-        # The last line may have been cut off.
-        if file.tell():
-            file.write("\n")
-        missing = [name for name in names if name not in found]
-        for name, numbers in in_parallel(missing, lambda name: measure(videos / name), progress, what):
-            found[name] = numbers
-            file.write(json.dumps([marks[name], numbers]) + "\n")
-            file.flush()
+    """Return the numbers of clips, each measured once and kept in a folder over an interruption."""
+    values = KeptValues(kept)
+    facts = {name: (videos / name).stat() for name in names}
+    keys = {name: f"{name} {fact.st_size} {fact.st_mtime_ns}" for name, fact in facts.items()}
+    known = values.read()
+    found = {name: known[key][NUMBERS] for name, key in keys.items() if key in known}
+    missing = [name for name in names if name not in found]
+    for name, numbers in in_parallel(missing, lambda name: measure(videos / name), progress, what):
+        found[name] = numbers
+        values.keep(keys[name], {NUMBERS: numbers})
     return found
-
-
-def _mark(clip: Path) -> str:
-    """Return a mark that distinguishes a clip from another at the same path."""
-    facts = clip.stat()
-    return f"{clip.name} {facts.st_size} {facts.st_mtime_ns}"
-
-
-def _read(kept: Path) -> dict[str, Mapping[str, Any]]:
-    """Read the earlier measurements, by mark; an incomplete line is left out."""
-    found = {}
-    for line in kept.read_text(encoding="utf-8").splitlines() if kept.is_file() else ():
-        try:
-            mark, numbers = json.loads(line)
-        except (ValueError, TypeError):
-            continue
-        found[mark] = numbers
-    return found
-
-
-_ALLOWED: ContextVar[bool] = ContextVar("allowed", default=False)
-"""A benchmark's `prepare` has no parameter for it, so that none can forget it."""
-
-logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def replacement(allowed: bool) -> Iterator[None]:
-    """Whether builds in this block may put a set in the place of another one."""
-    token = _ALLOWED.set(allowed)
-    try:
-        yield
-    finally:
-        _ALLOWED.reset(token)
-
-
-def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: DataSet, source: str) -> None:
-    """Refuse a split that would take the place of another set; say so where it may.
-
-    A set is another one where an item that is prepared is not in it as it is, or where it is not the official release
-    and what is prepared is. Sample data gives way to anything, and takes the place of nothing but sample data.
-
-    Args:
-        card: The benchmark's.
-        split: The split that is to be prepared.
-        table: Its table.
-        data_set: What it is.
-        source: Where it is from.
-
-    Raises:
-        InputError: sample data would replace real data, or a set another one without leave.
-    """
-    title, folder = card.title, benchmark_dir(card.name)
-    earlier = earlier_splits(card)
-    real = [name for name, facts in earlier.items() if not facts.data_set.is_sample]
-    if data_set.is_sample and real:
-        raise InputError(
-            f"{title}, split {split}, cannot be prepared from sample data: {folder} holds real data "
-            f"({', '.join(real)}), which sample data never replaces.\n"
-            f"Remedy: point {HOME} at another folder while you work with the sample."
-        )
-    if data_set.is_sample or split not in earlier:
-        return
-    held = earlier[split].data_set
-    if held.is_sample:
-        logger.warning("%s, split %s: %s from %s replaces the sample data", title, split, data_set.text, source)
-        return
-    lost, number = _lost_items(card, split, table, _same_place(source, earlier[split].source))
-    if not lost and (data_set.is_official or not held.is_official):
-        return
-    what = f"{held.text} from {earlier[split].source}"
-    if _ALLOWED.get():
-        logger.warning("%s, split %s: %s from %s replaces %s", title, split, data_set.text, source, what)
-        return
-    changed = (
-        f"{len(lost):,} of its {number:,} items are not in the new set as they are ({summarize_names(lost, 3)})"
-        if lost
-        else "the new set has its items and others"
-    )
-    raise InputError(
-        f"{title}, split {split}, cannot be prepared from {source}: {folder} holds another set, {what}, and this one "
-        f"is {data_set.text}; {changed}. What was prepared before is untouched.\n"
-        f"Remedy: point {HOME} at another folder, so that both stay, or prepare with --replace."
-    )
-
-
-def earlier_splits(card: Card) -> Mapping[str, SplitManifest]:
-    """Splits prepared before; none where there is no manifest that this version can read."""
-    try:
-        return read_manifest(card).splits
-    except InputError:
-        return {}
-
-
-def _same_place(one: str, other: str) -> bool:
-    return Path(one).expanduser().absolute() == Path(other).expanduser().absolute()
-
-
-def _lost_items(card: Card, split: str, table: pyarrow.Table, same_place: bool) -> tuple[list[str], int]:
-    """The prepared items that a new table lacks or asks otherwise, and how many are prepared."""
-    try:
-        held, _ = read_table(card, split)
-    except InputError:
-        return [], 0
-    clips = () if same_place else card.clip_columns
-    columns = ["item_id", "group_id", "question", "options", "answer", *clips]
-    new = {row["item_id"]: row for row in table.select(columns).to_pylist()}
-    old: list[dict[str, Any]] = held.select(columns).to_pylist()
-    return [row["item_id"] for row in old if new.get(row["item_id"]) != row], len(old)
-
-
-CLIP_SECONDS = "clip_seconds"
-"""The column of how long a row's clips are together; tables that an earlier version prepared have none."""
 
 
 @dataclass(frozen=True)
@@ -242,14 +160,13 @@ class Build:
         videos: Path | None = None,
         measure: Measure | None = None,
     ) -> None:
-        """Place a split's clips and write its table."""
         import pyarrow as pa
 
-        card = self.card
+        card, placed = self.card, self.folder / "videos"
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
-        warnings = origin.warnings
-        if removed := left_out():
+        warnings, removed = origin.warnings, _CHOICES.get().removed
+        if removed:
             kept = [row for row in rows if row["group_id"] not in removed.ids]
             if number := len(rows) - len(kept):
                 self.items_left_out += number
@@ -260,22 +177,30 @@ class Build:
         if videos is not None:
             _refuse_wrong_folder(card, split, videos, clips)
         clips = {name: None if isinstance(clip, Path) and not clip.is_file() else clip for name, clip in clips.items()}
-        digests = {name: _digest(content, progress) for name, content in origin.files.items()}
+        digests = {
+            name: file_sha256(content, progress) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+            for name, content in origin.files.items()
+        }
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
         data_set = identify(card, split, table, origin.source, digests, marks, origin.own, origin.revision)
         attrition = read_attrition(origin.source) if BUILT_MARK in marks else None
         check_replacement(card, split, table, data_set, origin.source)
-        missing = self._place(split, clips, progress, whole, decoded)
-        missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
-        absent = {entry.clip for entry in missing}
-        present = [all(row[name] not in absent for name in card.clip_columns) for row in rows]
-        at = table.schema.get_field_index("clip_present")
-        table = table.set_column(at, table.schema.field(at), pa.array(present))
-        for name, numbers in self._measure(split, rows, absent, measure, progress).items():
-            at = table.schema.get_field_index(name)
-            table = table.set_column(at, table.schema.field(at), pa.array(numbers, table.schema.field(at).type))
-        table = table.append_column(CLIP_SECONDS, pa.array(self._seconds(split, rows, absent, progress), pa.float64()))
+        reasons = self._place(split, clips, progress, whole, decoded)
+
+        clips_of_rows = [[row[name] for name in card.clip_columns] for row in rows]
+        table = with_column(table, "clip_present", [reasons.keys().isdisjoint(of_row) for of_row in clips_of_rows])
+        if measure is not None:
+            kept_in, what = self.folder / f"{split}.measures", f"{split}: measuring clips"
+            names = dict.fromkeys(row["clip"] for row in rows if row["clip"] not in reasons)
+            found = measure_clips(placed, names, measure, kept_in, progress, what)
+            for name in dict.fromkeys(name for numbers in found.values() for name in numbers):
+                table = with_column(table, name, [found.get(row["clip"], {}).get(name) for row in rows])
+        present = {placed / clip for of_row in clips_of_rows for clip in of_row if clip not in reasons}
+        lengths = clip_lengths(sorted(present), progress, f"{split}: reading clips' lengths")
+        known = [[lengths.get(placed / clip) for clip in of_row] for of_row in clips_of_rows]
+        seconds = [None if None in of_row else round(sum(filter(None, of_row)), 3) for of_row in known]
+        table = table.append_column(CLIP_SECONDS, pa.array(seconds, pa.float64()))
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
         compared = [] if data_set.is_sample or origin.own else counts(card, split, table)
@@ -288,7 +213,11 @@ class Build:
             rows=len(rows),
             groups=len(groups_of(card, table)),
             clips=len(clips),
-            missing=missing,
+            missing=tuple(
+                MissingClip(clip=name, reason=reasons[name], file=(files or {}).get(name))
+                for name in clips
+                if name in reasons
+            ),
             warnings=(
                 *archive_warnings(card, origin.source, digests, marks),
                 *warnings,
@@ -298,35 +227,6 @@ class Build:
             attrition=attrition,
         )
 
-    def _seconds(
-        self, split: str, rows: Sequence[Mapping[str, Any]], absent: Container[str], progress: Progress
-    ) -> list[float | None]:
-        """Return the total seconds of the clips of each row, to the millisecond; None if a clip is missing or has no
-        stated length."""
-        videos, columns = self.folder / "videos", self.card.clip_columns
-        clips = [[row[name] for name in columns] for row in rows]
-        present = {videos / clip for of_row in clips for clip in of_row if clip not in absent}
-        lengths = clip_lengths(sorted(present), progress, f"{split}: reading clips' lengths")
-        found = [[lengths.get(videos / clip) for clip in of_row] for of_row in clips]
-        return [None if None in of_row else round(sum(filter(None, of_row)), 3) for of_row in found]
-
-    def _measure(
-        self,
-        split: str,
-        rows: Sequence[Mapping[str, Any]],
-        absent: Container[str],
-        measure: Measure | None,
-        progress: Progress,
-    ) -> dict[str, list[Any]]:
-        """Columns of what is measured of the rows' clips; None where a clip is not there."""
-        if measure is None:
-            return {}
-        clips = dict.fromkeys(row["clip"] for row in rows if row["clip"] not in absent)
-        kept = self.folder / f"{split}.measured"
-        found = measure_clips(self.folder / "videos", clips, measure, kept, progress, f"{split}: measuring clips")
-        columns = dict.fromkeys(name for numbers in found.values() for name in numbers)
-        return {name: [found.get(row["clip"], {}).get(name) for row in rows] for name in columns}
-
     def _place(
         self,
         split: str,
@@ -334,50 +234,129 @@ class Build:
         progress: Progress,
         whole: bool,
         decoded: Container[str],
-    ) -> tuple[MissingClip, ...]:
+    ) -> dict[str, Any]:
+        """Place a split's clips, and return the reasons why some cannot be shown."""
         videos, earlier = self.folder / "videos", self.current / "videos"
+        title = f"{self.card.title}, split {split}, cannot be prepared"
         present = {name: clip for name, clip in clips.items() if clip is not None}
+        reasons: dict[str, Any] = dict.fromkeys(clips.keys() - present.keys(), "absent")
         _drop_others(videos / split, {videos / name for name in present})
         made = {name: clip for name, clip in present.items() if not isinstance(clip, Path)}
         needed = sum(clip.size for name, clip in made.items() if not (videos / name).is_file())
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise InputError(
-                f"{self.card.title}, split {split}, cannot be prepared: its clips need "
-                f"{count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was prepared before is "
-                f"untouched.\nRemedy: free disk space or point {HOME} elsewhere."
+                f"{title}: its clips need {count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was "
+                f"prepared before is untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
-        reasons: dict[str, MissingClip] = {}
-        damages, splits = Problems(), self.card.splits
 
         def place(name: str) -> UnreadableClip | DamagedSource | None:
             (videos / name).parent.mkdir(parents=True, exist_ok=True)
             # Splits may share clips: what was made for one serves the other.
-            places = (earlier / one / name.removeprefix(f"{split}/") for one in (split, *splits))
+            places = (earlier / one / name.removeprefix(f"{split}/") for one in (split, *self.card.splits))
             try:
                 place_clip(present[name], videos / name, places)
             except (UnreadableClip, DamagedSource) as error:
                 return error
             return None
 
+        damages = Problems()
         for name, error in in_parallel(present, place, progress, f"{split}: placing clips"):
             if isinstance(error, DamagedSource):
                 damages.add(error.where, error.what, remedy=error.remedy)
             elif error is not None:
-                reasons[name] = MissingClip(clip=name, reason="unreadable")
+                reasons[name] = "unreadable"
         damages.raise_if_any(
-            f"{self.card.title}, split {split}, cannot be prepared",
-            "what was prepared before is untouched, and clips that are finished are kept for the next time",
+            title, "what was prepared before is untouched, and clips that are finished are kept for the next time"
         )
         placed = [videos / name for name in present if name not in reasons and name not in decoded]
         what = f"{split}: {'decoding' if whole else 'opening'} clips"
         for path in unreadable(placed, progress=progress, what=what, whole=whole):
             path.unlink()
-            name = path.relative_to(videos).as_posix()
-            reasons[name] = MissingClip(clip=name, reason="unreadable")
-        for name in clips.keys() - present.keys():
-            reasons[name] = MissingClip(clip=name, reason="absent")
-        return tuple(reasons[name] for name in clips if name in reasons)
+            reasons[path.relative_to(videos).as_posix()] = "unreadable"
+        return reasons
+
+
+@contextmanager
+def building(card: Card) -> Iterator[Build]:
+    """Build a benchmark's folder, as `registry.building` explains."""
+    current = benchmark_dir(card.name)
+    folder = writable_home() / f".{card.name}.building"
+    with locked(current):
+        folder.mkdir(exist_ok=True)
+        clear_parts(folder, age=0)
+        build = Build(card, folder, current)
+        yield build
+        if (removed := _CHOICES.get().removed) and not build.items_left_out:
+            raise InputError(f"{removed.name} cannot be used: {card.title} has none of its groups.")
+        _keep_other_splits(build)
+        write_placeholder(folder / PLACEHOLDER)
+        splits = dict(sorted(build.splits.items()))
+        manifest = Manifest(tool_version=lmms_eval_tasks.__version__, benchmark=card.name, splits=splits)
+        write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
+        _drop_unknown(build)
+        swap(folder, current)
+
+
+def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: DataSet, source: str) -> None:
+    """Refuse a split that would take the place of another set; say so where it may.
+
+    A set is another one where an item that is prepared is not in it as it is, or where it is not the official release
+    and what is prepared is. Sample data gives way to anything, and takes the place of nothing but sample data.
+    """
+    title, folder = card.title, benchmark_dir(card.name)
+    earlier = earlier_splits(card)
+    real = [name for name, facts in earlier.items() if not facts.data_set.is_sample]
+    if data_set.is_sample and real:
+        raise InputError(
+            f"{title}, split {split}, cannot be prepared from sample data: {folder} holds real data "
+            f"({', '.join(real)}), which sample data never replaces.\n"
+            f"Remedy: point {HOME} at another folder while you work with the sample."
+        )
+    if data_set.is_sample or split not in earlier:
+        return
+    held = earlier[split].data_set
+    if held.is_sample:
+        logger.warning("%s, split %s: %s from %s replaces the sample data", title, split, data_set.text, source)
+        return
+    one, other = (Path(place).expanduser().absolute() for place in (source, earlier[split].source))
+    lost, number = _lost_items(card, split, table, () if one == other else card.clip_columns)
+    if not lost and (data_set.is_official or not held.is_official):
+        return
+    what = f"{held.text} from {earlier[split].source}"
+    if _CHOICES.get().replace:
+        logger.warning("%s, split %s: %s from %s replaces %s", title, split, data_set.text, source, what)
+        return
+    changed = (
+        f"{len(lost):,} of its {number:,} items are not in the new set as they are ({summarize_names(lost, 3)})"
+        if lost
+        else "the new set has its items and others"
+    )
+    raise InputError(
+        f"{title}, split {split}, cannot be prepared from {source}: {folder} holds another set, {what}, and this one "
+        f"is {data_set.text}; {changed}. What was prepared before is untouched.\n"
+        f"Remedy: point {HOME} at another folder, so that both stay, or prepare with --replace."
+    )
+
+
+def earlier_splits(card: Card) -> Mapping[str, SplitManifest]:
+    """Return the splits prepared before; none where there is no manifest that this version can read."""
+    try:
+        return read_manifest(card).splits
+    except InputError:
+        return {}
+
+
+def _lost_items(card: Card, split: str, table: pyarrow.Table, clips: Sequence[str]) -> tuple[list[str], int]:
+    """Return the prepared items that a new table lacks or asks otherwise, and how many are prepared."""
+    try:
+        held, _ = read_table(card, split)
+    except InputError:
+        return [], 0
+    columns = ["item_id", "group_id", "question", "options", "answer", *clips]
+    new = {row["item_id"]: row for row in table.select(columns).to_pylist()}
+    old: list[dict[str, Any]] = held.select(columns).to_pylist()
+    return [row["item_id"] for row in old if new.get(row["item_id"]) != row], len(old)
 
 
 def _refuse_wrong_folder(card: Card, split: str, videos: Path, clips: Mapping[str, Clip | Path | None]) -> None:
@@ -391,21 +370,14 @@ def _refuse_wrong_folder(card: Card, split: str, videos: Path, clips: Mapping[st
         )
 
 
-def _digest(content: Path | bytes, progress: Progress) -> str:
-    return content_digest(content, progress) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
-
-
 def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:
-    """The prepared table of rows: the common columns, then the benchmark's own."""
+    """Return the prepared table of rows: the common columns, then the benchmark's own."""
     import pyarrow as pa
 
     columns = {
-        "item_id": pa.string(),
-        "group_id": pa.string(),
-        "question": pa.string(),
+        **dict.fromkeys(("item_id", "group_id", "question"), pa.string()),
         "options": pa.list_(pa.string()),
-        "answer": pa.string(),
-        "clip": pa.string(),
+        **dict.fromkeys(("answer", "clip"), pa.string()),
         "clip_present": pa.bool_(),
         **extra,
     }
@@ -418,29 +390,6 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
 
     with replacing(path) as beside:
         pyarrow.parquet.write_table(table, beside, compression="zstd")
-
-
-@contextmanager
-def building(card: Card) -> Iterator[Build]:
-    """Build a benchmark's folder, as `installed.sets.building` explains."""
-    current = benchmark_dir(card.name)
-    folder = writable_home() / f".{card.name}.building"
-    with locked(current):
-        folder.mkdir(exist_ok=True)
-        build = Build(card, folder, current)
-        yield build
-        if (removed := left_out()) and not build.items_left_out:
-            raise InputError(f"{removed.name} cannot be used: {card.title} has none of its groups.")
-        _keep_other_splits(build)
-        write_placeholder(folder / PLACEHOLDER)
-        manifest = Manifest(
-            tool_version=lmms_eval_tasks.__version__,
-            benchmark=card.name,
-            splits=dict(sorted(build.splits.items())),
-        )
-        write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
-        _drop_unknown(build)
-        swap(folder, current)
 
 
 def _keep_other_splits(build: Build) -> None:
@@ -473,12 +422,10 @@ def _drop_others(folder: Path, keep: set[Path]) -> None:
 
 def _drop_unknown(build: Build) -> None:
     """Delete what an interrupted build, perhaps of another split, left behind."""
-    tables = {f"{split}.parquet" for split in build.splits}
-    for path in build.folder.glob("*.parquet"):
-        if path.name not in tables:
-            path.unlink()
-    for path in build.folder.glob("*.measured"):
-        path.unlink()
-    for path in build.folder.glob("videos/*"):
-        if path.name not in build.splits:
+    tables = (path for path in build.folder.glob("*.parquet") if path.stem not in build.splits)
+    videos = (path for path in build.folder.glob("videos/*") if path.name not in build.splits)
+    for path in (*tables, *videos, *build.folder.glob("*.measure*")):
+        if path.is_dir():
             shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -94,11 +94,9 @@ class ZippedClip:
 
     @property
     def size(self) -> int:
-        """Bytes of the extracted clip."""
         return self.info.file_size
 
     def make(self, path: Path) -> None:
-        """Extract it."""
         try:
             with path.open("wb") as file:
                 for block in _member_blocks(self.archive, self.info):
@@ -107,7 +105,6 @@ class ZippedClip:
             raise UnreadableClip(str(error)) from error
 
     def is_made(self, path: Path) -> bool:
-        """Whether a file has its size and its checksum."""
         if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:
             return False
         checksum = 0
@@ -123,17 +120,14 @@ class FolderRelease:
     root: Path
 
     def read(self, name: str) -> bytes | None:
-        """Content of a small file; None when it is not there."""
         path = self.root / name
         return read_metadata(path) if path.is_file() else None
 
     def holds(self, folder: str) -> bool:
-        """Whether there is anything in a folder."""
         path = self.root / folder
         return path.is_dir() and any(path.iterdir())
 
     def clip(self, name: str) -> Path:
-        """Return the path of the clip with a name; the file need not exist."""
         return self.root / name
 
 
@@ -145,7 +139,6 @@ class ZipRelease:
     members: Mapping[str, zipfile.ZipInfo]
 
     def read(self, name: str) -> bytes | None:
-        """Content of a member; None when it is not there."""
         if name not in self.members:
             return None
         _check_size(name, self.members[name].file_size)
@@ -159,11 +152,9 @@ class ZipRelease:
             ) from error
 
     def holds(self, folder: str) -> bool:
-        """Whether there is any member in a folder."""
         return any(name.startswith(f"{folder}/") for name in self.members)
 
     def clip(self, name: str) -> Clip | None:
-        """The clip of that name; None when it is not there."""
         return ZippedClip(self.archive, self.members[name]) if name in self.members else None
 
 

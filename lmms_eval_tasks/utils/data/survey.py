@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,7 @@ def check_split(card: Card, split: str, decode: bool, progress: Progress) -> Spl
 
 
 def prepared_clips(card: Card, split: str) -> list[ClipCount]:
-    """Clips per part of the release as they were when the split was prepared; none is opened."""
+    """Count the clips per part of the release as they were when the split was prepared; none is opened."""
     table, facts = read_table(card, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}
     absent = {clip for clip, reason in reasons.items() if reason == "absent"}
@@ -69,7 +69,7 @@ def prepared_clips(card: Card, split: str) -> list[ClipCount]:
 def count_clips(
     card: Card, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
 ) -> list[ClipCount]:
-    """Distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
+    """Count distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
     rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
     source_of = {clip: source for clips, source in rows for clip in clips}
     total = Counter(source_of.values())
@@ -97,12 +97,11 @@ class StratumStatistics:
 
 
 def split_statistics(card: Card, split: str, progress: Progress) -> list[StratumStatistics]:
-    """The statistics of each stratum in alphabetical order, and of all items last."""
+    """Return the statistics of each stratum in alphabetical order, and of all items last."""
     table, _ = read_table(card, split)
     clips = clips_of_rows(card, table)
     paths = {clip: clip_path(card.name, clip) for of_row in clips for clip in of_row}
-    lengths = clip_lengths(paths.values(), progress, f"{card.name}, {split}: reading the length of clips")
-    seconds = {clip: lengths[path] for clip, path in paths.items()}
+    seconds = clip_lengths(paths.values(), progress, f"{card.name}, {split}: reading the length of clips")
     questions = [_words(text) for text in table.column("question").to_pylist()]
     options = [[_words(text) for text in texts or ()] for texts in table.column("options").to_pylist()]
     columns = [table.column(name).to_pylist() for name in card.strata_columns]
@@ -111,33 +110,23 @@ def split_statistics(card: Card, split: str, progress: Progress) -> list[Stratum
         rows[tuple(map(str, values))].append(row)
 
     def describe(stratum: tuple[str, ...], members: Collection[int]) -> StratumStatistics:
-        own = dict.fromkeys(clip for row in members for clip in clips[row])
-        texts = [questions[row] for row in members], [option for row in members for option in options[row]]
-        return _statistics(stratum, *texts, [seconds[clip] for clip in own])
+        lengths = [seconds[paths[clip]] for clip in dict.fromkeys(clip for row in members for clip in clips[row])]
+        known = [length for length in lengths if length is not None]
+        own, offered = [questions[row] for row in members], [option for row in members for option in options[row]]
+        return StratumStatistics(
+            stratum=stratum,
+            items=len(own),
+            clips=len(known),
+            unknown=len(lengths) - len(known),
+            mean_seconds=sum(known) / len(known) if known else None,
+            longest_seconds=max(known, default=None),
+            question_words=sum(map(len, own)) / len(own),
+            option_words=sum(map(len, offered)) / len(offered) if offered else None,
+            vocabulary=len({word for words in (*own, *offered) for word in words}),
+        )
 
     return [*(describe(stratum, rows[stratum]) for stratum in sorted(rows)), describe((), range(table.num_rows))]
 
 
 def _words(text: str | None) -> list[str]:
     return _WORD.findall((text or "").casefold())
-
-
-def _statistics(
-    stratum: tuple[str, ...],
-    questions: Collection[list[str]],
-    options: Collection[list[str]],
-    lengths: Iterable[float | None],
-) -> StratumStatistics:
-    lengths = list(lengths)
-    known = [length for length in lengths if length is not None]
-    return StratumStatistics(
-        stratum=stratum,
-        items=len(questions),
-        clips=len(known),
-        unknown=len(lengths) - len(known),
-        mean_seconds=sum(known) / len(known) if known else None,
-        longest_seconds=max(known, default=None),
-        question_words=sum(map(len, questions)) / len(questions),
-        option_words=sum(map(len, options)) / len(options) if options else None,
-        vocabulary=len({word for words in (*questions, *options) for word in words}),
-    )

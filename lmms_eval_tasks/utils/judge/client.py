@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, Generic, TypeVar, cast
 
@@ -17,13 +20,26 @@ from pydantic import BaseModel, ValidationError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from lmms_eval_tasks.utils.answers.opening import content
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_json
+from lmms_eval_tasks.utils.core.text import JUDGE, first_line, hide_secrets, parse_arguments
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, ReplyCache, Sampling, Send, ServerError, reply_key
+from lmms_eval_tasks.utils.judge.replies import (
+    LOCAL_MODEL,
+    Case,
+    JudgeSettings,
+    Limits,
+    Reply,
+    ReplyCache,
+    ReplyRecord,
+    Sampling,
+    Send,
+    ServerError,
+    reply_key,
+)
 
 SHOWN = 200
 
-Form = TypeVar("Form")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -45,15 +61,7 @@ def read_reply(text: str, schema: type[M]) -> M:
         raise UnreadableReply(one_line(str(error))) from None
 
 
-def reader_of(schema: type[Form] | Callable[[str], Form]) -> Callable[[str], Form]:
-    """Return the reader of replies: strict, as `read_reply`, if a form is given, else the given function."""
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        return cast(Callable[[str], Form], partial(read_reply, schema=schema))
-    return cast(Callable[[str], Form], schema)
-
-
 def one_line(text: str) -> str:
-    """The beginning of a text, as one line."""
     return " ".join(text.split())[:SHOWN]
 
 
@@ -84,7 +92,7 @@ class Verdict(Generic[R]):
     prompt: str
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as JSON values, for the record."""
+        """Return the verdict as JSON values."""
         reply = self.reply.model_dump(mode="json") if isinstance(self.reply, BaseModel) else self.reply
         return {**vars(self), "reply": reply}
 
@@ -139,12 +147,15 @@ class Judge(Generic[R]):
         self.sampling = sampling
         self.limits = limits or Limits()
         self._send = send
-        self._read: Callable[[str], R] = reader_of(schema)
+        read: Any = schema
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            read = partial(read_reply, schema=schema)
+        self._read = cast(Callable[[str], R], read)
         self._cache = cache
         self._slots = threading.BoundedSemaphore(self.limits.concurrent)
         self._lock = threading.Lock()
-        self._under_way: dict[str, Future[Verdict[R]]] = {}
-        self._unreadable: dict[str, Verdict[R]] = {}
+        self._asked: dict[str, Future[Verdict[R]]] = {}
+        """Key to the verdict of a case that is under way, or whose replies were unreadable."""
         self._resume_at = 0.0
         self._failed_in_a_row = 0
 
@@ -153,29 +164,23 @@ class Judge(Generic[R]):
 
         Equal cases at the same time are asked once, and those whose replies were unreadable are not asked again.
         """
-        key = reply_key(self.sampling, case)
+        key, own = reply_key(self.sampling, case), Future[Verdict[R]]()
         with self._lock:
-            if key in self._unreadable:
-                return self._unreadable[key]
-            other = self._under_way.get(key)
-            own: Future[Verdict[R]] = Future()
-            if other is None:
-                self._under_way[key] = own
-        if other is not None:
-            return other.result()
+            first = self._asked.setdefault(key, own)
+        if first is not own:
+            return first.result()
+        verdict: Verdict[R] | None = None
         try:
             verdict = self._find(key, case) or self._ask(key, case)
-            if verdict.reason and verdict.reason.startswith(UNREADABLE):
-                with self._lock:
-                    self._unreadable[key] = verdict
             own.set_result(verdict)
             return verdict
         except BaseException as error:
             own.set_exception(error)
             raise
         finally:
-            with self._lock:
-                del self._under_way[key]
+            if verdict is None or not (verdict.reason or "").startswith(UNREADABLE):
+                with self._lock:
+                    del self._asked[key]
 
     def judge_all(
         self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = no_progress
@@ -191,8 +196,13 @@ class Judge(Generic[R]):
         Returns:
             The verdicts, in the order of the cases.
         """
+
+        def judge_one(case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
+            made = case if isinstance(case, Case) else case()
+            return self.judge(made) if isinstance(made, Case) else made
+
         with ThreadPoolExecutor(self.limits.concurrent, thread_name_prefix="judge") as pool:
-            futures = [pool.submit(self._judge_made, case) for case in cases]
+            futures = [pool.submit(judge_one, case) for case in cases]
             try:
                 for done, future in enumerate(as_completed(futures), start=1):
                     future.result()
@@ -202,18 +212,12 @@ class Judge(Generic[R]):
                 raise
         return [future.result() for future in futures]
 
-    def _judge_made(self, case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
-        made = case if isinstance(case, Case) else case()
-        return self.judge(made) if isinstance(made, Case) else made
-
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
         stored = self._cache.find(key)
-        if stored is None:
-            return None
-        try:
-            return Verdict(self._read(stored.text), None, stored.model, case.prompt.signature)
-        except UnreadableReply:
-            return None
+        with suppress(UnreadableReply):
+            if stored is not None:
+                return Verdict(self._read(stored.text), None, stored.model, case.prompt.signature)
+        return None
 
     def _ask(self, key: str, case: Case) -> Verdict[R]:
         unreadable = count(1)
@@ -279,7 +283,142 @@ def _error(state: RetryCallState) -> BaseException | None:
 
 
 def _reason(error: BaseException | None) -> str:
-    """One line for the record."""
     if isinstance(error, UnreadableReply):
         return f"{UNREADABLE}{error}"
     return error.reason if isinstance(error, ServerError) else one_line(f"{type(error).__name__}: {error}")
+
+
+NO_JUDGE = "none"
+
+
+def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
+    """Return the judge that a user chose; None for none."""
+    choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
+    if choice == NO_JUDGE or (optional and not choice):
+        return None
+    problems = Problems()
+    values: dict[str, str] = {}
+    if model := os.environ.get("MODEL_VERSION"):
+        values["model"] = model
+    if provider := os.environ.get("API_TYPE"):
+        values["provider"] = provider.lower()
+    if choice and "=" not in choice:
+        choice = f"model={choice}"
+    values |= parse_arguments(choice)
+    if "model" not in values:
+        problems.add(
+            "model",
+            "Expected the name of the judge's model but found none.",
+            remedy=f"name it, for instance {JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
+            f"{JUDGE}={NO_JUDGE} to run without a judge and judge later.",
+        )
+    try:
+        settings = JudgeSettings.model_validate({"model": "?", **values})
+    except ValidationError as error:
+        for fault in error.errors(include_url=False):
+            # The value of a setting that does not exist may be a key.
+            got = "" if fault["type"] == "extra_forbidden" else f", but got {fault['input']!r}"
+            problems.add(".".join(map(str, fault["loc"])), hide_secrets(f"{fault['msg']}{got}.", os.environ))
+    problems.raise_if_any("The judge cannot be asked")
+    return settings
+
+
+def check_judge(optional: bool = False) -> None:
+    """Refuse a choice of judge that could not be asked, before anything is."""
+    settings = read_settings(optional=optional)
+    if settings is not None:
+        judge_sender(settings)
+
+
+def open_judge(
+    schema: type[M],
+    settings: JudgeSettings,
+    cache: ReplyCache | None = None,
+    record: ReplyRecord | None = None,
+) -> Judge[M]:
+    """Open a judge whose replies are of a schema; threads may share it."""
+    send = judge_sender(settings)
+    if record is not None:
+        send, cache = record.recording(send, settings.sampling), record
+    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings)
+
+
+def open_named_judge(
+    schema: type[M], name: str, option: str = "--judge", record: ReplyRecord | None = None
+) -> Judge[M]:
+    """The judge that an option of a command names; nothing is sent to open it.
+
+    Accepted replies are kept in ``judge_cache`` in the data home, so that no case is paid for twice.
+
+    Args:
+        schema: The form of a reply, a pydantic model.
+        name: ``model=NAME,provider=openai,url=…,max_tokens=4096``, or a model's name alone. Providers are ``openai``,
+            ``azure``, ``local`` (a server without a key) and ``transformers`` (a model loaded in this process).
+        option: The option, for the message where it names no judge.
+        record: Where every reply is kept, in place of the cache; of a build whose steps follow from each other.
+
+    Raises:
+        InputError: where it names no model, a setting is unknown or out of its range, or the server's address or key is
+            missing or cannot be used.
+    """
+    settings = read_settings(name)
+    if settings is None:
+        raise InputError(f"Expected {option} to name a model, but got none.")
+    return open_judge(schema, settings, record=record)
+
+
+def judge_sender(settings: JudgeSettings) -> Send:
+    """Return the sender of cases to a judge, a server or a model in this process; it repeats no request."""
+    if settings.provider == LOCAL_MODEL:
+        if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
+            raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")
+        return LocalModel(settings.sampling).reply
+    # With this import lmms-eval reads a .env file, which may hold the key.
+    import lmms_eval.llm_judge  # noqa: F401
+    from lmms_eval.models.model_utils.usage_metrics import log_usage
+
+    from lmms_eval_tasks.utils.judge.server import open_sender
+
+    # For lmms-eval's summary of tokens and its budget.
+    return open_sender(settings, lambda model, asked, said: log_usage(model, None, asked, said, 0, "judge"))
+
+
+class LocalModel:
+    """A vision-language model of transformers, loaded in this process for the first case; threads may share it."""
+
+    def __init__(self, sampling: Sampling) -> None:
+        self._sampling = sampling
+        self._lock = threading.Lock()
+
+    def reply(self, case: Case) -> Reply:
+        with self._lock:
+            try:
+                return Reply(self._generate(case), self._sampling.model)
+            except Exception as error:  # whatever loading, a processor or a GPU raises
+                reason = f"the model failed: {type(error).__name__}: {first_line(error)}"
+                raise ServerError(reason, again=False) from error
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        import torch
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        model = AutoModelForImageTextToText.from_pretrained(self._sampling.model, dtype="auto")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        return AutoProcessor.from_pretrained(self._sampling.model), model.to(device).eval()
+
+    def _generate(self, case: Case) -> str:
+        from PIL import Image
+
+        processor, model = self._loaded
+        images = [{"type": "image", "image": Image.open(io.BytesIO(image)).convert("RGB")} for image in case.images]
+        messages = [{"role": "user", "content": [*images, {"type": "text", "text": case.text}]}]
+        inputs = processor.apply_chat_template(
+            messages, tokenize=True, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+        ).to(model.device)
+        sampling: dict[str, Any] = {"do_sample": False}
+        if self._sampling.temperature > 0:
+            sampling = {"do_sample": True, "temperature": self._sampling.temperature, "top_p": self._sampling.top_p}
+        given = model.generate(**inputs, max_new_tokens=self._sampling.max_tokens, **sampling)
+        new = given[:, inputs["input_ids"].shape[1] :]
+        return str(processor.batch_decode(new, skip_special_tokens=True)[0])

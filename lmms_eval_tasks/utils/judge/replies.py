@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +16,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
-from lmms_eval_tasks.utils.core.files import clear_parts, write_file
+from lmms_eval_tasks.utils.core.files import key_lock
+from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import hide_secrets
 from lmms_eval_tasks.utils.data.home import home
 
@@ -38,30 +36,19 @@ class ReplyCache:
     """Accepted replies by key; threads and processes may share a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or home() / "judge_cache"
+        self.values = KeptValues(folder or home() / "judge_cache")
 
     def find(self, key: str) -> Reply | None:
-        """The reply kept under a key; None where there is none that can be read."""
-        try:
-            value = json.loads(self._path(key).read_text(encoding="utf-8"))
-            text, model = value["text"], value["model"]
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            logger.warning("judge cache: %s cannot be read and is asked for again (%s)", self._path(key), error)
-            return None
+        """Return the reply kept under a key; None where there is none that can be read."""
+        value = self.values.find(key) or {}
+        text, model = value.get("text"), value.get("model")
         return Reply(text, model) if isinstance(text, str) and isinstance(model, str) else None
 
     def store(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
-        path = self._path(key)
         try:
-            write_file(path, json.dumps(asdict(reply)))
+            self.values.keep(key, asdict(reply))
         except OSError as error:
-            logger.warning("judge cache: %s cannot be kept and may be paid for again (%s)", path, error)
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.json"
+            logger.warning("judge cache: a reply cannot be kept and may be paid for again (%s)", error)
 
 
 @dataclass(frozen=True)
@@ -76,16 +63,17 @@ class Sampling:
     server: str = ""
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(BaseModel):
     """Limits on how many requests a judge gets at once and how often they are repeated."""
 
-    concurrent: int = 8
-    requests: int = 6
-    unreadable: int = 3
-    first_delay: float = 1.0
-    longest_delay: float = 120.0
-    give_up_after: int = 32
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    concurrent: int = Field(default=8, ge=1, le=256)
+    requests: int = Field(default=6, ge=1, le=20)
+    unreadable: int = Field(default=3, ge=1, le=20)
+    first_delay: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    longest_delay: float = Field(default=120.0, ge=0.0, allow_inf_nan=False)
+    give_up_after: int = Field(default=32, ge=1)
     seed: int = 0
 
 
@@ -95,10 +83,8 @@ ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LL
 """The variables of servers' addresses, which are lmms-eval's."""
 
 
-class JudgeSettings(BaseModel):
+class JudgeSettings(Limits):
     """Settings for reaching and asking a judge."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(min_length=1)
     provider: Literal["openai", "azure", "local", "transformers"] = "openai"
@@ -108,13 +94,6 @@ class JudgeSettings(BaseModel):
     top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
     max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
     json_mode: bool = Sampling.json_mode
-    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
-    requests: int = Field(default=Limits.requests, ge=1, le=20)
-    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
-    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
-    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
-    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
-    seed: int = Limits.seed
 
     @property
     def address(self) -> str:
@@ -129,13 +108,7 @@ class JudgeSettings(BaseModel):
 
     @property
     def sampling(self) -> Sampling:
-        """The settings that determine the judge's replies."""
         return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
-
-    @property
-    def limits(self) -> Limits:
-        """The limits on concurrent requests and retries."""
-        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
@@ -178,24 +151,14 @@ def reply_key(sampling: Sampling, case: Case) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
-LOCKS = ".requests"
-"""A file without content; a byte of it is locked for each request under way."""
-PLACES = 1 << 62
-PAUSE = 0.02
-"""Seconds between two looks at a request of another process."""
-
-
 class ReplyRecord(ReplyCache):
-    """The record in a folder; a judge that asks through `recording` has it as its cache."""
+    """Every reply of a build, accepted or not; a judge that asks through `recording` has it as its cache."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        for shelf in folder.glob("??"):
-            clear_parts(shelf)
         self._asked: Counter[str] = Counter()
         self._accepted: dict[str, str] = {}
         self._lock = threading.Lock()
-        self._requests: int | None = None
 
     def recording(self, send: Send, sampling: Sampling) -> Send:
         """Return a sender that gives recorded replies, or sends the request: the n-th time in a run gets the reply to
@@ -204,11 +167,11 @@ class ReplyRecord(ReplyCache):
         def send_once(case: Case) -> Reply:
             key = reply_key(sampling, case)
             with self._lock:
-                name = _name(key, self._asked[key])
-            reply = super(ReplyRecord, self).find(name)
+                name = f"{key}.{self._asked[key]}"
+            reply = self._recorded(name)
             if reply is None:
-                with self._only_one(name):
-                    reply = super(ReplyRecord, self).find(name)
+                with key_lock(self.values.folder, name):
+                    reply = self._recorded(name)
                     if reply is None:
                         reply = send(case)
                         super(ReplyRecord, self).store(name, reply)
@@ -219,49 +182,21 @@ class ReplyRecord(ReplyCache):
         return send_once
 
     def unreadable(self, key: str) -> list[str]:
-        """The texts of the replies to a request in this run that were not accepted, in their order."""
+        """Return the texts of the replies to a request in this run that were not accepted, in their order."""
         with self._lock:
             number = self._asked[key] - (key in self._accepted)
-        stored = (super(ReplyRecord, self).find(_name(key, place)) for place in range(number))
+        stored = (self._recorded(f"{key}.{place}") for place in range(number))
         return [reply.text for reply in stored if reply is not None]
 
     def find(self, key: str) -> Reply | None:
-        """The reply that was accepted in this run; None before one was."""
+        """Return the reply that was accepted in this run; None before one was."""
         with self._lock:
             name = self._accepted.get(key)
-        return None if name is None else super().find(name)
+        return None if name is None else self._recorded(name)
 
     def store(self, key: str, reply: Reply) -> None:
-        """Note that the last reply was accepted; it was kept when it came."""
         with self._lock:
-            self._accepted[key] = _name(key, self._asked[key] - 1)
+            self._accepted[key] = f"{key}.{self._asked[key] - 1}"
 
-    @contextmanager
-    def _only_one(self, name: str) -> Iterator[None]:
-        """Keep other processes from the same request; a process that is killed lets go of it."""
-        place = int(name[:15], 16) % PLACES
-        file = self._lock_file()
-        while True:
-            try:
-                # Not waited for in the kernel, which takes threads of two processes that wait for each other's
-                # requests for a deadlock.
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-                break
-            except BlockingIOError:
-                time.sleep(PAUSE)
-        try:
-            yield
-        finally:
-            fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
-
-    def _lock_file(self) -> int:
-        """The file of locks, open until the process ends: closing it once would let go of all its locks."""
-        with self._lock:
-            if self._requests is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._requests = os.open(self.folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o644)
-            return self._requests
-
-
-def _name(key: str, number: int) -> str:
-    return f"{key}.{number}"
+    def _recorded(self, name: str) -> Reply | None:
+        return super().find(name)

@@ -100,7 +100,6 @@ class Server:
         raise ServerError(safe_line(fault.reason, self._secrets), again=fault.again, wait=fault.wait)
 
     def hide(self, text: str) -> str:
-        """Return a server's text without the secrets that it was sent and those of the environment."""
         return hide_forms(text, self._secrets)
 
 
@@ -260,7 +259,6 @@ def _as_fault(error: Exception, has_answered: bool) -> ServerError:
 
 
 def _refusal(status: int, wait: str = "", error: openai.APIStatusError | None = None) -> ServerError:
-    """Convert a status into a server error."""
     if status == 429 and error is not None and error.code == "insufficient_quota":
         return ServerError("quota used up (429)", again=False)
     if status in (408, 409, 425, 429) or status >= 500:

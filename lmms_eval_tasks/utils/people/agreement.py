@@ -34,12 +34,11 @@ class SharedItem:
 
     @property
     def record(self) -> Record:
-        """One of the records, for what they have in common."""
+        """Return one of the records, for what they have in common."""
         return next(record for record in self.records if record is not None)
 
     @property
     def share_right(self) -> float:
-        """Share of the people who are right, 0-1."""
         return sum(right for _, right in self.people) / len(self.people)
 
     def right(self, run: int) -> float | None:
@@ -57,7 +56,7 @@ class SharedItem:
 
     @property
     def wrong_options(self) -> list[str]:
-        """The wrong options that people chose, one of each of them."""
+        """Return the wrong options that people chose, one of each of them."""
         return [choice for choice, right in self.people if not right and choice != UNKNOWN]
 
 
@@ -157,9 +156,8 @@ def kappa_bounds(first: float, second: float) -> tuple[float, float] | None:
 
 
 def run_with_people(item: SharedItem, run: int) -> Judged | None:
-    """A run and a person drawn from those who answered an item; None where the run has no score."""
-    right = item.right(run)
-    people = item.share_right
+    """Compare a run and a person drawn from those who answered an item; None where the run has no score."""
+    right, people = item.right(run), item.share_right
     return None if right is None else (expected_agreement(right, people), right, people)
 
 
@@ -169,11 +167,10 @@ def two_runs(item: SharedItem, first: int, second: int) -> Judged | None:
 
 
 def two_people(item: SharedItem) -> Judged | None:
-    """Two different people drawn from those who answered an item; None where there are not two."""
-    number = len(item.people)
+    """Compare two different people drawn from those who answered an item; None where there are not two."""
+    number, right = len(item.people), sum(right for _, right in item.people)
     if number < 2:
         return None
-    right = sum(right for _, right in item.people)
     wrong = number - right
     alike = (right * (right - 1) + wrong * (wrong - 1)) / (number * (number - 1))
     return alike, item.share_right, item.share_right
@@ -214,12 +211,11 @@ def _kappa(sums: Floats) -> Floats:
 
 
 def run_consistency(items: Sequence[SharedItem], run: int) -> Consistency | None:
-    """A run with people."""
     return find_consistency((item, run_with_people(item, run)) for item in items)
 
 
 def people_consistency(items: Sequence[SharedItem]) -> Consistency | None:
-    """People with one another, on the items that two or more answered."""
+    """Compare people with one another, on the items that two or more answered."""
     return find_consistency((item, two_people(item)) for item in items)
 
 
@@ -313,7 +309,7 @@ class SharedOptions:
 
     @property
     def beyond(self) -> float:
-        """By how many points the share is above the expected one."""
+        """Return by how many points the share is above the expected one."""
         return self.same - self.expected
 
 

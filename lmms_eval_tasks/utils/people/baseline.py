@@ -42,7 +42,7 @@ MEAN = "mean over strata"
 
 
 def difficulty(percent_right: float) -> str:
-    """The difficulty of a question from the percent of responses that are right, as the paper bounds it."""
+    """Return the difficulty of a question from the percent of responses that are right, as the paper bounds it."""
     printed = round(percent_right, 2)
     if printed > EASY_ABOVE:
         return "easy"
@@ -79,36 +79,33 @@ class HumanScore:
 
 
 def summarise(responses: Iterable[Response]) -> list[QuestionSummary]:
-    """One summary per question, in alphabetical order."""
+    """Return one summary per question, in alphabetical order."""
+    summaries = []
+    for item, own in sorted(_by_item(responses).items()):
+        choices: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for response in own:
+            choices[response.version][response.choice] += 1
+        versions = {}
+        for version, counts in sorted(choices.items()):
+            most, total = max(counts.values()), counts.total()
+            modal = tuple(sorted(choice for choice, count in counts.items() if count == most))
+            versions[version] = Consensus(modal, 100.0 * most / total, total)
+        percent = 100.0 * sum(response.credit for response in own) / len(own)
+        summaries.append(QuestionSummary(item, versions, percent, difficulty(percent)))
+    return summaries
+
+
+def _by_item(responses: Iterable[Response]) -> dict[str, list[Response]]:
     by_item: defaultdict[str, list[Response]] = defaultdict(list)
     for response in responses:
         by_item[response.item].append(response)
-    return [_summary(item, by_item[item]) for item in sorted(by_item)]
-
-
-def _summary(item: str, responses: Sequence[Response]) -> QuestionSummary:
-    choices: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for response in responses:
-        choices[response.version][response.choice] += 1
-    percent = 100.0 * sum(response.credit for response in responses) / len(responses)
-    return QuestionSummary(
-        item=item,
-        versions={version: _consensus(choices[version]) for version in sorted(choices)},
-        percent_right=percent,
-        difficulty=difficulty(percent),
-    )
-
-
-def _consensus(choices: Counter[str]) -> Consensus:
-    most = max(choices.values())
-    modal = tuple(sorted(choice for choice, count in choices.items() if count == most))
-    return Consensus(modal, 100.0 * most / sum(choices.values()), sum(choices.values()))
+    return dict(by_item)
 
 
 def question_strata(
     summaries: Sequence[QuestionSummary], asked: Mapping[Key, AskedQuestion] | None, columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Question to its stratum: the values of some columns of the items."""
+    """Return the stratum of each question: the values of some columns of the items."""
     known: dict[str, Mapping[str, str]] = {item: one.strata for (item, _), one in (asked or {}).items()}
     strata = {}
     for summary in summaries:
@@ -122,11 +119,8 @@ def human_scores(
     strata: Mapping[str, tuple[str, ...]],
     parts: Mapping[str, Collection[str]] | None = None,
 ) -> list[HumanScore]:
-    """Accuracy of people by stratum, by each value of each stratum column, and over all questions."""
-    credits: defaultdict[str, list[float]] = defaultdict(list)
-    for response in responses:
-        if response.item in strata:
-            credits[response.item].append(response.credit)
+    """Return the accuracy of people by stratum, by each value of each stratum column, and over all questions."""
+    credits = {item: [one.credit for one in own] for item, own in _by_item(responses).items() if item in strata}
     if not credits:
         return []
     names = sorted({strata[item] for item in credits})
@@ -207,8 +201,8 @@ class StudyScore:
 def score_study(
     study: HumanStudy, rows: Iterable[Mapping[str, Any]], responses: Sequence[Response]
 ) -> list[StudyScore]:
-    """The study's scores, each item with the mean credit of its responses, whichever way it was shown."""
-    credits = _credits(responses)
+    """Return the study's scores, each item with the mean credit of its responses, whichever way it was shown."""
+    credits = {item: sum(one.credit for one in own) / len(own) for item, own in _by_item(responses).items()}
     records = [
         Record(
             item_id=row["item_id"],
@@ -217,39 +211,24 @@ def score_study(
             expected=None,
             answered=None,
             outcome=Outcome.CORRECT,
-            fields={**{name: row[name] for name in study.columns}, CREDIT: _mean(credits[row["item_id"]])},
+            fields={**{name: row[name] for name in study.columns}, CREDIT: credits[row["item_id"]]},
         )
         for row in rows
         if row["item_id"] in credits
     ]
-    metrics = [replace(metric, value=_credit) for metric in study.metrics]
+    metrics = [replace(metric, value=lambda record: float(record.fields[CREDIT])) for metric in study.metrics]
     return [StudyScore(metric, estimate(metric, [records])) for metric in metrics]
 
 
 def label_items(responses: Sequence[Response]) -> dict[str, bool]:
-    """Whether more than half of the responses to an item are right, for each item; *unknown* is not right."""
-    return {item: 2 * credits.count(RIGHT) > len(credits) for item, credits in sorted(_credits(responses).items())}
+    """Return whether more than half of the responses to each item are right; *unknown* is not right."""
+    by_item = sorted(_by_item(responses).items())
+    return {item: 2 * sum(one.credit == RIGHT for one in own) > len(own) for item, own in by_item}
 
 
 def unknown_share(responses: Sequence[Response]) -> float:
-    """Percent of responses that are *unknown*."""
+    """Return the percent of responses that are *unknown*."""
     return 100.0 * sum(response.choice == UNKNOWN for response in responses) / len(responses)
-
-
-def _credit(record: Record) -> float:
-    """The mean credit of the responses to a record's item, 0-1."""
-    return float(record.fields[CREDIT])
-
-
-def _credits(responses: Sequence[Response]) -> dict[str, list[float]]:
-    credits: defaultdict[str, list[float]] = defaultdict(list)
-    for response in responses:
-        credits[response.item].append(response.credit)
-    return dict(credits)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 @dataclass(frozen=True)
@@ -322,7 +301,7 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def disputed_questions(responses: Sequence[Response]) -> list[str]:
-    """Questions of which one version's most frequent choice is not the key, in alphabetical order."""
+    """Return the questions of which one version's most frequent choice is not the key, in alphabetical order."""
     choices: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for response in responses:
@@ -351,27 +330,18 @@ class VersionTest:
 
 
 def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
-    """Test each question that was answered in exactly two versions, in alphabetical order."""
     from scipy.stats import fisher_exact
 
-    counts: defaultdict[str, defaultdict[str, Counter[bool]]] = defaultdict(lambda: defaultdict(Counter))
-    for response in responses:
-        counts[response.item][response.version][response.credit == RIGHT] += 1
-    tested = {item: sorted(versions.items()) for item, versions in sorted(counts.items()) if len(versions) == 2}
-    p_values = [
-        float(fisher_exact([[of[True], of[False]] for _, of in versions]).pvalue) for versions in tested.values()
-    ]
+    tested: dict[str, tuple[Counter[bool], Counter[bool]]] = {}
+    for item, own in sorted(_by_item(responses).items()):
+        versions = sorted({response.version for response in own})
+        if len(versions) == 2:
+            first, second = (Counter(one.credit == RIGHT for one in own if one.version == name) for name in versions)
+            tested[item] = first, second
+    p_values = [float(fisher_exact([[of[True], of[False]] for of in both]).pvalue) for both in tested.values()]
     return [
-        VersionTest(
-            item,
-            (of_first[True], of_second[True]),
-            (of_first.total(), of_second.total()),
-            p_value,
-            adjusted,
-        )
-        for (item, [(_, of_first), (_, of_second)]), p_value, adjusted in zip(
-            tested.items(), p_values, holm(p_values), strict=True
-        )
+        VersionTest(item, (one[True], other[True]), (one.total(), other.total()), p_value, adjusted)
+        for (item, (one, other)), p_value, adjusted in zip(tested.items(), p_values, holm(p_values), strict=True)
     ]
 
 

@@ -92,14 +92,6 @@ RESPONSE = "response"
 
 
 InquiryForm = Literal["choice", "ratings", "review", "descriptions", "revision"]
-"""What people do with an item:
-
-- ``choice``: they make one choice;
-- ``ratings``: they choose on each of several scales;
-- ``review``: they make their own choice, then see the key, and say what is wrong;
-- ``descriptions``: they put timed descriptions right;
-- ``revision``: they put a question, its options and its evidence right, or discard it.
-"""
 
 
 class OfferedChoice(NamedTuple):
@@ -133,7 +125,7 @@ class Scale:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its choices are numbers."""
+        """Return whether all choices are numbers."""
         return all(value.lstrip("-").isdigit() for value in self.choices)
 
 
@@ -229,11 +221,6 @@ class Inquiry:
     paper: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what no page could ask.
-
-        Raises:
-            ValueError: there is no such form, ratings have no scales, or attention is checked where nothing is chosen.
-        """
         if self.form not in get_args(InquiryForm):
             raise ValueError(f"Expected a form, one of {', '.join(get_args(InquiryForm))}, but got {self.form}.")
         if (self.form == "ratings") != bool(self.scales):

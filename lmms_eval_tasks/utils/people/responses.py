@@ -54,16 +54,21 @@ class Response:
 
 
 def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQuestion]:
-    """The items that annotators were asked."""
+    """Read the items that annotators were asked, from a prepared table or a CSV file."""
     is_table = source.suffix == ".parquet"
     rows = list(_parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer")))
-    not_strata = {*NOT_STRATA, *clips, *(_told_apart_by(row for _, row in rows) if is_table else ())}
+    not_strata = {*NOT_STRATA, *clips}
+    if is_table:  # nor the columns in which versions of an item differ
+        first: dict[str, Mapping[str, Any]] = {}
+        for _, row in rows:
+            same = first.setdefault(row["item"], row)
+            not_strata |= {name for name, value in row.items() if same[name] != value}
     problems = Problems()
     asked: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
     named: set[str] = set()
     for where, row in rows:
-        item = str(row["item"])
+        item, item_id = str(row["item"]), str(row.get("item_id") or "")
         key = item, str(row["version"])
         if key in asked:
             problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
@@ -71,19 +76,18 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
         strata = {name: str(value) for name, value in row.items() if name not in not_strata}
         if strata_of.setdefault(item, strata) != strata:
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
-        letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
-        answer = str(row["answer"]).strip().upper() if row["answer"] else None
-        item_id = str(row.get("item_id") or "")
         if item_id in named:
             problems.add(where, f"Expected each item_id once, but {quote(item_id)} is there twice.")
         named |= {item_id} - {""}
+        letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
+        answer = str(row["answer"]).strip().upper() if row["answer"] else None
         asked[key] = AskedQuestion(answer, letters, strata, OPTIONS in row and not letters, item_id)
     problems.raise_if_any(f"{source.name} cannot be used")
     return asked
 
 
 def join_pairs(responses: Iterable[Response]) -> list[Response]:
-    """One response of each person to each pair of which both members were answered: right where both are."""
+    """Return one response of each person to each pair of which both members were answered: right where both are."""
     of_pair: dict[tuple[str, str], list[Response]] = {}
     for response in responses:
         of_pair.setdefault((response.item, response.annotator), []).append(response)
@@ -123,8 +127,11 @@ def read_human_responses(
                 f"Expected one response of {annotator} to {item}, but got {again}; the first is at {before[1]}.",
                 remedy="Keep one of them: nobody counts twice for one question.",
             )
-        credit = _credit((item, version), choice, row.get("correct"), asked, where, problems)
-        if credit is not None:
+        try:
+            credit = _credit((item, version), choice, str(row.get("correct") or "").strip(), asked)
+        except ValueError as error:
+            problems.add(where, str(error))
+        else:
             responses.append(Response(item, version, annotator, choice, credit))
     problems.raise_if_any(f"{source.name} cannot be used")
     if not responses:
@@ -132,39 +139,31 @@ def read_human_responses(
     return responses
 
 
-def _credit(
-    key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
-) -> float | None:
-    """Return the credit of a response, or None, with a problem noted, if it is not known."""
-    marked = str(correct or "").strip()
+def _credit(key: Key, choice: str, marked: str, asked: Mapping[Key, AskedQuestion] | None) -> float:
+    """Return the credit of a response; raises ValueError with the reason why it is not known."""
     if marked not in ("", "0", "1") and choice != UNKNOWN:
-        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(marked)}.")
-        return None
+        raise ValueError(f"Expected correct to be 0 or 1, but got {quote(marked)}.")
     question = AskedQuestion(None) if asked is None else asked.get(key)
     if question is None:
-        problems.add(where, f"Expected an item of the table, but got {_name(key)}.")
-        return None
+        raise ValueError(f"Expected an item of the table, but got {_name(key)}.")
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
-    answer, choices = question.answer, question.choices
-    if question.written:
-        if answer is None and not marked:
-            problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
-            return None
-        return float(marked == "1" if marked or answer is None else choice == as_written(answer))
-    if choices and choice not in tuple(choices):
-        problems.add(where, f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
-    elif answer is None and not marked:
-        problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
-    elif answer is not None and marked and (choice == answer) != (marked == "1"):
-        problems.add(where, f"Expected correct to agree with the key {answer}, but got {marked} for {choice}.")
-    else:
-        return float(marked == "1" if answer is None else choice == answer)
-    return None
+    answer, choices, written = question.answer, question.choices, question.written
+    if choices and not written and choice not in tuple(choices):
+        raise ValueError(f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
+    if answer is None:
+        if not marked:
+            raise ValueError(f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
+        return float(marked)
+    if written:
+        return float(marked or choice == as_written(answer))
+    if marked and (choice == answer) != (marked == "1"):
+        raise ValueError(f"Expected correct to agree with the key {answer}, but got {marked} for {choice}.")
+    return float(choice == answer)
 
 
 def as_written(answer: str) -> str:
-    """A written answer without what does not tell two apart: case, spaces, and how a number is put."""
+    """Return a written answer without what does not tell two apart: case, spaces, and how a number is put."""
     text = " ".join(answer.upper().split())
     try:
         return repr(float(text))
@@ -177,7 +176,7 @@ def _name(key: Key) -> str:
 
 
 def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
+    """Yield the rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
     import pyarrow.lib
 
     try:
@@ -199,12 +198,6 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
             raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
         yield where, {**row, "item": item, "version": version}
-
-
-def _told_apart_by(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The columns in which versions of an item differ."""
-    first: dict[str, Mapping[str, Any]] = {}
-    return {name for row in rows for name, value in row.items() if first.setdefault(row["item"], row)[name] != value}
 
 
 def _is_plain(data_type: Any) -> bool:
@@ -234,9 +227,6 @@ def keyed_questions(
     }
 
 
-RATING_COLUMNS = ("item_id", "annotator")
-
-
 @dataclass(frozen=True)
 class Rating:
     """Choices of one annotator for one item, by the name of the scale."""
@@ -257,10 +247,10 @@ class ScaleScore:
 
 
 def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -> list[Rating]:
-    """A table of ratings, as `annotate collect` writes it."""
+    """Read a table of ratings, as `annotate collect` writes it."""
     problems = Problems()
     ratings: dict[tuple[str, str], Rating] = {}
-    for where, row in read_csv(source, (*RATING_COLUMNS, *(scale.name for scale in scales))):
+    for where, row in read_csv(source, ("item_id", "annotator", *(scale.name for scale in scales))):
         key = row["item_id"].strip(), row["annotator"].strip()
         if not all(key):
             problems.add(where, "Expected a value for item_id and annotator, but got none.")
@@ -281,9 +271,11 @@ def read_ratings(source: Path, scales: Sequence[Scale], known: Container[str]) -
 
 
 def score_scale(scale: Scale, ratings: Sequence[Rating]) -> ScaleScore:
-    """The ratings on a scale; of at least one item."""
+    """Score the ratings on a scale; of at least one item."""
+    # Percent of the first of two choices, so that alpha by name and by interval is the same.
+    first = next(iter(scale.choices))
+    worth = {value: float(value) if scale.is_numeric else 100.0 * (value == first) for value in scale.choices}
     by_item: defaultdict[str, list[float]] = defaultdict(list)
-    worth = _worth(scale)
     for rating in ratings:
         by_item[rating.item_id].append(worth[rating.values[scale.name]])
     means = [sum(values) / len(values) for values in by_item.values()]
@@ -291,17 +283,8 @@ def score_scale(scale: Scale, ratings: Sequence[Rating]) -> ScaleScore:
     return ScaleScore(len(by_item), sum(means) / len(means), interval, alpha_of(list(by_item.values())))
 
 
-def _worth(scale: Scale) -> dict[str, float]:
-    """Return the value of each choice; percent of the first of two, so that alpha by name and by interval is the
-    same."""
-    if scale.is_numeric:
-        return {value: float(value) for value in scale.choices}
-    first = next(iter(scale.choices))
-    return {value: 100.0 * (value == first) for value in scale.choices}
-
-
 def alpha_of(units: Sequence[Sequence[float]]) -> float | None:
-    """Krippendorff's alpha by interval: 1 for ratings that agree, 0 for what chance would do."""
+    """Return Krippendorff's alpha by interval: 1 for ratings that agree, 0 for what chance would do."""
     rated = [unit for unit in units if len(unit) > 1]
     values = [value for unit in rated for value in unit]
     # Sums of squared differences over ordered pairs, by way of sums and sums of squares.

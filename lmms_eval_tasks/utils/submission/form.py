@@ -1,13 +1,16 @@
-"""The official form of a benchmark's submission, and the tasks and prepared table from which a file is made."""
+"""Submissions to leaderboards: official forms, the tables that they are made from, and the form with a line an item."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, Protocol
 
-from lmms_eval_tasks.utils.core.errors import Problems
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.forms import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import Card, DataSet, Row
 from lmms_eval_tasks.utils.data.home import read_table
@@ -18,11 +21,10 @@ FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options we
 
 
 class Pointing(Protocol):
-    """Object that says which items of a benchmark it asks, as a `Task` does."""
+    """Object that says which items of a benchmark it asks, as the pointer of a `Task` does."""
 
     @property
-    def pointer(self) -> Mapping[str, Any]:
-        """That, as a task's pointer does."""
+    def pointer(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,13 @@ class Table:
         """The table of the rows that some of the split's tasks ask."""
         subsets = {task.pointer.get("subset") for task in tasks}
         return self if None in subsets else replace(self, rows=[row for row in self.rows if row["subset"] in subsets])
+
+
+def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
+    """Return the prepared table of a split, or of it the rows that some of its tasks ask."""
+    arrow, manifest = read_table(card, split)
+    table, asking = Table(split, arrow.to_pylist(), manifest.data_set), list(tasks)
+    return table.rows_of(asking) if asking else table
 
 
 @dataclass(frozen=True)
@@ -87,34 +96,6 @@ class Checked:
     checked: str
     notes: tuple[str, ...] = ()
     against: Table | None = None
-
-
-class OfficialForm(Protocol):
-    """A benchmark's official form, as `SubmissionForm` explains its parts."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of its files."""
-
-    @property
-    def path(self) -> Callable[[str, str], str]:
-        """Split and part to the file's place."""
-
-    def examine(
-        self,
-        entries: Sequence[GradedItem],
-        rows: Mapping[str, Row],
-        allow_incomplete: bool,
-        issues: Problems,
-        /,
-    ) -> None:
-        """Note what of a run cannot be submitted."""
-
-    def build(self, entries: Sequence[GradedItem], table: Table, part: str, /) -> Built | None:
-        """The file of a part."""
-
-    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems, /) -> Checked:
-        """Note the issues of a file."""
 
 
 @dataclass(frozen=True)
@@ -184,13 +165,135 @@ class Attendance:
         return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
 
 
-def read_prepared(card: Card, split: str, tasks: Iterable[Pointing] = ()) -> Table:
-    """The prepared table of a split, or of it the rows that some of its tasks ask."""
-    arrow, manifest = read_table(card, split)
-    subsets = {task.pointer.get("subset") for task in tasks}
-    if subsets and None not in subsets:
-        import pyarrow as pa
-        import pyarrow.compute as pc
+Difference = tuple[str, str, str]
+"""A field, a clause such as "Expected the item's stratum, but got", and what was read."""
 
-        arrow = arrow.filter(pc.is_in(arrow["subset"], pa.array(sorted(map(str, subsets)))))
-    return Table(split, arrow.to_pylist(), manifest.data_set)
+
+@dataclass(frozen=True)
+class ChoiceForm:
+    """An official form whose files have a line an item.
+
+    Attributes:
+        card: The benchmark's card.
+        row_type: The form of a line, its fields in order.
+        values: A prepared row and its split to all fields but the answer.
+        answers: A prepared row to what is written for each of its options; without a row what may be written at all,
+            None where that cannot be known.
+        path: As of `SubmissionForm`.
+        parts: As of `SubmissionForm`.
+        answer: What is written for an answer, for messages.
+        compare: How a line differs from its item, but for id and answer, given its split; how it differs from the form
+            without an item, and with an empty text where the split cannot be known.
+        split_of: The split that a line names; None where lines name none.
+        siblings: The ids that a file must have where it has one of them, for a split that is not prepared.
+        id_field: The field of the item's id.
+        answer_field: The field of the answer; an empty text stands for none.
+        notes: What to know before a file is sent, a sentence each.
+    """
+
+    card: Card
+    row_type: type[RowForm]
+    values: Callable[[Row, str], Mapping[str, str]]
+    answers: Callable[[Row | None], Sequence[str] | None]
+    path: Callable[[str, str], str]
+    parts: tuple[str, ...] = ("answers",)
+    answer: str = "the letter of an option"
+    compare: Callable[[Any, Row | None, str], Iterable[Difference]] = lambda row, item, split: ()
+    split_of: Callable[[Any], str] | None = None
+    siblings: Callable[[str], Iterable[str]] = lambda item_id: ()
+    id_field: str = "row_id"
+    answer_field: str = "model_answer"
+    notes: tuple[str, ...] = ()
+
+    def examine(
+        self,
+        entries: Sequence[GradedItem],
+        rows: Mapping[str, Row],
+        allow_incomplete: bool,
+        issues: Problems,
+    ) -> None:
+        """Note the answers of a run that are no options of their items."""
+        for entry in entries:
+            answered, row = entry.record.answered, rows.get(entry.record.item_id)
+            if row is not None and answered not in (None, *ascii_uppercase[: len(row["options"])]):
+                case = f"{describe(answered)} ({entry.record.item_id})"
+                issues.add("answers", "Expected options of their items, but got", case)
+
+    def build(self, entries: Sequence[GradedItem], table: Table, part: str) -> Built:
+        """The file of a run, in the table's order; an item without an entry has no line.
+
+        Raises:
+            InputError: where `values` gives other fields than a line has.
+        """
+        letters = {entry.record.item_id: entry.record.answered for entry in entries}
+        lines, fields = [], self.row_type.model_fields
+        for row in (row for row in table.rows if row["item_id"] in letters):
+            letter = letters[row["item_id"]]
+            answer = (self.answers(row) or ())[ascii_uppercase.index(letter)] if letter else ""
+            values = {**self.values(row, table.split), self.answer_field: answer}
+            if values.keys() != fields.keys():
+                wanted, got = ", ".join(fields), ", ".join(values)
+                raise InputError(f"Expected the fields {wanted} of {self.row_type.__name__}, but got {got}.")
+            lines.append({name: values[name] for name in fields})
+        empty = sum(not line[self.answer_field] for line in lines)
+        return Built(as_lines(lines), len(lines), empty, self.notes)
+
+    def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
+        """Validate a file against the form, and against its split where that is prepared."""
+        title = self.card.title
+        read = read_rows(path, self.row_type, issues)
+        lines = [(where, str(getattr(row, self.id_field)), row) for where, row in read]
+        empty = sum(not getattr(row, self.answer_field) for *_, row in lines)
+        if not lines:
+            return Checked(title, 0, 0, "")
+        items = {split: {row["item_id"]: row for row in table.rows} for split, table in prepared.items()}
+        split: str | None
+        if self.split_of:
+            split = self.split_of(lines[0][2])
+        elif len(self.card.splits) == 1:
+            split = next(iter(self.card.splits))
+        else:  # the prepared one that has most of the ids
+            known = Counter(name for _, item_id, _ in lines for name, own in items.items() if item_id in own)
+            split = max(items, key=known.__getitem__) if known or len(items) >= len(self.card.splits) else None
+        table = prepared.get(split) if split else None
+        own = items[split] if split and table else {}
+        subsets = {row.get("subset") for row in own.values()}
+        # A file all of whose items are of one subset is that subset's.
+        named = {own[item_id].get("subset") for _, item_id, _ in lines if item_id in own}
+        subset = next(iter(named)) if len(named) == 1 < len(subsets) else None
+        expected = [item_id for item_id, row in own.items() if subset is None or row["subset"] == subset]
+        if not table:
+            expected = [sibling for _, item_id, _ in lines for sibling in self.siblings(item_id)]
+        attendance = Attendance({item_id: [item_id] for item_id in expected}, self.id_field, "each id", issues)
+        for where, item_id, row in lines:
+            attendance.add(item_id, describe(item_id), where)
+            if table and item_id not in own:
+                other = next((name for name, rows in items.items() if item_id in rows), None)
+                wanted = f"one split, {split}, but got some of {other}:" if other else f"split {split}, but got"
+                issues.add(self.id_field, f"Expected items of {wanted}", f"{describe(item_id)} ({where})")
+                continue
+            item = own.get(item_id)
+            for wrong, clause, case in self.compare(row, item, split or ""):
+                issues.add(wrong, clause, f"{case} ({where})")
+            answer, allowed = getattr(row, self.answer_field), self.answers(item)
+            if answer and allowed is not None and answer not in allowed:
+                clause = f"Expected {self.answer} of the item, or an empty text, but got"
+                issues.add(self.answer_field, clause, f"{describe(answer)} ({where})")
+        name = f"split {split}, subset {subset}" if subset else f"split {split}"
+        notes = attendance.finish(name if table else "a pair", allow_incomplete)
+        if subset:
+            notes.append(f"One subset of {len(subsets)}: the leaderboard takes their files joined.")
+        if table:
+            checked = f"the form, and every id, task and answer against {table}"
+        elif split or not prepared:
+            checked = FORM_ALONE.format(what=f"split {split}" if split else "the benchmark")
+        else:
+            other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
+            checked = f"the form alone: {other}"
+        if not prepared and not split:
+            sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values() if facts.items)
+            notes.append(f"The published splits have {sizes} items.")
+        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
+
+
+OfficialForm = SubmissionForm | ChoiceForm

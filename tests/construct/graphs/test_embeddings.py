@@ -9,7 +9,7 @@ from judge_server import Fail, JudgeServer, Raw, nobody
 
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts, server_encoder
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.judge.named import read_settings
+from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import ReplyCache
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.train.countervqa.training_set import read_reasoning, read_set
-from lmms_eval_tasks.utils.judge.named import LocalModel
+from lmms_eval_tasks.utils.judge.client import LocalModel
 from lmms_eval_tasks.utils.judge.replies import Case, Reply
 
 CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"

@@ -1,13 +1,16 @@
 import errno
+import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.core.files import FullDisk, clear_parts, name_full_disk, replacing, write_file
+from lmms_eval_tasks.utils.core.files import FullDisk, clear_parts, file_sha256, name_full_disk, replacing, write_file
 
 
 @pytest.mark.parametrize(
@@ -90,41 +93,32 @@ def test_two_processes_with_one_path_never_leave_a_torn_file(tmp_path: Path) -> 
     assert seen == whole and list(tmp_path.iterdir()) == [path]
 
 
-HALF = """
-import sys, time
-from pathlib import Path
-from lmms_eval_tasks.utils.core.files import replacing
-with replacing(Path(sys.argv[1])) as beside:
-    beside.write_text("half")
-    print("begun", flush=True)
-    time.sleep(600)
-"""
-
-
-def test_what_a_killed_process_left_is_deleted_and_what_is_written_to_stays(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_deleted_after_a_day_and_what_is_written_to_stays(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", HALF, str(folder / name)], stdout=subprocess.PIPE)
-        for name in ("killed", "alive")
-    ]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == b"begun\n"
-    killed, alive = writers
-    killed.kill()
-    killed.wait()
-    assert len(list(folder.glob(".*.part"))) == 2
+    folder.mkdir()
+    killed, alive = folder / ".killed.part", folder / ".alive.part"
+    for path in (killed, alive):
+        path.write_text("half")
+    os.utime(killed, (time.time() - 90_000,) * 2)
     write_file(folder / "other", "whole")
-    assert len(list(folder.glob(".*.part"))) == 1
-    alive.kill()
-    alive.wait()
-    clear_parts(folder)
+    assert not killed.exists() and alive.exists()
+    clear_parts(folder, age=0)
     assert [path.name for path in folder.iterdir()] == ["other"]
+
+
+def test_a_file_that_changes_has_another_digest(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    digests = []
+    for content in (b"one", b"two", b"one"):
+        write_file(path, content)
+        digests += [file_sha256(path), hashlib.sha256(content).hexdigest()]
+    assert digests[::2] == digests[1::2]
 
 
 def test_a_folder_or_a_link_of_such_a_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".model.part").mkdir()
     (tmp_path / ".link.part").symlink_to(tmp_path / ".model.part")
     (tmp_path / "film.part").write_text("somebody else's")
-    clear_parts(tmp_path)
-    clear_parts(tmp_path / "absent")
+    clear_parts(tmp_path, age=0)
+    clear_parts(tmp_path / "absent", age=0)
     assert len(list(tmp_path.iterdir())) == 3

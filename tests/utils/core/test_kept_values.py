@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from io import FileIO
 from pathlib import Path
@@ -50,34 +49,59 @@ def key_of(line: bytes) -> str:
     return str(json.loads(line)["key"])
 
 
-def test_nothing_follows_a_line_that_a_full_disk_cut_off(tmp_path: Path) -> None:
+def full_disk(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    """Let files take so many bytes of a line."""
+
+    class FullDisk(FileIO):
+        def write(self, line: Any) -> int:
+            return super().write(line[:taken])
+
+    monkeypatch.setattr(Path, "open", lambda path, mode, buffering=-1: FullDisk(path, mode))
+
+
+def test_nothing_follows_a_line_that_a_full_disk_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = KeptValues(tmp_path)
     values.keep("a", {"text": "whole"})
-    full = FullDisk(tmp_path / f"full{SUFFIX}", "xb")
-    values._file, first = full, values._file
-    with pytest.raises(OSError, match=f"The disk of {tmp_path} is full"):
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=f"The disk of {tmp_path} is full"):
+        full_disk(patch, taken=5)
         values.keep("b", {"text": "cut off"})
     values.keep("c", {"text": "after"})
     values.close()
-    assert first is not None
-    first.close()
-    assert full.closed and KeptValues(tmp_path).read().keys() == {"a", "c"}
+    assert len(files(tmp_path)) == 2 and KeptValues(tmp_path).read().keys() == {"a", "c"}
 
 
-class FullDisk(FileIO):
-    """Takes five bytes of a line."""
-
-    def write(self, line: Any) -> int:
-        return super().write(line[:5])
-
-
-def test_a_file_in_which_nothing_could_be_written_does_not_stay(tmp_path: Path) -> None:
-    class Full(FileIO):
-        def write(self, line: Any) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    values = KeptValues(tmp_path)
-    values._file = Full(tmp_path / f"full{SUFFIX}", "xb")
-    with pytest.raises(OSError, match=f"The disk of {tmp_path} is full.* Remedy: free space there"):
-        values.keep("a", {})
+def test_a_file_in_which_nothing_could_be_written_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"is full.* Remedy: free space there"):
+        full_disk(patch, taken=0)
+        KeptValues(tmp_path).keep("a", {})
     assert not files(tmp_path)
+
+
+def test_a_value_is_found_where_another_keeps_it_meanwhile_and_the_last_one_counts(tmp_path: Path) -> None:
+    one, other = KeptValues(tmp_path), KeptValues(tmp_path)
+    assert one.find("a") is None
+    other.keep("a", {"text": "first"})
+    assert one.find("a") == {"text": "first"}
+    one.keep("a", {"text": "second"})
+    assert one.find("a") == KeptValues(tmp_path).find("a") == {"text": "second"}
+    (half,) = (path for path in files(tmp_path) if b"first" in path.read_bytes())
+    with half.open("ab") as file:
+        file.write(b'{"key": "b", "te')
+        file.flush()
+        assert one.find("b") is None
+        file.write(b'xt": "whole"}\n')
+    assert one.find("b") == {"text": "whole"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [('{"text": "kept"}', {"text": "kept"}), ("", None), ("[1]", None), ("[" * 100_000, None)]
+)
+def test_what_an_earlier_version_kept_in_a_file_of_its_own_is_found(text: str, expected: Any, tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "abc.0.json").write_text(text)
+    values = KeptValues(tmp_path)
+    assert values.find("abc.0") == expected
+    values.keep("abc.0", {"text": "new"})
+    assert values.find("abc.0") == {"text": "new"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.data import clips as clip_facts
+from lmms_eval_tasks.utils.data import clip_store
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -61,7 +61,7 @@ def test_why_a_clip_cannot_be_decoded_is_known_too_and_names_the_file_that_is_as
     assert world.decoded == 1
     with pytest.raises(UnreadableClip, match="it is not"):
         world.store.find_or_make(world.clip, {"view": 1}, ".mp4", "all", lambda path: pytest.fail("it is made"))
-    monkeypatch.setattr(clip_facts, "_decoder", lambda: "of tomorrow")
+    monkeypatch.setattr(clip_store, "_decoder", lambda: "of tomorrow")
     assert world.count(lambda: 5) == 5 == world.count(lambda: 6)
 
 
@@ -72,11 +72,13 @@ def test_a_failure_that_may_pass_is_not_kept(world: World, cause: Exception) -> 
     assert world.count(lambda: 7) == 7
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"frames": "many"}', '{"frames": 0}', '{"problem": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"frames": "many"}', '"frames": 0}', '"problem": 3}'])
 def test_a_fact_that_cannot_be_read_is_found_out_again(world: World, text: str) -> None:
     world.count(lambda: 7)
-    (file,) = world.store.folder.rglob("*.json")
-    file.write_text(text)
+    (file,) = world.store.folder.rglob("*.jsonl")
+    key = file.read_text().partition(",")[0]
+    file.write_text((f"{key}, {text}" if text.startswith('"') else text) + "\n")
+    world.store, world.decoded = ClipStore(world.store.folder, 1 << 30), 1
     assert world.count(lambda: 7) == world.count(lambda: 8) == 7 and world.decoded == 2
 
 

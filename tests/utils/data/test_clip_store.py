@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -72,7 +71,6 @@ def test_a_process_that_is_killed_leaves_nothing_half_written(moment: str, tmp_p
     made = show_reversed(clip, store)
     assert visible(folder) == [made.path]
     assert [number_of(picture) for picture in pictures_by("av", made.path)] == list(made.frames)
-    assert not list(folder.rglob("*.part"))
 
 
 @pytest.mark.slow
@@ -130,18 +128,15 @@ def test_files_that_were_not_asked_for_longest_are_deleted_and_none_of_the_last_
     assert len(caplog.records) == 1 and "all were asked for within the last hour" in caplog.text
 
 
-def test_a_file_that_is_gone_is_made_again_and_a_lost_count_is_found_again(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_made_again(tmp_path: Path) -> None:
     maker = Maker(tmp_path, limit=3_500)
     files = [maker.ask(view) for view in range(3)]
     files[1].unlink()
     assert maker.ask(1) == files[1] and maker.made == 4
-    (maker.store.folder / "bytes").write_text("no number")
     for path in files:
         age(path, 7200)
     maker.ask(3)
     assert sum(path.stat().st_size for path in visible(maker.store.folder)) <= 3_500
-    counted = json.loads((maker.store.folder / "bytes").read_text())
-    assert counted["bytes"] == 1000 * len(visible(maker.store.folder))
 
 
 def test_a_use_leaves_the_time_of_change_by_which_digests_are_remembered(tmp_path: Path) -> None:
@@ -176,55 +171,17 @@ def test_what_fails_to_be_made_leaves_nothing(tmp_path: Path) -> None:
     assert not visible(maker.store.folder) and not list(maker.store.folder.rglob("*.part"))
 
 
-def test_a_new_file_looks_at_others_only_where_a_tenth_of_the_limit_can_be_deleted(
+def test_a_process_looks_at_all_files_once_in_a_hundredth_of_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    maker, looked = Maker(tmp_path, limit=100_000), 0
+    maker, looks = Maker(tmp_path, limit=500_000), []
     stored = ClipStore._stored
 
     def look(self: ClipStore) -> Iterator[tuple[float, int, Path]]:
-        nonlocal looked
-        for file in stored(self):
-            looked += 1
-            yield file
+        looks.append(maker.made)
+        return stored(self)
 
     monkeypatch.setattr(ClipStore, "_stored", look)
-    files = [maker.ask(view) for view in range(100)]
-    assert looked == 0
-    for view in range(100, 150):
+    for view in range(16):
         maker.ask(view)
-    assert looked == 100, "all were asked for just now: none is deleted, and one look says for how long"
-    assert len(visible(maker.store.folder)) == 150
-    for path in files[:9]:
-        age(path, 4000)
-    forget_waiting(maker.store)
-    maker.ask(150)
-    assert looked == 250 and not any(path.exists() for path in files[:9]), "what can be deleted at a look is"
-    for view in range(151, 161):
-        maker.ask(view)
-    assert looked == 250
-    for path in files[9:85]:
-        age(path, 4000)
-    forget_waiting(maker.store)
-    for view in range(161, 172):
-        maker.ask(view)
-    assert len(visible(maker.store.folder)) == 100
-    assert looked == 250 + 152, "once a tenth is free, ten files fit before the next look"
-
-
-def forget_waiting(store: ClipStore) -> None:
-    """As if the time had come at which enough can be deleted."""
-    file = store.folder / "bytes"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "wait_until": 0}))
-
-
-def test_a_time_to_wait_that_cannot_be_is_not_waited_for(tmp_path: Path) -> None:
-    """A clock that was wrong, here or on a server of files, does not keep the store from being made smaller."""
-    maker = Maker(tmp_path, limit=3_000)
-    files = [maker.ask(view) for view in range(3)]
-    for path in files:
-        age(path, 7200)
-    count = maker.store.folder / "bytes"
-    count.write_text(json.dumps({"bytes": 3000, "wait_until": time.time() + 10**6}))
-    maker.ask(3)
-    assert len(visible(maker.store.folder)) < 4
+    assert looks == [1, 6, 11, 16]

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.data import identity
 from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
-from lmms_eval_tasks.utils.data.prepare import Origin, replacement
+from lmms_eval_tasks.utils.data.prepare import Origin, preparing
 
 WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
 """What the card is to say of the whole split."""
@@ -59,7 +59,7 @@ def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | 
     rows = [row(number, level) for number, level in enumerate(levels)]
     clips = {"test/a.mp4": clip}
     schema = find_benchmark("causalvqa").schema()
-    with replacement(allowed=True), building("causalvqa") as build:
+    with preparing(replace=True), building("causalvqa") as build:
         build.add_split("test", rows, schema, clips, Origin(str(source), **origin), no_progress)
     return read_manifest(read_card("causalvqa")).splits["test"].data_set
 

@@ -27,9 +27,10 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         measure_clips(tmp_path, names, measure, kept, stop, "measuring")
-    with kept.open("a", encoding="utf-8") as file:
-        file.write('["cut off')
-    done_before = len(kept.read_text(encoding="utf-8").splitlines()) - 1
+    (first,) = kept.iterdir()
+    done_before = len(first.read_text(encoding="utf-8").splitlines())
+    with first.open("a", encoding="utf-8") as file:
+        file.write('{"cut off')
     assert done_before >= 1
     asked.clear()
     found = measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")
@@ -39,9 +40,4 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     os.utime(tmp_path / "b.mp4", ns=(1, 1))
     asked.clear()
     assert measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")["b.mp4"] == {"size": 7}
-    # The line that was cut off took none of those after it along.
     assert asked == ["b.mp4"]
-    kept.write_text("1\n" + kept.read_text(encoding="utf-8"), encoding="utf-8")
-    asked.clear()
-    measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")
-    assert asked == []

@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, mark_as_built
-from lmms_eval_tasks.utils.data.prepare import replacement
+from lmms_eval_tasks.utils.data.prepare import preparing
 
 Question = dict[str, object]
 OTHER: Question = {**QUESTION, "qid": "q9"}
@@ -54,7 +54,7 @@ def test_another_set_is_refused_with_the_reason(tmp_path: Path, other: Question)
 
 def test_another_set_is_taken_where_that_is_allowed_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     prepare(release(tmp_path / "one", QUESTION))
-    with caplog.at_level(logging.WARNING), replacement(allowed=True):
+    with caplog.at_level(logging.WARNING), preparing(replace=True):
         prepare(release(tmp_path / "two", OTHER))
     assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("two/CausalVQA")
     assert "replaces data that is not known to be the official release from" in caplog.text
@@ -86,7 +86,7 @@ def test_real_data_replaces_a_sample_and_says_so(tmp_path: Path, caplog: pytest.
 
 def test_a_sample_never_replaces_real_data(tmp_path: Path) -> None:
     prepare(release(tmp_path / "real", QUESTION))
-    with pytest.raises(InputError, match="which sample data never replaces"), replacement(allowed=True):
+    with pytest.raises(InputError, match="which sample data never replaces"), preparing(replace=True):
         prepare(release(tmp_path / "sample", QUESTION, sample=True))
 
 

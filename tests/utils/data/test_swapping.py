@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import locked, read_steadily, swap
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.data.prepare import replacement
+from lmms_eval_tasks.utils.data.prepare import preparing
 
 OTHER = {**QUESTION, "qid": "q9"}
 
@@ -70,7 +70,7 @@ def test_a_table_that_is_replaced_while_it_is_read_is_read_again(
 ) -> None:
     current = prepared(tmp_path, QUESTION, OTHER)
     shutil.copytree(current, home / "two_questions", symlinks=True)
-    with replacement(allowed=True):
+    with preparing(replace=True):
         prepared(tmp_path / "again", QUESTION)
     sha256, swaps = home_module.file_sha256, []
 

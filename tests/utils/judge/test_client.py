@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept_answers import kept_lines
 from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
@@ -145,7 +146,7 @@ def test_an_unreadable_reply_is_asked_again_and_not_kept(tmp_path: Path) -> None
     verdict = make(send, tmp_path).judge(case())
     assert verdict.reply is not None and verdict.reply.score == 7.0
     assert len(send.requests) == 3
-    assert len(list(tmp_path.rglob("*"))) == 2  # one folder, one reply
+    assert len(kept_lines(tmp_path)) == 1
 
 
 def test_unreadable_replies_end_unscored_after_their_bound(tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ def test_a_case_is_made_when_its_turn_comes(tmp_path: Path) -> None:
 
     def maker(number: int) -> Callable[[], Case]:
         def build() -> Case:
-            assert len(list(tmp_path.rglob("*.json"))) == number
+            assert len(kept_lines(tmp_path)) == number
             made.append(number)
             return Case(str(number), PROMPT, (bytes([number]),))
 
@@ -297,7 +298,7 @@ def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path)
     judge = make(send, tmp_path, Limits(concurrent=1))
     with pytest.raises(KeyboardInterrupt):
         judge.judge_all([case("0"), interrupted, *(case(str(i)) for i in range(1, 500))])
-    assert 1 <= len(requests) == len(list(tmp_path.rglob("*.json"))) < 400
+    assert 1 <= len(requests) == len(kept_lines(tmp_path)) < 400
 
 
 def test_equal_cases_are_paid_for_once_even_at_the_same_time(tmp_path: Path) -> None:
@@ -339,11 +340,11 @@ def test_the_key_is_all_that_decides_the_reply() -> None:
     assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"text": 5, "model": "m"}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_a_damaged_reply_is_asked_for_again_and_replaced(tmp_path: Path, damage: bytes) -> None:
     make(Scripted('{"score": 7}'), tmp_path).judge(case())
-    (path,) = tmp_path.rglob("*.json")
-    path.write_bytes(damage)
+    (path,) = tmp_path.rglob("*.jsonl")
+    path.write_bytes(damage + b"\n")
     send = Scripted('{"score": 8}')
     for _ in range(2):
         verdict = make(send, tmp_path).judge(case())
@@ -367,5 +368,14 @@ def test_a_cache_that_cannot_be_written_costs_no_verdict(tmp_path: Path) -> None
 def test_replies_lie_in_the_data_home_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
     ReplyCache().store("abcd", Reply("text", "model"))
-    assert (tmp_path / "judge_cache" / "ab" / "abcd.json").is_file()
+    assert len(kept_lines(tmp_path / "judge_cache")) == 1
     assert ReplyCache().find("abcd") == Reply("text", "model")
+
+
+def test_a_reply_that_an_earlier_version_kept_in_a_file_of_its_own_is_not_paid_for_again(tmp_path: Path) -> None:
+    key = reply_key(Sampling("asked"), case())
+    (tmp_path / key[:2]).mkdir()
+    (tmp_path / key[:2] / f"{key}.json").write_text(json.dumps({"text": '{"score": 7}', "model": "served"}))
+    send = Scripted(passing())
+    verdict = make(send, tmp_path).judge(case())
+    assert (verdict.reply, verdict.model, send.requests) == (Grade(score=7), "served", [])
