@@ -19,7 +19,7 @@ from typing import Any
 from measuring import Options, end_without, print_ratio
 
 from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
-from lmms_eval_tasks.cast_bench.grading import evidence_question
+from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth
 
 PUBLIC_SIZE = 2_066

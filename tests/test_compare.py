@@ -11,7 +11,7 @@ import pytest
 from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.run_comparison import comparison_panels

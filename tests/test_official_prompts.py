@@ -13,7 +13,7 @@ from oracles import oracle_path
 from task_states import new_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.prompt import normal_form
+from lmms_eval_tasks.cast_bench.hooks import normal_form
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.running import Evaluation

@@ -246,7 +246,7 @@ CHANGES = {
     "prompts/clip_direction.txt": swap("turned around", "turned round"),
     "prompts/cast_bench_judge.txt": swap("0", "zero"),
     "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),
-    "cast_bench/prepare.py": swap('"width": pa.int64()', '"width": pa.int32()'),
+    "cast_bench/benchmark.py": swap('"width": pa.int64()', '"width": pa.int32()'),
 }
 TEMPLATES = (
     *("causalvqa/_paired_template_yaml", "cast_bench/_evidence_template_yaml", "cast_bench/_open_template_yaml"),

@@ -1,6 +1,16 @@
 """The facts of CaST-Bench."""
 
-from lmms_eval_tasks.api import Card, Human, SplitFacts
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib import resources
+
+from lmms_eval_tasks.api import COMMON_METRICS, Card, Human, Metric, Record, SplitFacts
+from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES
 
 CATEGORIES = (
     "causal_explanation",
@@ -53,4 +63,150 @@ CARD = Card(
     prompt_sha256={"template": "dd4b4cbd66fafc466548876e55301b22b8ce68c1018522c823fb9e946903b31b"},
     hub_id="wovenbytoyota-vai/CaST-Bench",
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
+)
+
+
+DIMENSIONS = (
+    "answer_conclusion_correctness",
+    "causal_chain_logical_consistency",
+    "evidence_coverage_completeness",
+    "evidence_conclusion_overall_justification",
+)
+"""What is graded, each from 0 to 10, in the paper's order."""
+
+_WORD = re.compile(r"[a-z]+")
+_NUMBER = re.compile(r"\s*(\d\.\d)\b")
+_FILLERS_OF_KINDS = frozenset({"of", "the", "based", "distractor", "option", "type", "correct", "right", "true"})
+_KINDS = {
+    frozenset({"text"}): "text-based",
+    frozenset({"video"}): "video-based",
+    frozenset({"near", "miss"}): NEAR_MISS,
+    frozenset({"near", "miss", "answer"}): f"{NEAR_MISS}-of-answer",
+    frozenset({"near", "miss", "text"}): f"{NEAR_MISS}-of-text-based",
+    frozenset({"near", "miss", "video"}): f"{NEAR_MISS}-of-video-based",
+}
+
+
+@dataclass(frozen=True)
+class QuestionType:
+    """A type of question: its subtype and the category above it."""
+
+    subtype: str
+    category: str
+
+
+UNKNOWN = QuestionType(OTHER, OTHER)
+"""A type that is none of the paper's."""
+
+
+def _words(text: str, left_out: Iterable[str]) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())) - frozenset(left_out)
+
+
+@cache
+def _known_types() -> tuple[Mapping[frozenset[str], QuestionType], Mapping[str, QuestionType], tuple[str, ...]]:
+    """Types by the words of their spellings and by their number, and words that say nothing."""
+    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
+    content = json.loads(text)
+    fillers = tuple(content["fillers"])
+    by_words: dict[frozenset[str], QuestionType] = {}
+    by_number: dict[str, QuestionType] = {}
+    for subtype, entry in content["subtypes"].items():
+        if entry["category"] not in CATEGORIES:
+            raise ValueError(f"Expected categories {', '.join(CATEGORIES)} in question_types.json.")
+        kind = QuestionType(subtype, entry["category"])
+        by_number[entry["number"]] = kind
+        by_words |= {_words(spelling, fillers): kind for spelling in entry["spellings"]}
+    return by_words, by_number, fillers
+
+
+@cache
+def type_names() -> tuple[str, ...]:
+    """The sixteen types as the paper spells them, in its order."""
+    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
+    return tuple(entry["spellings"][0] for entry in json.loads(text)["subtypes"].values())
+
+
+def type_definitions() -> dict[str, str]:
+    """Each of the sixteen types to what its questions ask, in our words."""
+    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
+    return {entry["spellings"][0]: entry["asks"] for entry in json.loads(text)["subtypes"].values()}
+
+
+def read_type(text: str) -> QuestionType:
+    """The type that a release's text names, by its words or, where it has no words, by its number; else `UNKNOWN`."""
+    by_words, by_number, fillers = _known_types()
+    words, number = _words(text, fillers), _NUMBER.match(text)
+    if words or number is None:
+        return by_words.get(words, UNKNOWN)
+    return by_number.get(number[1], UNKNOWN)
+
+
+def read_option_kind(text: str) -> str | None:
+    """The kind of wrong option, one of the card's `OPTION_KINDS`, that a release's text names; None for any other."""
+    return _KINDS.get(_words(text, _FILLERS_OF_KINDS))
+
+
+TEN = (0.0, 10.0)
+
+
+ACCURACY, FAITHFUL = EVIDENCE_SCORES["accuracy"], EVIDENCE_SCORES["faithful"]
+IM_TIOU, IM_VIOU = EVIDENCE_SCORES["im_tiou"], EVIDENCE_SCORES["im_viou"]
+
+
+def _broken_down(metric: Metric) -> list[Metric]:
+    plain = replace(metric, errors="plain")
+    return [*plain.by("category", CATEGORIES), *plain.by("size", ("small", "large"))]
+
+
+def _chose(kind: str, record: Record) -> float:
+    """Whether an option of a kind was chosen; a near-miss of anything is a near-miss."""
+    chosen = record.fields["chosen_kind"]
+    return 100.0 * (chosen == kind or (kind == NEAR_MISS and str(chosen).startswith(NEAR_MISS)))
+
+
+METRICS = (
+    *EVIDENCE_SCORES.values(),
+    *(part for metric in EVIDENCE_SCORES.values() for part in _broken_down(metric)),
+    *EVIDENCE_FORMAT,
+    *(
+        Metric(
+            f"errors_{kind.replace('-', '_')}",
+            f"errors, {kind}",
+            partial(_chose, kind),
+            applies=lambda record: "chosen_kind" in record.fields,
+            errors="plain",
+            higher_is_better=None,
+        )
+        for kind in OPTION_KINDS
+    ),
+    *COMMON_METRICS,
+)
+
+
+def _judged(dimensions: Sequence[str], record: Record) -> float | None:
+    """Mean over some dimensions, 0-10; None where it was not graded."""
+    scores = record.fields["scores"]
+    return None if scores is None else sum(scores[name] for name in dimensions) / len(dimensions)
+
+
+def _judge_metric(name: str, title: str, dimensions: Sequence[str]) -> Metric:
+    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=TEN, value_bounds=TEN, errors="plain")
+
+
+def _count(scored: bool, record: Record) -> int:
+    return int((_judged(DIMENSIONS, record) is not None) is scored)
+
+
+JUDGE_SCORE = replace(_judge_metric("judge_score", "judge 0-10", DIMENSIONS), errors="clustered")
+"""Mean over the dimensions, from 0 to 10."""
+JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " "), (name,)) for name in DIMENSIONS)
+
+OPEN_METRICS = (
+    JUDGE_SCORE,
+    *JUDGE_DIMENSIONS,
+    *replace(JUDGE_SCORE, errors="plain").by("category", CATEGORIES),
+    Metric.total("n_scored", "scored", partial(_count, True)),
+    Metric.total("n_unscored", "unscored", partial(_count, False)),
+    *COMMON_METRICS,
 )

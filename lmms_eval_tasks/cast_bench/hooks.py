@@ -3,35 +3,138 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import PurePosixPath
-from string import ascii_uppercase
-from typing import Any
+from string import Formatter, ascii_uppercase
+from typing import Annotated, Any
 
-from lmms_eval_tasks.api import (
-    GradedItem,
-    Outcome,
-    Record,
-    Row,
-    RunningTask,
-    TaskContext,
-    hook,
-)
+from pydantic import Field
+
+from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, RunningTask, TaskContext, hook
 from lmms_eval_tasks.api.evidence import (
+    EvidenceFields,
+    EvidenceInstance,
     EvidenceQuestion,
     EvidenceSettings,
     convention_warnings,
+    evidence_settings_reader,
     grade_evidence,
     read_evidence_answer,
     read_truth,
 )
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.api.release import load_table
-from lmms_eval_tasks.cast_bench import open_ended
+from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.cast_bench import open_ended as open_ended_module
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.grading import evidence_question
 from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
-from lmms_eval_tasks.cast_bench.prepare import frame_of
+from lmms_eval_tasks.cast_bench.release import frame_of
+
+SMALL_BOX_AREA = 10_000
+"""A question is about small things where its true boxes have a smaller mean area, in square pixels.
+
+Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
+"""
+
+
+def evidence_question(
+    item_id: str,
+    clip: str,
+    category: str,
+    subtype: str,
+    answer: str | None,
+    truth: tuple[EvidenceInstance, ...],
+    **known: Any,
+) -> EvidenceQuestion:
+    """One question of the release, as grading needs it."""
+    size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
+    stratum = {"category": category, "subtype": subtype, "size": size}
+    return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)
+
+
+def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
+    """Mean area of all boxes, in square pixels; 0 where there is none.
+
+    Source: ``compute_avg_gt_bbox_area`` of CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, by which it tells
+    questions about small things from those about large ones.
+    """
+    boxes = (box for instance in instances for evidence in instance.evidences for box in evidence.boxes)
+    areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes]
+    return sum(areas) / len(areas) if areas else 0.0
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class CastFields(EvidenceFields):
+    """Of a question of the task `cast_bench`."""
+
+    chosen_kind: str | None = None
+
+
+class HitsForm(RowForm):
+    """Thresholds for counting evidence as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
+
+    eps_overlap: Count
+    tau_t: Share
+    tau_st: Share
+    coverage_aware: bool
+
+
+class EvidenceSubmission(LogForm):
+    """Data needed for the leaderboard's files."""
+
+    prompt: str
+    predict: str
+    asked: bool
+    settings: HitsForm
+
+
+EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
+"""The line of such a question."""
+
+PROMPT = "cast_bench_evidence"
+"""Id of our own prompt."""
+
+# What stands before an option on its line.
+_LABEL = re.compile(r"\n(\(?[A-Z]\)?[:.)]?[ \t]*)?\Z")
+
+
+def normal_form(template: str) -> str:
+    """A template whose fields are the question and the options, one field each whatever they are called."""
+    pieces = list(Formatter().parse(template.strip() + "\n"))
+    named = [(number, name) for number, (_, name, _, _) in enumerate(pieces) if name is not None]
+    asked = [number for number, name in named if "question" in name.lower()]
+    listed = [number for number, name in named if "question" not in name.lower()]
+    if len(asked) != 1 or not listed or listed != list(range(listed[0], listed[-1] + 1)):
+        raise ValueError(f"its fields are {', '.join(name for _, name in named) or 'none'}")
+    parts = []
+    for number, (text, name, _, _) in enumerate(pieces):
+        if number not in listed:
+            parts.append(Prompt.literal(text) + ("{question}" if name is not None else ""))
+            continue
+        label = _LABEL.search(text)
+        if label is None or (number > listed[0] and label.start() > 0):
+            raise ValueError(f"its field {name} is not on a line of its own behind the options before it")
+        if number == listed[0]:
+            parts.append(Prompt.literal(text[: label.start()]) + "\n{options}")
+    return "".join(parts).strip()
+
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark="cast_bench",
+    part="template",
+    file="inference/prompt.md",
+    template=normal_form,
+    replaces=PROMPT,
+)
+
+find_prompt = OFFICIAL_PROMPT.find
+read_settings = evidence_settings_reader(CARD.title, PROMPT, find_prompt)
 
 __all__ = [
     "doc_to_text",
@@ -64,19 +167,19 @@ def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args
 @hook
 def open_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt of a free answer: the question without its options."""
-    return task.put(doc, lmms_eval_specific_kwargs, open_ended.ask)
+    return task.put(doc, lmms_eval_specific_kwargs, open_ended_module.ask)
 
 
 @hook
 def open_doc_to_target(task: RunningTask, doc: Row) -> str:
     """The text of the right option; empty where the key is withheld."""
-    return open_ended.right_option(doc) or ""
+    return open_ended_module.right_option(doc) or ""
 
 
 @hook
 def open_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
     """The record of a free answer with its verdicts, and what it contributes to each score."""
-    return task.grade_first(doc, results, open_ended.grade)
+    return task.grade_first(doc, results, open_ended_module.grade)
 
 
 def render_prompt(row: Row, settings: EvidenceSettings) -> str:
@@ -148,3 +251,15 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
             question = read_question(row, settings, context.model)
             cases.append((question, read_evidence_answer(responses[question.item_id]).instances))
     return convention_warnings(CARD.title, cases, settings.convention)
+
+
+def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration."""
+    fields = [line["record"]["fields"] for line in lines]
+    prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
+    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
+    logged = [one.get("boxes") or {} for one in fields]
+    settings = read_settings({**context.kwargs, **asked}, os.environ)
+    context.settings = settings.as_logged(
+        ((row["width"], row["height"]), boxes) for row, boxes in zip(rows, logged, strict=True)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Annotated, Any
@@ -18,8 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, TaskContext, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
-from lmms_eval_tasks.api.judge import Case
+from lmms_eval_tasks.api.judge import Case, LoggedVerdicts, Verdict
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
+from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
 PROMPT = "cast_bench_open"
 JUDGE_PROMPT = "cast_bench_judge"
@@ -53,14 +55,6 @@ class ConsistencyScore(BaseModel):
 
     causal_chain_logical_consistency: Score
 
-
-DIMENSIONS = (
-    "answer_conclusion_correctness",
-    "causal_chain_logical_consistency",
-    "evidence_coverage_completeness",
-    "evidence_conclusion_overall_justification",
-)
-"""What is graded, each from 0 to 10, in the paper's order."""
 
 # Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
 _LABEL = re.compile(r"^[ \t*_#>-]*(answer|reasoning)[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
@@ -186,3 +180,52 @@ def right_option(row: Row) -> str | None:
 def _clock(time: object, seconds: int) -> str:
     """A released time as the judge sees it: a text as it is, anything else as the seconds that it is read as."""
     return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"
+
+
+class JudgeForm(LogForm):
+    """Judge that graded an answer."""
+
+    model: str
+    prompt: str
+    consistency_prompt: str
+
+
+class ScoresForm(AgreementScores, ConsistencyScore):
+    """Scores of an answer in each dimension."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class OpenFields(LogForm):
+    """Of a free answer."""
+
+    scores: ScoresForm | None
+    judge: JudgeForm | None = None
+    prompt: str | None = None
+
+
+OpenLine = log_line(OpenFields)
+"""The line of a free answer."""
+
+
+def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
+    verdicts: list[tuple[Case, Verdict[Any]]] = []
+    for row, line in zip(rows, lines, strict=True):
+        record = Record.from_json(line["record"])
+        asked_judge, scores = record.fields.get("judge"), record.fields.get("scores")
+        if not asked_judge:
+            continue
+        # What was judged is what the record has as the answer: the response as its grading left it.
+        text, detail = record.answered or "", record.detail
+        for case, schema, prompt in (
+            (agreement_case(row, text), AgreementScores, "prompt"),
+            (consistency_case(row, text), ConsistencyScore, "consistency_prompt"),
+        ):
+            signed = asked_judge["model"], asked_judge.get(prompt, "")
+            if scores is not None:
+                reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
+                verdicts.append((case, Verdict(reply, None, *signed)))
+            else:
+                verdicts.append((case, Verdict(None, detail, *signed)))
+    context.verdicts = LoggedVerdicts(verdicts) if verdicts else None

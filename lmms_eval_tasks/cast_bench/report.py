@@ -22,17 +22,17 @@ from lmms_eval_tasks.api.page import (
     tracks_of,
     usual_panels,
 )
-from lmms_eval_tasks.cast_bench import metrics
+from lmms_eval_tasks.cast_bench import card
 from lmms_eval_tasks.cast_bench.card import CARD, OPTION_KINDS
-from lmms_eval_tasks.cast_bench.prepare import frame_of
+from lmms_eval_tasks.cast_bench.release import frame_of
 
 FOLDER = Path(__file__).parent
 PUBLIC_QUESTIONS = 80
 PUBLISHED = {
-    metrics.ACCURACY: "qa_accuracy",
-    metrics.FAITHFUL: "faithful",
-    metrics.IM_TIOU: "IM-tIoU",
-    metrics.IM_VIOU: "IM-vIoU",
+    card.ACCURACY: "qa_accuracy",
+    card.FAITHFUL: "faithful",
+    card.IM_TIOU: "IM-tIoU",
+    card.IM_VIOU: "IM-vIoU",
 }
 """The scores that stand beside published ones, and their names there."""
 DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
@@ -47,8 +47,8 @@ def _matching(records: Sequence[Record]) -> str:
 _COMMON = (*map(Column, COMMON_METRICS[:2]), Column(title="questions"))
 COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), Column(title="matching", text=_matching), *_COMMON)
 OPEN_COLUMNS = (
-    Column(metrics.JUDGE_SCORE, interval=True),
-    *map(Column, metrics.JUDGE_DIMENSIONS, DIMENSION_HEADINGS),
+    Column(card.JUDGE_SCORE, interval=True),
+    *map(Column, card.JUDGE_DIMENSIONS, DIMENSION_HEADINGS),
     *_COMMON,
 )
 
@@ -73,7 +73,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """The judge's score, beside which nothing is published."""
-    return (ReferencedMetric(metrics.JUDGE_SCORE),)
+    return (ReferencedMetric(card.JUDGE_SCORE),)
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
@@ -92,8 +92,8 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
         scatter_panel(
             "Accuracy against grounding",
             runs,
-            named[metrics.ACCURACY],
-            named[metrics.IM_VIOU],
+            named[card.ACCURACY],
+            named[card.IM_VIOU],
             "Numbers are the runs. Far right and low: right answers without the evidence.",
         ),
         Panel(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -19,6 +21,7 @@ from lmms_eval_tasks.api import (
     Checked,
     GradedItem,
     Problems,
+    Record,
     Row,
     RowForm,
     SubmissionForm,
@@ -27,15 +30,125 @@ from lmms_eval_tasks.api import (
 )
 from lmms_eval_tasks.api.evidence import GroundingSettings, read_evidence_answer
 from lmms_eval_tasks.api.release import as_lines, describe, read_object
-from lmms_eval_tasks.api.runs import QuestionText
+from lmms_eval_tasks.api.runs import PredictionLines, QuestionText
 from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.grading import official_overall
-from lmms_eval_tasks.cast_bench.predictions import read_asked
+from lmms_eval_tasks.cast_bench.release import SPLIT
 
-SPLIT = "test"
-PREDICTIONS = "cast_bench_predictions.jsonl"
-FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
+GROUNDING_METRICS = {
+    "temporal_recall": "qa_temporal_r1_tau",
+    "tiou_tp_only": "qa_temporal_m_tiou_tponly",
+    "im_tiou": "qa_temporal_m_tiou_pergt",
+    "st_recall": "qa_st_r1_tau_st",
+    "viou_tp_only": "qa_st_m_viou_tponly",
+    "im_viou": "qa_st_m_viou_pergt",
+}
+"""Our name of each grounding metric, and the official one."""
+
+ANSWER_METRICS = {
+    "accuracy": "qa_accuracy",
+    "faithful": "qa_faithful_answer_accuracy",
+    "spurious": "qa_spurious_answer_rate",
+}
+"""Our name of each metric of the answer, and the official one."""
+
+
+def official_overall(
+    records: Sequence[Record], settings: GroundingSettings, predictions: str, missing: int = 0
+) -> dict[str, Any]:
+    """A run in the shape of the official ``results_overall.json``: fractions, official names.
+
+    Only questions whose answer and grounding are both scored are in it; ``n_qas`` says how many they are.
+
+    Args:
+        records: One per question.
+        settings: With which they were scored.
+        predictions: Path of the predictions, for the configuration.
+        missing: Questions without a prediction.
+    """
+    rows = list(filter(None, map(official_metrics, records)))
+    return {
+        "overall_per_qa": {
+            "n_qas": len(rows),
+            **{
+                name: sum(row[name] for row in rows) / max(len(rows), 1)
+                for name in (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
+            },
+        },
+        "missing_pred_files": missing,
+        "config": {
+            "eps_overlap": settings.eps_overlap,
+            "tau_t": settings.tau_t,
+            "tau_st": settings.tau_st,
+            "use_coverage_aware_score": settings.coverage_aware,
+            "pred_path": predictions,
+        },
+    }
+
+
+def official_metrics(record: Record) -> dict[str, float] | None:
+    """One question's official metrics, fractions; None where its answer or its grounding is unscored."""
+    grounding = record.fields["grounding"]
+    if record.correct is None or grounding is None:
+        return None
+    return {
+        **{official: grounding[name] for name, official in GROUNDING_METRICS.items()},
+        "qa_accuracy": float(record.correct),
+        "qa_faithful_answer_accuracy": float(record.correct and grounding["supported"]),
+        "qa_spurious_answer_rate": float(record.correct and not grounding["supported"]),
+    }
+
+
+_QUESTION, _OPTIONS = "Question:", "\nOptions:"
+_OPTION = re.compile(r"([A-Z]):(.*)")
+
+
+def prompt_question(prompt: str) -> str:
+    """The question between ``Question:`` and a line ``Options:`` of a prompt; empty where there is none.
+
+    Source: the regular expression by which CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, joins predictions.
+    """
+    start = prompt.find(_QUESTION)
+    end = prompt.find(_OPTIONS, start)
+    return prompt[start + len(_QUESTION) : end].strip() if 0 <= start < end else ""
+
+
+def read_asked(prompt: str) -> QuestionText | None:
+    """Return the question of a prompt that has a line ``Options:`` after ``Question:`` and then lines ``A: text``, or
+    None for other prompts."""
+    question = prompt_question(prompt)
+    if not question:
+        return None
+    options: list[list[str]] = []
+    first, *others = prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines() or [""]
+    for line in (*([first] if _OPTION.match(first.strip()) else []), *others):
+        match = _OPTION.fullmatch(line.strip())
+        if match and match[1] == chr(ord("A") + len(options)):
+            options.append([match[2]])
+        elif options and line.strip():
+            options[-1].append(line)
+        elif options or line.strip():
+            break
+    return QuestionText.of(question, map(" ".join, options))
+
+
+def _read(line: Mapping[str, Any]) -> tuple[QuestionText, str] | None:
+    prompt, predicted = line.get("prompt"), line.get("predict", False)
+    # As in the official script, null stands for an empty text.
+    if not isinstance(prompt, str) or not (predicted is None or isinstance(predicted, str)):
+        return None
+    asked = read_asked(prompt)
+    return (asked, predicted or "") if asked else None
+
+
+PREDICTIONS = PredictionLines(
+    read=_read,
+    fields="predict and a prompt that has Question: and Options:",
+    options="lines A: … after Options:",
+)
+
+PREDICTIONS_FILE = "cast_bench_predictions.jsonl"
+FILES = {"predictions": PREDICTIONS_FILE, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
@@ -95,7 +208,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
         note = f"Responses without an answer that the official script reads: {unread:,}; they count as wrong."
         return Built(as_lines(lines), len(lines), empty, (note,) if unread else ())
     settings, missing = GroundingSettings(**entries[0].submission["settings"]), len(table.rows) - len(asked)
-    metrics = official_overall([entry.record for entry in asked], settings, PREDICTIONS, missing)
+    metrics = official_overall([entry.record for entry in asked], settings, PREDICTIONS_FILE, missing)
     scored = metrics["overall_per_qa"]["n_qas"]
     note = f"The metrics are about the {scored} of {len(asked)} questions that could be scored."
     partial = scored < len(asked)

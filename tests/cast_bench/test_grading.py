@@ -15,16 +15,9 @@ from lmms_eval_tasks.api.evidence import (
     EvidenceQuestion,
     grade_evidence,
 )
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import (
-    ANSWER_METRICS,
-    GROUNDING_METRICS,
-    evidence_question,
-    mean_box_area,
-    official_metrics,
-    official_overall,
-)
-from lmms_eval_tasks.cast_bench.metrics import METRICS
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
+from lmms_eval_tasks.cast_bench.hooks import evidence_question, mean_box_area
+from lmms_eval_tasks.cast_bench.submission import ANSWER_METRICS, GROUNDING_METRICS, official_metrics, official_overall
 from lmms_eval_tasks.utils.answers.evidence import DEFAULTS
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance
 from lmms_eval_tasks.utils.answers.evidence_reading import read_truth

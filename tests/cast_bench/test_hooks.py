@@ -15,11 +15,9 @@ from loguru import logger
 from task_states import aggregations, docs_of, new_state, task_state
 
 from lmms_eval_tasks.cast_bench import hooks
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import METRICS
-from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.submission import FILES
+from lmms_eval_tasks.cast_bench.benchmark import prepare
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
+from lmms_eval_tasks.cast_bench.submission import FILES, read_asked
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.scoring.record import QuestionText
 

@@ -14,8 +14,8 @@ from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_row, timed_boxes
-from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import load_table

@@ -10,8 +10,8 @@ from cast_bench import answer_with_truth
 from oracles import measurement, oracle_path, read_oracle
 
 from lmms_eval_tasks.api.evidence import EVIDENCE_SCORES, grade_evidence
-from lmms_eval_tasks.cast_bench.grading import official_metrics, official_overall
-from lmms_eval_tasks.cast_bench.prompt import read_settings
+from lmms_eval_tasks.cast_bench.hooks import read_settings
+from lmms_eval_tasks.cast_bench.submission import official_metrics, official_overall
 from lmms_eval_tasks.utils.answers.evidence import GroundingSettings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention
 from lmms_eval_tasks.utils.scoring.record import Record

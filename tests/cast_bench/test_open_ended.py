@@ -14,10 +14,8 @@ from open_judge import BothForms, judge_both, reply_to, schema_of
 from pydantic import ValidationError
 from task_states import task_state
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import JUDGE_DIMENSIONS, JUDGE_SCORE, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, DIMENSIONS, JUDGE_DIMENSIONS, JUDGE_SCORE, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import (
-    DIMENSIONS,
     AgreementScores,
     ConsistencyScore,
     agreement_case,

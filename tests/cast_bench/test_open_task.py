@@ -13,11 +13,9 @@ from open_judge import score_reply
 from pydantic import BaseModel
 from task_states import BoundState, docs_of, new_state, task_state
 
-from lmms_eval_tasks.cast_bench import open_ended
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench import open_ended as open_ended_module
+from lmms_eval_tasks.cast_bench.benchmark import prepare
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, DIMENSIONS, OPEN_METRICS
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.judge.client import Verdict
@@ -25,7 +23,7 @@ from lmms_eval_tasks.utils.judge.replies import Case
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 TASK = "cast_bench_open"
-FOLDER = Path(open_ended.__file__).parent
+FOLDER = Path(open_ended_module.__file__).parent
 SIGNATURE = read_prompt("cast_bench_open").signature
 
 

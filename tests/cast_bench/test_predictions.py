@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from oracles import unit_oracles
 
-from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS, prompt_question, read_asked
+from lmms_eval_tasks.cast_bench.submission import PREDICTIONS, prompt_question, read_asked
 from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import QuestionText

@@ -16,11 +16,10 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.api.evidence import grade_evidence
+from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import OTHER
-from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.prompt import read_settings
-from lmms_eval_tasks.cast_bench.released import read_items
+from lmms_eval_tasks.cast_bench.hooks import read_question, read_settings
+from lmms_eval_tasks.cast_bench.release import read_items
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.cast_bench.released_evidence import is_time
+from lmms_eval_tasks.cast_bench.release import is_time
 
 CASES = json.loads((Path(__file__).parents[1] / "utils/evidence/cases/timestamps.json").read_text("utf-8"))
 

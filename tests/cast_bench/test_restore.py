@@ -9,7 +9,8 @@ from open_judge import score_reply
 from pydantic import BaseModel
 from task_states import BoundState, task_state
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
+from lmms_eval_tasks.cast_bench.open_ended import grade
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention
 from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS
-from lmms_eval_tasks.cast_bench.taxonomy import UNKNOWN, read_option_kind, read_type, type_names
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS, UNKNOWN, read_option_kind, read_type, type_names
 
 PRINTED = {
     "1.1 Why Questions (Causal Reasons)": "why",

@@ -13,7 +13,7 @@ from host_run import HostRun, run_host
 from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
-from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.runs.folder import read_run
 
 pytestmark = pytest.mark.host

@@ -14,8 +14,8 @@ from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
 from kept_answers import kept_lines
 from open_judge import reply_to
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.benchmark import prepare
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.finished.rescore import Rescored, rescore
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run

@@ -16,7 +16,7 @@ from markupsafe import escape
 from sample_runs import evidence, write_sample_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.report import page_files as page_clips

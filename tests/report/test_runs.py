@@ -10,7 +10,7 @@ import pytest
 from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import find_benchmark, registry
 from lmms_eval_tasks.report.sections import build_section

@@ -10,8 +10,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.api.evidence import grade_evidence
-from lmms_eval_tasks.cast_bench.grading import evidence_question
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
+from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark

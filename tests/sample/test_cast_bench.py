@@ -15,11 +15,9 @@ import pytest
 from metric_scores import score_all
 
 from lmms_eval_tasks.api.evidence import grade_evidence
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import evidence_question
-from lmms_eval_tasks.cast_bench.metrics import METRICS
-from lmms_eval_tasks.cast_bench.released import read_items
-from lmms_eval_tasks.cast_bench.taxonomy import UNKNOWN, read_type
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS, UNKNOWN, read_type
+from lmms_eval_tasks.cast_bench.hooks import evidence_question
+from lmms_eval_tasks.cast_bench.release import read_items
 from lmms_eval_tasks.sample.scenes.chains import (
     CHAINS,
     LEAST_SPAN,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oracles import oracle_path
 
-from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.finished.submit import validate
 
 ORACLE = oracle_path("cast_bench")

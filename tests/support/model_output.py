@@ -20,8 +20,9 @@ from pydantic import BaseModel
 from task_states import new_state
 from version_gate import EXAMPLES
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
-from lmms_eval_tasks.cast_bench.predictions import read_asked
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
+from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
+from lmms_eval_tasks.cast_bench.submission import read_asked
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import read_file

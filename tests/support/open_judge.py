@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
+from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
 from lmms_eval_tasks.utils.judge.client import Judge, Verdict
 from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling
 

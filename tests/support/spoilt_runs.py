@@ -14,7 +14,7 @@ from submission_world import EVERY, choose
 from task_states import task_state
 from version_gate import EXAMPLES as FILES
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import read_examples
 

@@ -17,8 +17,8 @@ from releases import Question, write_causalvqa, write_clip, write_mvp
 from typer.testing import CliRunner
 from yocausal_world import write_release as write_yocausal
 
+from lmms_eval_tasks.cast_bench.benchmark import prepare as prepare_cast_bench
 from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
-from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
 from lmms_eval_tasks.causalvqa.benchmark import CARD as CAUSALVQA
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app

@@ -15,8 +15,8 @@ from string import ascii_uppercase
 
 from pydantic import Field
 
+from lmms_eval_tasks.cast_bench.benchmark import wording_of
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
-from lmms_eval_tasks.cast_bench.people import wording_of
 from lmms_eval_tasks.construct.cast_bench.clip_selection import blacken, clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.descriptions import EditedText
 from lmms_eval_tasks.construct.cast_bench.rows import (

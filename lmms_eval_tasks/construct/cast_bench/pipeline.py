@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
-from lmms_eval_tasks.cast_bench.released import FILE
-from lmms_eval_tasks.cast_bench.roles_file import ROLES
+from lmms_eval_tasks.cast_bench.release import FILE, ROLES, frame_sizes
 from lmms_eval_tasks.construct.cast_bench.clip_selection import measure_clips, select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import (
     describe_actions,

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
-from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER, read_type, type_definitions, type_names
 from lmms_eval_tasks.construct.cast_bench.clip_selection import clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
     WRITER,

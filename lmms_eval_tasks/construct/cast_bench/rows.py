@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from lmms_eval_tasks.cast_bench.roles_file import ANSWER, QuestionRoles
+from lmms_eval_tasks.cast_bench.release import ANSWER, QuestionRoles
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import PipelineRow

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.cast_bench.card import NEAR_MISS
-from lmms_eval_tasks.cast_bench.roles_file import ANSWER
+from lmms_eval_tasks.cast_bench.release import ANSWER
 from lmms_eval_tasks.construct.cast_bench.questions import MOST_WORDS, listed_instances
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CHECKER,

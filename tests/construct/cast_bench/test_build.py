@@ -20,11 +20,10 @@ from scipy import ndimage
 from shared import made_once
 from stub_server import material_of
 
+from lmms_eval_tasks.cast_bench.benchmark import prepare, read_descriptions
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
-from lmms_eval_tasks.cast_bench.people import read_descriptions
-from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.released import read_items
+from lmms_eval_tasks.cast_bench.release import read_items
 from lmms_eval_tasks.construct.cast_bench import build
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.registry import load_table

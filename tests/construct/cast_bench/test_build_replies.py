@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.roles_file import QuestionRoles
-from lmms_eval_tasks.cast_bench.taxonomy import type_names
+from lmms_eval_tasks.cast_bench.card import type_names
+from lmms_eval_tasks.cast_bench.release import QuestionRoles
 from lmms_eval_tasks.construct.cast_bench.clip_selection import select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances, read_entries
 from lmms_eval_tasks.construct.cast_bench.filters import Choice, ChoiceOrUnable

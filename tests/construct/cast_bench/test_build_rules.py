@@ -16,8 +16,7 @@ from numbered_clips import number_of, write_numbered
 from PIL import Image
 from scipy import ndimage
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_definitions, type_names
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, read_type, type_definitions, type_names
 from lmms_eval_tasks.construct.cast_bench.clip_selection import (
     Picture,
     blacken,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.api.evidence import EvidenceQuestion
-from lmms_eval_tasks.cast_bench.grading import evidence_question
+from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.utils.answers.evidence_boxes import Box, BoxConvention, Evidence, EvidenceInstance, FrameSize
 from lmms_eval_tasks.utils.answers.evidence_settings import MIN_BOXES, ConventionDiagnosis, diagnose_convention
 

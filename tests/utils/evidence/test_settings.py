@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.cast_bench.prompt import read_settings
+from lmms_eval_tasks.cast_bench.hooks import read_settings
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.evidence import GroundingSettings
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, PixelLimits
