@@ -1,11 +1,14 @@
-"""CaST-Bench: the evidence with the answer."""
+"""CaST-Bench: the evidence with the answer.
+
+Source of what people are asked: CaST-Bench, supplement, 10.3 (descriptions; who is too small or too blurred is skipped)
+and 10.6 (last review).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from string import ascii_uppercase
 from typing import Annotated, Any
@@ -29,25 +32,11 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking, read_truth
 from lmms_eval_tasks.api.people import TimedDescription
 from lmms_eval_tasks.api.release import download_dataset, read_metadata
-from lmms_eval_tasks.cast_bench import hooks, report
-from lmms_eval_tasks.cast_bench import open_ended as open_ended_module
-from lmms_eval_tasks.cast_bench.card import CARD, METRICS, OPEN_METRICS
-from lmms_eval_tasks.cast_bench.hooks import OFFICIAL_PROMPT, EvidenceLine, read_settings
-from lmms_eval_tasks.cast_bench.masked import app, masked_row, timed_boxes
-from lmms_eval_tasks.cast_bench.open_ended import OpenLine
+from lmms_eval_tasks.cast_bench import card, hooks, masked, open_ended, report, submission
+from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import FILE, ROLES, SPLIT, add_option_kinds, frame_of, frame_sizes, read_items
-from lmms_eval_tasks.cast_bench.submission import FORM, PREDICTIONS
 
 CLIP_FOLDERS = ("", "videos")
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A release on this machine: its file of questions, where its clips may lie, and its revision on the hub."""
-
-    questions: Path
-    clip_folders: tuple[Path, ...]
-    revision: str | None = None
 
 
 def prepare(
@@ -65,48 +54,38 @@ def prepare(
     are listed in the manifest, and a run that needs clips stops, unless it is set to skip them. Anything wrong with the
     questions does, and nothing is written then.
 
-    Args:
-        source: `castbench_hf.jsonl`, a folder that holds it and perhaps the clips, or a dataset on the hub.
-        videos: folder with the clips; by default they are looked for in the source's folder and in `videos` there.
-        progress: receives how far the work is.
-
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: there is no such source or folder, the folder holds none of the clips, or the questions have
-            problems; all are listed.
-
     Examples:
         lmms-eval-tasks prepare cast_bench
         lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos videos
     """
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
-    release = _find(source, videos)
-    content = read_metadata(release.questions)
+    questions, folders, revision = _find(source, videos)
+    content = read_metadata(questions)
     rows, problems, warnings = read_items(content)
-    roles = release.questions.with_name(ROLES)
-    has_roles = roles.is_file()
-    if has_roles and not problems:
-        add_option_kinds(rows, roles, problems)
-    problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
-    clips = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), release.clip_folders) for row in rows}
+    files: dict[str, Path | bytes] = {FILE: content}
+    if (roles := questions.with_name(ROLES)).is_file():
+        files[ROLES] = roles
+        if not problems:
+            add_option_kinds(rows, roles, problems)
+    problems.raise_if_any(f"{questions.name} cannot be prepared", "nothing was written")
+    clips: dict[str, Path | None] = {}
+    for clip in (row["clip"] for row in rows):
+        places = [folder / clip.removeprefix(f"{SPLIT}/") for folder in folders]
+        clips[clip] = next((place for place in places if place.is_file()), places[0] if places else None)
     present = [path for path in clips.values() if path and path.is_file()]
     sizes = frame_sizes(present, progress, f"{SPLIT}: reading the size of frames")
     for row in rows:
         path = clips[row["clip"]]
         row["width"], row["height"] = (sizes.get(path) if path else None) or (None, None)
-    files: dict[str, Path | bytes] = {FILE: content}
-    if has_roles:
-        files[ROLES] = roles
     with building(CARD.name) as build:
-        origin = Origin(str(source), files, release.revision, tuple(warnings))
+        origin = Origin(str(source), files, revision, tuple(warnings))
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos)
     return {SPLIT: build.splits[SPLIT]}
 
 
-def _find(source: str, videos: Path | None) -> _Source:
+def _find(source: str, videos: Path | None) -> tuple[Path, tuple[Path, ...], str | None]:
+    """The file of questions of a release, where its clips may lie, and its revision on the hub."""
     path = Path(source).expanduser()
     folders: tuple[Path, ...] = () if videos is None else (videos.absolute(),)
     if path.is_file() or path.is_dir():
@@ -117,7 +96,7 @@ def _find(source: str, videos: Path | None) -> _Source:
                 f"{path.name} is not the {CARD.title} release: Expected {FILE} inside, but found {names}. Nothing was "
                 "written."
             )
-        return _Source(questions, folders or tuple(questions.parent.absolute() / name for name in CLIP_FOLDERS))
+        return questions, folders or tuple(questions.parent.absolute() / name for name in CLIP_FOLDERS), None
     if source.count("/") != 1 or path.suffix or source[0] in "./~":
         raise InputError(f"{path.name} cannot be prepared: there is no file or folder {path}.")
     patterns = (FILE, f"*/{FILE}", *(("*.mp4",) if videos is None else ()))
@@ -125,26 +104,17 @@ def _find(source: str, videos: Path | None) -> _Source:
     files = sorted(snapshot.rglob(FILE))
     if not files:
         raise InputError(f"{CARD.title} cannot be prepared: the dataset {source} on the hub holds no {FILE}.")
-    folders = folders or tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
-    return _Source(files[0], folders, revision)
-
-
-def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
-    """Return the path of a clip, or its path in the first folder if it is in none; None without any folder."""
-    places = [folder / name for folder in folders]
-    return next((place for place in places if place.is_file()), places[0] if places else None)
+    found = tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
+    return files[0], folders or found, revision
 
 
 def own_columns() -> dict[str, Any]:
     """The benchmark's own columns and their types."""
     import pyarrow as pa
 
+    texts = ("question_type", "category", "subtype", "scene_category", "evidence")
     return {
-        "question_type": pa.string(),
-        "category": pa.string(),
-        "subtype": pa.string(),
-        "scene_category": pa.string(),
-        "evidence": pa.string(),
+        **dict.fromkeys(texts, pa.string()),
         "width": pa.int64(),
         "height": pa.int64(),
         "option_kinds": pa.list_(pa.string()),
@@ -177,39 +147,30 @@ def wording_of(video: str, question: str, options: Sequence[str], answer: str | 
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:16]
 
 
-def _version(row: Row) -> str:
-    video = PurePosixPath(row["clip"]).name
-    return wording_of(video, row["question"], row["options"], row["answer"], row["evidence"])
+def ask_descriptions(rows: Sequence[Row], revised: bool = False) -> list[AskedItem]:
+    """The questions with the descriptions of their evidence; where they are revised, each in its wording of today."""
+    asked = []
+    for row in rows:
+        texts = PurePosixPath(row["clip"]).name, row["question"], row["options"], row["answer"], row["evidence"]
+        letters = zip(ascii_uppercase, row["options"], strict=False)
+        one = AskedItem(
+            item=row["item_id"],
+            item_id=row["item_id"],
+            question=row["question"],
+            ways={wording_of(*texts) if revised else "": (row["clip"],)},
+            choices=tuple(OfferedChoice(letter, letter, text) for letter, text in letters),
+            key=row["answer"] or "",
+            descriptions=read_descriptions(row),
+        )
+        asked.append(one)
+    return asked
 
-
-def _described(version: Callable[[Row], str]) -> Callable[[Sequence[Row]], list[AskedItem]]:
-    def ask(rows: Sequence[Row]) -> list[AskedItem]:
-        return [
-            AskedItem(
-                item=row["item_id"],
-                item_id=row["item_id"],
-                question=row["question"],
-                ways={version(row): (row["clip"],)},
-                choices=tuple(
-                    OfferedChoice(letter, letter, text)
-                    for letter, text in zip(ascii_uppercase, row["options"], strict=False)
-                ),
-                key=row["answer"] or "",
-                descriptions=read_descriptions(row),
-            )
-            for row in rows
-        ]
-
-    return ask
-
-
-INQUIRIES = {
-    "edit": Inquiry("descriptions", _described(lambda row: "")),
-    "revise": Inquiry("revision", _described(_version)),
-}
 
 EVIDENCE = TaskKind(
-    metrics=METRICS,
+    metrics=card.METRICS,
+    ask=hooks.ask,
+    grade=hooks.grade,
+    warn=hooks.warnings,
     guesses=hooks.guesses,
     extractor=EVIDENCE_READER,
     columns=report.COLUMNS,
@@ -217,28 +178,30 @@ EVIDENCE = TaskKind(
     panels=report.panels,
     item_view=report.item_view,
     answer_view=report.answer_view,
-    read_settings=read_settings,
+    read_settings=hooks.read_settings,
     restore=hooks.restore_settings,
-    log_form=EvidenceLine,
+    log_form=hooks.EvidenceLine,
     views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic"),
-    masking=Masking(masked_row, timed_boxes),
+    masking=Masking(masked.masked_row, masked.timed_boxes),
 )
 
 OPEN = TaskKind(
-    metrics=OPEN_METRICS,
-    guesses=lambda row: (open_ended_module.IGNORANT,),
+    metrics=card.OPEN_METRICS,
+    ask=open_ended.ask,
+    grade=open_ended.grade,
+    guesses=lambda row: (open_ended.IGNORANT,),
     extractor="a judge",
     columns=report.OPEN_COLUMNS,
     references=report.open_references,
     panels=report.open_panels,
     item_view=report.open_item_view,
     answer_view=report.open_answer_view,
-    read_settings=open_ended_module.read_settings,
+    read_settings=open_ended.read_settings,
     judge="required",
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",
-    restore=open_ended_module.restore_verdicts,
-    log_form=OpenLine,
+    restore=open_ended.restore_verdicts,
+    log_form=open_ended.OpenLine,
     views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
 )
 
@@ -250,10 +213,13 @@ BENCHMARK = Benchmark(
     layouts=report.LAYOUTS,
     prepare=prepare,
     schema=own_columns,
-    submission=FORM,
-    official_prompt=OFFICIAL_PROMPT,
-    predictions=PREDICTIONS,
+    submission=submission.FORM,
+    official_prompt=hooks.OFFICIAL_PROMPT,
+    predictions=submission.PREDICTIONS,
     variables=("LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_MATCHING"),
-    cli=app,
-    inquiries=INQUIRIES,
+    cli=masked.app,
+    inquiries={
+        "edit": Inquiry("descriptions", ask_descriptions),
+        "revise": Inquiry("revision", lambda rows: ask_descriptions(rows, revised=True)),
+    },
 )

@@ -1,13 +1,18 @@
-"""The facts of CaST-Bench."""
+"""The facts of CaST-Bench, its types of questions and kinds of options as releases spell them, and its scores.
+
+Source: paper, supplement, Prompt 6 (types) and section 10.5 (six options: the answer, a distractor made from the text,
+one made from the video, and a near-miss of each of the three).
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from lmms_eval_tasks.api import COMMON_METRICS, Card, Human, Metric, Record, SplitFacts
 from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES
@@ -65,7 +70,6 @@ CARD = Card(
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )
 
-
 DIMENSIONS = (
     "answer_conclusion_correctness",
     "causal_chain_logical_consistency",
@@ -87,8 +91,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class QuestionType:
+class QuestionType(NamedTuple):
     """A type of question: its subtype and the category above it."""
 
     subtype: str
@@ -99,55 +102,36 @@ UNKNOWN = QuestionType(OTHER, OTHER)
 """A type that is none of the paper's."""
 
 
-def _words(text: str, left_out: Iterable[str]) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower())) - frozenset(left_out)
-
-
 @cache
-def _known_types() -> tuple[Mapping[frozenset[str], QuestionType], Mapping[str, QuestionType], tuple[str, ...]]:
-    """Types by the words of their spellings and by their number, and words that say nothing."""
-    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
-    content = json.loads(text)
-    fillers = tuple(content["fillers"])
-    by_words: dict[frozenset[str], QuestionType] = {}
-    by_number: dict[str, QuestionType] = {}
-    for subtype, entry in content["subtypes"].items():
-        if entry["category"] not in CATEGORIES:
-            raise ValueError(f"Expected categories {', '.join(CATEGORIES)} in question_types.json.")
-        kind = QuestionType(subtype, entry["category"])
-        by_number[entry["number"]] = kind
-        by_words |= {_words(spelling, fillers): kind for spelling in entry["spellings"]}
-    return by_words, by_number, fillers
-
-
-@cache
-def type_names() -> tuple[str, ...]:
-    """The sixteen types as the paper spells them, in its order."""
-    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
-    return tuple(entry["spellings"][0] for entry in json.loads(text)["subtypes"].values())
+def _types() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(Path(__file__).with_name("question_types.json").read_text(encoding="utf-8"))
+    return content
 
 
 def type_definitions() -> dict[str, str]:
-    """Each of the sixteen types to what its questions ask, in our words."""
-    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
-    return {entry["spellings"][0]: entry["asks"] for entry in json.loads(text)["subtypes"].values()}
+    """Each of the sixteen types, as the paper spells them and in its order, to what its questions ask, in our words."""
+    return {entry["spellings"][0]: entry["asks"] for entry in _types()["subtypes"].values()}
 
 
+def _words(text: str, left_out: Collection[str]) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower())).difference(left_out)
+
+
+@cache
 def read_type(text: str) -> QuestionType:
     """The type that a release's text names, by its words or, where it has no words, by its number; else `UNKNOWN`."""
-    by_words, by_number, fillers = _known_types()
+    fillers = _types()["fillers"]
     words, number = _words(text, fillers), _NUMBER.match(text)
-    if words or number is None:
-        return by_words.get(words, UNKNOWN)
-    return by_number.get(number[1], UNKNOWN)
+    for subtype, entry in _types()["subtypes"].items():
+        named = words in [_words(spelling, fillers) for spelling in entry["spellings"]]
+        if named if words or number is None else number[1] == entry["number"]:
+            return QuestionType(subtype, entry["category"])
+    return UNKNOWN
 
 
 def read_option_kind(text: str) -> str | None:
     """The kind of wrong option, one of the card's `OPTION_KINDS`, that a release's text names; None for any other."""
     return _KINDS.get(_words(text, _FILLERS_OF_KINDS))
-
-
-TEN = (0.0, 10.0)
 
 
 ACCURACY, FAITHFUL = EVIDENCE_SCORES["accuracy"], EVIDENCE_SCORES["faithful"]
@@ -191,7 +175,8 @@ def _judged(dimensions: Sequence[str], record: Record) -> float | None:
 
 
 def _judge_metric(name: str, title: str, dimensions: Sequence[str]) -> Metric:
-    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=TEN, value_bounds=TEN, errors="plain")
+    ten = (0.0, 10.0)
+    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=ten, value_bounds=ten, errors="plain")
 
 
 def _count(scored: bool, record: Record) -> int:

@@ -1,4 +1,8 @@
-"""The hooks of CaST-Bench's tasks: how a question of `cast_bench` is asked and graded."""
+"""How CaST-Bench's questions are asked with their options and answers graded with their evidence.
+
+Source: CaST-Bench-Evaluation@a216491. The official prompt, of a checkout of it, is inference/prompt.md, a template for
+`str.format`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, RowForm, RunningTask, TaskContext, hook
+from lmms_eval_tasks.api import GradedItem, Outcome, Row, RowForm, RunningTask, TaskContext, hook
 from lmms_eval_tasks.api.evidence import (
     EvidenceFields,
     EvidenceInstance,
@@ -28,80 +32,30 @@ from lmms_eval_tasks.api.evidence import (
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.api.release import load_table
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
-from lmms_eval_tasks.cast_bench import open_ended as open_ended_module
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.masked import BLACK, added_option
+from lmms_eval_tasks.cast_bench.open_ended import right_option
 from lmms_eval_tasks.cast_bench.release import frame_of
 
+__all__ = ["open_doc_to_target"]
+
+PROMPT = "cast_bench_evidence"
+"""Id of our own prompt."""
 SMALL_BOX_AREA = 10_000
 """A question is about small things where its true boxes have a smaller mean area, in square pixels.
 
-Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
+Source: ``bbox_threshold`` in `evaluate_benchmark.py`.
 """
-
-
-def evidence_question(
-    item_id: str,
-    clip: str,
-    category: str,
-    subtype: str,
-    answer: str | None,
-    truth: tuple[EvidenceInstance, ...],
-    **known: Any,
-) -> EvidenceQuestion:
-    """One question of the release, as grading needs it."""
-    size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
-    stratum = {"category": category, "subtype": subtype, "size": size}
-    return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)
-
-
-def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
-    """Mean area of all boxes, in square pixels; 0 where there is none.
-
-    Source: ``compute_avg_gt_bbox_area`` of CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, by which it tells
-    questions about small things from those about large ones.
-    """
-    boxes = (box for instance in instances for evidence in instance.evidences for box in evidence.boxes)
-    areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes]
-    return sum(areas) / len(areas) if areas else 0.0
-
-
+# What stands before an option on its line.
+_LABEL = re.compile(r"\n(\(?[A-Z]\)?[:.)]?[ \t]*)?\Z")
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class CastFields(EvidenceFields):
-    """Of a question of the task `cast_bench`."""
-
-    chosen_kind: str | None = None
-
-
-class HitsForm(RowForm):
-    """Thresholds for counting evidence as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
-
-    eps_overlap: Count
-    tau_t: Share
-    tau_st: Share
-    coverage_aware: bool
-
-
-class EvidenceSubmission(LogForm):
-    """Data needed for the leaderboard's files."""
-
-    prompt: str
-    predict: str
-    asked: bool
-    settings: HitsForm
-
-
-EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
-"""The line of such a question."""
-
-PROMPT = "cast_bench_evidence"
-"""Id of our own prompt."""
-
-# What stands before an option on its line.
-_LABEL = re.compile(r"\n(\(?[A-Z]\)?[:.)]?[ \t]*)?\Z")
+@hook
+def open_doc_to_target(task: RunningTask, doc: Row) -> str:
+    """The text of the right option; empty where the key is withheld."""
+    return right_option(doc) or ""
 
 
 def normal_form(template: str) -> str:
@@ -132,57 +86,22 @@ OFFICIAL_PROMPT = OfficialPrompt(
     template=normal_form,
     replaces=PROMPT,
 )
-
-find_prompt = OFFICIAL_PROMPT.find
-read_settings = evidence_settings_reader(CARD.title, PROMPT, find_prompt)
-
-__all__ = [
-    "doc_to_text",
-    "open_doc_to_target",
-    "open_doc_to_text",
-    "open_process_results",
-    "process_results",
-    "write_submission",
-]
+read_settings = evidence_settings_reader(CARD.title, PROMPT, OFFICIAL_PROMPT.find)
 
 
-@hook
-def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt: question, options, and the form of the answer."""
-    return task.put(doc, lmms_eval_specific_kwargs, render_prompt)
+def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration."""
+    fields = [line["record"]["fields"] for line in lines]
+    prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
+    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
+    logged = [one.get("boxes") or {} for one in fields]
+    settings = read_settings({**context.kwargs, **asked}, os.environ)
+    context.settings = settings.as_logged(
+        ((row["width"], row["height"]), boxes) for row, boxes in zip(rows, logged, strict=True)
+    )
 
 
-@hook
-def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of an answer with its evidence, and what it contributes to each score."""
-    return task.grade_first(doc, results, grade)
-
-
-@hook
-def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-    """Write the files for the leaderboard, and warn of boxes in another convention; the number of rows."""
-    return task.finish(items, args, warnings)
-
-
-@hook
-def open_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt of a free answer: the question without its options."""
-    return task.put(doc, lmms_eval_specific_kwargs, open_ended_module.ask)
-
-
-@hook
-def open_doc_to_target(task: RunningTask, doc: Row) -> str:
-    """The text of the right option; empty where the key is withheld."""
-    return open_ended_module.right_option(doc) or ""
-
-
-@hook
-def open_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a free answer with its verdicts, and what it contributes to each score."""
-    return task.grade_first(doc, results, open_ended_module.grade)
-
-
-def render_prompt(row: Row, settings: EvidenceSettings) -> str:
+def ask(row: Row, settings: EvidenceSettings) -> str:
     """The prompt: question, options, and the form of the answer; options as ``A: text``, as the official script has."""
     options = "\n".join(f"{letter}: {text}" for letter, text in zip(ascii_uppercase, row["options"], strict=False))
     return settings.prompt.render(question=row["question"], options=options)
@@ -194,33 +113,55 @@ def guesses(row: Row) -> list[str]:
     return [json.dumps({"instances": [], "answer_choice": letter}) for letter in letters]
 
 
+class CastFields(EvidenceFields):
+    """Of a question of the task `cast_bench`."""
+
+    chosen_kind: str | None = None
+
+
+class HitsForm(RowForm):
+    """Thresholds for counting evidence as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
+
+    eps_overlap: Count
+    tau_t: Share
+    tau_st: Share
+    coverage_aware: bool
+
+
+class EvidenceSubmission(LogForm):
+    """Data needed for the leaderboard's files."""
+
+    prompt: str
+    predict: str
+    asked: bool
+    settings: HitsForm
+
+
+EvidenceLine = log_line(CastFields, submission=EvidenceSubmission | None)
+
+
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade the answer and its evidence."""
+    """Grade the answer and its evidence; name the kind of a wrong option that was chosen, where the release does."""
     settings: EvidenceSettings = context.settings
     question = read_question(row, settings, context.model)
     record = grade_evidence(question, response, settings.hits, settings.convention)
     added = added_option(row)
     if added and record.fields["grounding"] is not None:
         record = record.with_fields(grounding=None, grounding_reason=BLACK)
-    record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added)
+    record = record.with_fields(prompt=settings.signature, **added)
+    kinds: Sequence[str | None] = row["option_kinds"] or ()
+    if record.outcome is Outcome.WRONG and kinds and record.answered:
+        chosen = ascii_uppercase.index(record.answered)
+        record = record.with_fields(chosen_kind=kinds[chosen] if chosen < len(kinds) else None)
     submission = {
         "split": row["split"],
         "item_id": record.item_id,
-        "prompt": render_prompt(row, settings),
+        "prompt": ask(row, settings),
         "predict": response if isinstance(response, str) else "",
         "asked": question.asked,
         "settings": asdict(settings.hits),
     }
     return GradedItem(record, submission)
-
-
-def _chosen_kind(row: Row, record: Record) -> dict[str, str | None]:
-    """Return the kind of the wrong option that was chosen, if the release names kinds."""
-    kinds: Sequence[str | None] = row["option_kinds"] or ()
-    if record.outcome is not Outcome.WRONG or not kinds or not record.answered:
-        return {}
-    chosen = ascii_uppercase.index(record.answered)
-    return {"chosen_kind": kinds[chosen] if chosen < len(kinds) else None}
 
 
 def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQuestion:
@@ -240,26 +181,37 @@ def read_question(row: Row, settings: EvidenceSettings, model: Any) -> EvidenceQ
     )
 
 
+def evidence_question(
+    item_id: str,
+    clip: str,
+    category: str,
+    subtype: str,
+    answer: str | None,
+    truth: tuple[EvidenceInstance, ...],
+    **known: Any,
+) -> EvidenceQuestion:
+    """One question of the release, as grading needs it."""
+    size = "small" if mean_box_area(truth) < SMALL_BOX_AREA else "large"
+    stratum = {"category": category, "subtype": subtype, "size": size}
+    return EvidenceQuestion(item_id, clip, stratum, answer, truth, **known)
+
+
+def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
+    """Mean area of all boxes, in square pixels; 0 where there is none.
+
+    Source: ``compute_avg_gt_bbox_area`` of `evaluate_benchmark.py`, by which it tells questions about small things from
+    those about large ones.
+    """
+    boxes = (box for instance in instances for evidence in instance.evidences for box in evidence.boxes)
+    areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes]
+    return sum(areas) / len(areas) if areas else 0.0
+
+
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
     """Warn where boxes look as if they were written in another convention than they were read in."""
     settings: EvidenceSettings = context.settings
     responses = {item.record.item_id: item.submission["predict"] for item in items if item.record.asked}
     table = load_table(CARD.name, items[0].submission["split"], require_clips=False) if items else ()
-    cases = []
-    for row in table:
-        if row["item_id"] in responses:
-            question = read_question(row, settings, context.model)
-            cases.append((question, read_evidence_answer(responses[question.item_id]).instances))
+    questions = [read_question(row, settings, context.model) for row in table if row["item_id"] in responses]
+    cases = [(question, read_evidence_answer(responses[question.item_id]).instances) for question in questions]
     return convention_warnings(CARD.title, cases, settings.convention)
-
-
-def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Read boxes and ask questions as the log of a finished run says they were; the rest is today's configuration."""
-    fields = [line["record"]["fields"] for line in lines]
-    prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
-    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
-    logged = [one.get("boxes") or {} for one in fields]
-    settings = read_settings({**context.kwargs, **asked}, os.environ)
-    context.settings = settings.as_logged(
-        ((row["width"], row["height"]), boxes) for row, boxes in zip(rows, logged, strict=True)
-    )

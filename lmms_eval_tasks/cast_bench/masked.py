@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
@@ -12,16 +10,21 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.api import Outcome, Record, Row
+from lmms_eval_tasks.api import InputError, Outcome, Record, Row
 from lmms_eval_tasks.api.commands import make_console, text_table
 from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.api.release import write_file
+from lmms_eval_tasks.api.runs import read_run
 
+TASK = "cast_bench_masked"
 UNABLE = "Unable to determine"
 """The added option. The paper names it; its wording here is ours."""
 BLACK = "the evidence is black"
 """Why no evidence of an answer is graded."""
 ADDED = "unable"
 """The field of a record that has the letter of the added option."""
+
+app = typer.Typer(no_args_is_help=True, help="Commands of CaST-Bench alone.")
 
 
 def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
@@ -60,31 +63,20 @@ class MaskOutcome(str, Enum):
     NOT_MASKED = "not masked: its evidence has no box"
 
 
-@dataclass(frozen=True)
-class MaskedAnswer:
-    """One question of a run over masked clips, and what became of it."""
-
-    item_id: str
-    outcome: MaskOutcome
-
-
-def read_outcomes(records: Iterable[Record]) -> list[MaskedAnswer]:
-    """Return the outcome of each question of a finished run over masked clips."""
-    return [MaskedAnswer(record.item_id, _outcome(record)) for record in records]
-
-
-def _outcome(record: Record) -> MaskOutcome:
+def mask_outcome(record: Record) -> MaskOutcome:
+    """Return the outcome of a question of a run over masked clips."""
     if ADDED not in record.fields:
         return MaskOutcome.NOT_MASKED
-    if record.outcome is Outcome.UNSCORED:
-        return MaskOutcome.UNSCORED
-    if record.outcome is Outcome.CORRECT:
-        return MaskOutcome.STILL_RIGHT
-    if record.outcome is Outcome.UNPARSED:
-        return MaskOutcome.UNPARSED
-    return MaskOutcome.UNABLE if record.answered == record.fields[ADDED] else MaskOutcome.WRONG
+    if record.outcome is Outcome.WRONG:
+        return MaskOutcome.UNABLE if record.answered == record.fields[ADDED] else MaskOutcome.WRONG
+    return {
+        Outcome.UNSCORED: MaskOutcome.UNSCORED,
+        Outcome.CORRECT: MaskOutcome.STILL_RIGHT,
+        Outcome.UNPARSED: MaskOutcome.UNPARSED,
+    }[record.outcome]
 
 
+@app.command()
 def still_answered(
     run: Annotated[Path, typer.Argument(help="Output folder of a run of cast_bench_masked: its latest run.")],
     out: Annotated[
@@ -97,21 +89,15 @@ def still_answered(
         lmms-eval-tasks cast-bench still-answered out/qwen-masked
         lmms-eval-tasks cast-bench still-answered out/qwen-masked --out rejected.txt
     """
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.api.release import write_file
-    from lmms_eval_tasks.api.runs import read_run
-    from lmms_eval_tasks.cast_bench.masked import MaskOutcome, read_outcomes
-
     finished = read_run(run)
-    task = "cast_bench_masked"
-    if task not in finished.records:
+    if TASK not in finished.records:
         raise InputError(
-            f"{finished.path} holds no {task}: Expected a run of it, but got {', '.join(finished.records)}."
+            f"{finished.path} holds no {TASK}: Expected a run of it, but got {', '.join(finished.records)}."
         )
-    answers = read_outcomes(finished.records[task])
-    counts = Counter(answer.outcome for answer in answers)
-    masked = max(1, len(answers) - counts[MaskOutcome.NOT_MASKED])
-    rejected = [answer.item_id for answer in answers if answer.outcome is MaskOutcome.STILL_RIGHT]
+    outcomes = {record.item_id: mask_outcome(record) for record in finished.records[TASK]}
+    counts = Counter(outcomes.values())
+    masked = max(1, len(outcomes) - counts[MaskOutcome.NOT_MASKED])
+    rejected = [item_id for item_id, outcome in outcomes.items() if outcome is MaskOutcome.STILL_RIGHT]
     console = make_console()
     table = text_table(f"{finished.name}: questions with their evidence blacked out", "", "questions", "%")
     for outcome in MaskOutcome:
@@ -124,7 +110,3 @@ def still_answered(
     else:
         for item_id in rejected:
             console.print(item_id)
-
-
-app = typer.Typer(no_args_is_help=True, help="Commands of CaST-Bench alone.")
-app.command()(still_answered)

@@ -23,9 +23,7 @@ from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.api.runs import LogForm, RestoredContext, log_line
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 
-PROMPT = "cast_bench_open"
-JUDGE_PROMPT = "cast_bench_judge"
-CONSISTENCY_PROMPT = "cast_bench_judge_consistency"
+PROMPT, JUDGE_PROMPT, CONSISTENCY_PROMPT = "cast_bench_open", "cast_bench_judge", "cast_bench_judge_consistency"
 IGNORANT = "Answer: It cannot be told.\nReasoning: Nothing of the video was seen."
 """What somebody answers who saw nothing: no list has the answers to a free question."""
 
@@ -69,6 +67,31 @@ def ask(row: Row, settings: TaskSettings) -> str:
 read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 
 
+class JudgeForm(LogForm):
+    """Judge that graded an answer."""
+
+    model: str
+    prompt: str
+    consistency_prompt: str
+
+
+class ScoresForm(AgreementScores, ConsistencyScore):
+    """Scores of an answer in each dimension."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class OpenFields(LogForm):
+    """Of a free answer."""
+
+    scores: ScoresForm | None
+    judge: JudgeForm | None = None
+    prompt: str | None = None
+
+
+OpenLine = log_line(OpenFields)
+
+
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Have the judge grade a free answer; raises nothing, and threads may call it at the same time."""
     asked = row["asked"]
@@ -92,11 +115,8 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         agreement, consistency = verdicts = [
             judge.judge(case) for judge, case in zip(judges, cases, strict=True) if judge is not None
         ]
-        asked_judge = {
-            "model": agreement.model,
-            "prompt": agreement.prompt,
-            "consistency_prompt": consistency.prompt,
-        }
+        signed = {"prompt": agreement.prompt, "consistency_prompt": consistency.prompt}
+        asked_judge = {"model": agreement.model, **signed}
         if agreement.reply is None or consistency.reply is None:
             reason, detail = UnscoredReason.JUDGE_FAILED, next(one.reason for one in verdicts if one.reason)
         else:
@@ -113,11 +133,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome=outcome,
         unscored_reason=reason,
         detail=detail,
-        fields={
-            "scores": scores,
-            "judge": asked_judge,
-            "prompt": context.settings.signature,
-        },
+        fields={"scores": scores, "judge": asked_judge, "prompt": context.settings.signature},
     )
     return GradedItem(record)
 
@@ -182,32 +198,6 @@ def _clock(time: object, seconds: int) -> str:
     return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"
 
 
-class JudgeForm(LogForm):
-    """Judge that graded an answer."""
-
-    model: str
-    prompt: str
-    consistency_prompt: str
-
-
-class ScoresForm(AgreementScores, ConsistencyScore):
-    """Scores of an answer in each dimension."""
-
-    model_config = ConfigDict(strict=True)
-
-
-class OpenFields(LogForm):
-    """Of a free answer."""
-
-    scores: ScoresForm | None
-    judge: JudgeForm | None = None
-    prompt: str | None = None
-
-
-OpenLine = log_line(OpenFields)
-"""The line of a free answer."""
-
-
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
     """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
     verdicts: list[tuple[Case, Verdict[Any]]] = []
@@ -223,9 +213,7 @@ def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Seque
             (consistency_case(row, text), ConsistencyScore, "consistency_prompt"),
         ):
             signed = asked_judge["model"], asked_judge.get(prompt, "")
-            if scores is not None:
-                reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
-                verdicts.append((case, Verdict(reply, None, *signed)))
-            else:
-                verdicts.append((case, Verdict(None, detail, *signed)))
+            replied = {name: scores[name] for name in schema.model_fields} if scores is not None else None
+            reply = None if replied is None else schema.model_validate(replied)
+            verdicts.append((case, Verdict(reply, detail if reply is None else None, *signed)))
     context.verdicts = LoggedVerdicts(verdicts) if verdicts else None

@@ -35,6 +35,10 @@ from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.release import SPLIT
 
+PREDICTIONS_FILE = "cast_bench_predictions.jsonl"
+FILES = {"predictions": PREDICTIONS_FILE, "metrics": "cast_bench_metrics.json"}
+LARGEST_METRICS = 1 << 20
+
 GROUNDING_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
     "tiou_tp_only": "qa_temporal_m_tiou_tponly",
@@ -56,25 +60,16 @@ ANSWER_METRICS = {
 def official_overall(
     records: Sequence[Record], settings: GroundingSettings, predictions: str, missing: int = 0
 ) -> dict[str, Any]:
-    """A run in the shape of the official ``results_overall.json``: fractions, official names.
+    """A run in the shape of the official ``results_overall.json``: fractions, means over questions, official names.
 
-    Only questions whose answer and grounding are both scored are in it; ``n_qas`` says how many they are.
-
-    Args:
-        records: One per question.
-        settings: With which they were scored.
-        predictions: Path of the predictions, for the configuration.
-        missing: Questions without a prediction.
+    Only questions whose answer and grounding are both scored are in it; ``n_qas`` says how many they are, and
+    ``missing_pred_files`` how many have no prediction.
     """
     rows = list(filter(None, map(official_metrics, records)))
+    names = (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
+    means = {name: sum(row[name] for row in rows) / max(len(rows), 1) for name in names}
     return {
-        "overall_per_qa": {
-            "n_qas": len(rows),
-            **{
-                name: sum(row[name] for row in rows) / max(len(rows), 1)
-                for name in (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
-            },
-        },
+        "overall_per_qa": {"n_qas": len(rows), **means},
         "missing_pred_files": missing,
         "config": {
             "eps_overlap": settings.eps_overlap,
@@ -132,7 +127,7 @@ def read_asked(prompt: str) -> QuestionText | None:
     return QuestionText.of(question, map(" ".join, options))
 
 
-def _read(line: Mapping[str, Any]) -> tuple[QuestionText, str] | None:
+def _read_line(line: Mapping[str, Any]) -> tuple[QuestionText, str] | None:
     prompt, predicted = line.get("prompt"), line.get("predict", False)
     # As in the official script, null stands for an empty text.
     if not isinstance(prompt, str) or not (predicted is None or isinstance(predicted, str)):
@@ -142,14 +137,10 @@ def _read(line: Mapping[str, Any]) -> tuple[QuestionText, str] | None:
 
 
 PREDICTIONS = PredictionLines(
-    read=_read,
+    read=_read_line,
     fields="predict and a prompt that has Question: and Options:",
     options="lines A: … after Options:",
 )
-
-PREDICTIONS_FILE = "cast_bench_predictions.jsonl"
-FILES = {"predictions": PREDICTIONS_FILE, "metrics": "cast_bench_metrics.json"}
-LARGEST_METRICS = 1 << 20
 
 
 class PredictionLine(RowForm):
@@ -226,7 +217,11 @@ def examine(entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomp
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
     """Validate predictions, or metrics where the file is one JSON object of them, against the form and the table."""
-    check_part = _check_metrics if _is_metrics(path) else _check_predictions
+    with path.open("rb") as file:
+        start = file.read(LARGEST_METRICS + 1)
+    # A prediction holds the first key of the metrics only with its quotes escaped.
+    is_metrics = len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
+    check_part = _check_metrics if is_metrics else _check_predictions
     return check_part(path, prepared.get(SPLIT), allow_incomplete, issues)
 
 
@@ -261,13 +256,6 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     if table:
         checked = f"the form, and every question and its options against {table}"
     return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes), table)
-
-
-def _is_metrics(path: Path) -> bool:
-    """Whether a file is meant to be the metrics; a prediction holds their first key only with its quotes escaped."""
-    with path.open("rb") as file:
-        start = file.read(LARGEST_METRICS + 1)
-    return len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
 
 
 def _check_metrics(path: Path, table: Table | None, allow_incomplete: bool, issues: Problems) -> Checked:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS, UNKNOWN, read_option_kind, read_type, type_names
+from lmms_eval_tasks.cast_bench.card import (
+    CATEGORIES,
+    OPTION_KINDS,
+    UNKNOWN,
+    read_option_kind,
+    read_type,
+    type_definitions,
+)
 
 PRINTED = {
     "1.1 Why Questions (Causal Reasons)": "why",
@@ -29,7 +36,7 @@ PRINTED = {
 
 
 def test_every_subtype_of_the_paper_is_known_by_name_and_by_number() -> None:
-    assert [read_type(name).subtype for name in type_names()] == list(PRINTED.values())
+    assert [read_type(name).subtype for name in type_definitions()] == list(PRINTED.values())
     for printed, subtype in PRINTED.items():
         number, _, name = printed.partition(" ")
         assert {read_type(text).subtype for text in (printed, name, number, name.upper())} == {subtype}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import HostRun, SampleWorld, own_command, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
@@ -86,11 +86,3 @@ def test_a_real_adapter_answers_on_two_ranks_as_on_one(
     assert {sample["record"]["item_id"] for sample in two.samples("cast_bench")} == {
         sample["record"]["item_id"] for sample in asked.samples("cast_bench")
     }
-
-
-def test_the_picture_of_an_answer(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    item = solved.samples("cast_bench")[0]["record"]["item_id"]
-    picture = tmp_path / "evidence.png"
-    shown = own_command(sample_world.home, "cast-bench", "show", item, "--run", solved.out, "--out", picture)
-    assert (shown.returncode, shown.stdout) == (0, f"cast_bench, {item}: {picture}\n"), shown.stderr
-    assert picture.stat().st_size > 10_000

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER, read_type, type_definitions, type_names
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER, read_type, type_definitions
 from lmms_eval_tasks.construct.cast_bench.clip_selection import clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
     WRITER,
@@ -74,10 +74,10 @@ def wanted_types(number: int, seed: str) -> list[str]:
     """Return types to begin with: one of each category while there is room, then any others, none twice."""
     rng = random.Random(seed)
     by_category: dict[str, list[str]] = {category: [] for category in CATEGORIES}
-    for name in type_names():
+    for name in type_definitions():
         by_category[read_type(name).category].append(name)
     chosen = [rng.choice(names) for names in by_category.values()]
-    rest = [name for name in type_names() if name not in chosen]
+    rest = [name for name in type_definitions() if name not in chosen]
     rng.shuffle(chosen)
     rng.shuffle(rest)
     return [*chosen, *rest][:number]

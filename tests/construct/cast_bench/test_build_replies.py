@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.card import type_names
+from lmms_eval_tasks.cast_bench.card import type_definitions
 from lmms_eval_tasks.cast_bench.release import QuestionRoles
 from lmms_eval_tasks.construct.cast_bench.clip_selection import select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances, read_entries
@@ -41,7 +41,8 @@ CLIP = ClipRow(id="c", clip="c.mp4", width=64, height=48, last=3, instances=(BAL
 SOMEBODY = InstanceRow(id="c/i1", source=CLIP, instance=BALL, person=True)
 ABOUT = DescribedClipRow(id="c", source=CLIP, described=(SOMEBODY,))
 WRITTEN: dict[str, Any] = {
-    "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03", "type": type_names()[0],
+    "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03",
+    "type": next(iter(type_definitions())),
     "scene": "a table", "answer": "It hits the block.", "video_distractor": "It rolls uphill.",
     "evidence": [{"instance": "i1", "start": "00:00", "end": "00:01", "rationale": "It hits."}],
 }  # fmt: skip
