@@ -1,28 +1,13 @@
-"""Rewards of CounterVQA for trainers, with what loads a file by its path: EasyR1 and verl take functions from this
-one."""
+"""The rewards of CounterVQA: those of every set, and the verdict's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from lmms_eval_tasks.train.rewards.functions import (
-    ALPHA,
-    BETA,
-    RewardFunction,
-    Scores,
-    answer_score,
-    batch_scores,
-    correctness_reward,
-)
 from lmms_eval_tasks.train.rewards.functions import REWARDS as SHARED
+from lmms_eval_tasks.train.rewards.functions import RewardFunction, correctness_reward
 from lmms_eval_tasks.train.rewards.reward_sample import RewardSample
 from lmms_eval_tasks.utils.answers.verdict import UNCLEAR, read_verdict
-
-REWARD_NAME = "countervqa"
-"""For EasyR1."""
-REWARD_TYPE = "batch"
-"""For EasyR1: its function takes a list."""
 
 
 def verdict_reward(response: object, sample: RewardSample) -> float | None:
@@ -42,34 +27,3 @@ def _read(response: str, sample: RewardSample) -> str | None:
 
 
 REWARDS: Mapping[str, RewardFunction] = {**SHARED, "verdict": verdict_reward}
-_OF_A_VERDICT = {name: reward for name, reward in REWARDS.items() if name not in ("choice", "graph")}
-
-
-def compute_scores(
-    reward_inputs: Sequence[Mapping[str, Any]],
-    alpha: float = ALPHA,
-    beta: float = BETA,
-    verdict: float = 0.0,
-    form: float = 0.0,
-) -> list[dict[str, float]]:
-    """The rewards of a batch, for EasyR1; `overall` is their mean by the weights that are given."""
-    return batch_scores(reward_inputs, _scores(alpha, beta, verdict, form))
-
-
-def compute_score(
-    data_source: str,
-    solution_str: str,
-    ground_truth: object,
-    extra_info: object = None,
-    alpha: float = ALPHA,
-    beta: float = BETA,
-    verdict: float = 0.0,
-    form: float = 0.0,
-    **others: object,
-) -> dict[str, float]:
-    """The rewards of an answer, for verl; `score` is their mean by the weights that are given."""
-    return answer_score(solution_str, ground_truth, _scores(alpha, beta, verdict, form))
-
-
-def _scores(alpha: float, beta: float, verdict: float, form: float) -> Scores:
-    return Scores(_OF_A_VERDICT, {"causal": alpha, "visual": beta, "verdict": verdict, "format": form})

@@ -1,10 +1,9 @@
-"""Rewards by the names that trainers call them by, alone or combined, and as one number for EasyR1 and verl."""
+"""Rewards by the names that trainers call them by, alone, combined, and as one number for any trainer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.train.rewards.answer_form import format_reward, read_answer
@@ -68,34 +67,31 @@ REWARDS: Mapping[str, RewardFunction] = {
 }
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Rewards of an answer and their weights."""
+def score_answer(
+    response: object,
+    ground_truth: object,
+    weights: Mapping[str, float],
+    rewards: Mapping[str, RewardFunction] = REWARDS,
+) -> dict[str, float]:
+    """Return the rewards of one answer and, as ``score``, their mean by some weights; for EasyR1, verl and others.
 
-    rewards: Mapping[str, RewardFunction]
-    weights: Mapping[str, float] = field(default_factory=lambda: {"causal": ALPHA, "visual": BETA})
+    Args:
+        response: What the model said; anything but a text earns nothing.
+        ground_truth: The columns of the training row (docs/training.md), as a mapping or as one JSON text; any other
+            text is the key.
+        weights: Names of rewards to their weights, of which the mean is made; those of the others are 0.
+        rewards: The rewards, by name.
 
+    Returns:
+        ``score`` from 0 to 1, 0 where no reward with a weight applies, and every reward: NaN where it does not apply.
 
-def batch_scores(reward_inputs: Sequence[Mapping[str, Any]], scores: Scores) -> list[dict[str, float]]:
-    """The scores of a batch of EasyR1's, each with its `overall`."""
-    if isinstance(reward_inputs, Mapping):
-        raise TypeError("Expected a list of answers, but got one: set REWARD_TYPE to batch.")
-    return [_scores(one.get("response"), one.get("ground_truth"), scores, name="overall") for one in reward_inputs]
-
-
-def answer_score(solution_str: object, ground_truth: object, scores: Scores) -> dict[str, float]:
-    """The scores of one answer for verl, all of `scores.rewards`, NaN where one does not apply: it wants equal keys."""
-    given = _scores(solution_str, ground_truth, scores, name="score")
-    return {**dict.fromkeys(scores.rewards, float("nan")), **given}
-
-
-def _scores(response: object, ground_truth: object, scores: Scores, name: str) -> dict[str, float]:
-    """Each reward that applies to an answer, and under `name` their weighted mean, 0 where none of them does."""
+    Raises:
+        KeyError: a weight is of no reward.
+    """
     sample = read_sample(_columns(ground_truth))
-    given = {label: reward(response, sample) for label, reward in scores.rewards.items()}
-    weighted = [label for label in given if label in scores.weights]
-    mean = weighted_mean(tuple(given[one] for one in weighted), tuple(scores.weights[one] for one in weighted))
-    return {name: mean or 0.0, **{label: value for label, value in given.items() if value is not None}}
+    given = {name: reward(response, sample) for name, reward in rewards.items()}
+    mean = weighted_mean(tuple(given[name] for name in weights), tuple(weights.values()))
+    return {"score": mean or 0.0, **{name: float("nan") if one is None else one for name, one in given.items()}}
 
 
 def _columns(ground_truth: object) -> Mapping[str, Any]:

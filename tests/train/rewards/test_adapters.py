@@ -18,7 +18,7 @@ from judge_server import JudgeServer, Say
 
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
-from lmms_eval_tasks.train.rewards.functions import REWARDS
+from lmms_eval_tasks.train.rewards.functions import REWARDS, score_answer
 from lmms_eval_tasks.train.rewards.swift import batch_rewards
 
 FOLDER = Path(rewards.__file__).parent
@@ -160,35 +160,22 @@ def _sample() -> Any:
 
 
 @pytest.mark.parametrize("form", [dict, json.dumps])
-def test_easyr1(form: Any) -> None:
-    module = load(FOLDER / "rewards.py")
-    assert module.REWARD_TYPE == "batch"
-    asked = [{"response": one, "response_length": len(one), "ground_truth": form(ROW)} for one in ANSWERS]
-    scores = module.compute_scores(asked, alpha=0.5, beta=0.5)
-    assert [set(one) for one in scores] == [{"overall", "causal", "visual", "verdict", "format"}] * 3
+def test_any_trainer_gets_every_reward_and_their_mean(form: Any) -> None:
+    scores = [score_answer(one, form(ROW), {"causal": 0.5, "visual": 0.5}, rewards.REWARDS) for one in ANSWERS]
+    assert [set(one) for one in scores] == [{"score", *rewards.REWARDS}] * 3
     for one in scores:
-        assert one["overall"] == pytest.approx((one["causal"] + one["visual"]) / 2)
-    assert scores[0]["overall"] > scores[1]["overall"] > scores[2]["overall"]
-    standard = module.compute_scores(asked, alpha=0.0, beta=0.0, verdict=1.0)
-    assert [one["overall"] for one in standard] == [1.0, 1.0, 0.0]
-    with pytest.raises(TypeError, match="Expected a list of answers"):
-        module.compute_scores(asked[0])
-
-
-def test_verl() -> None:
-    module = load(FOLDER / "rewards.py")
-    extra = {"num_turns": None, "rollout_reward_scores": {}}
-    scores = [
-        module.compute_score(
-            data_source="countervqa", solution_str=one, ground_truth=json.dumps(ROW), extra_info=extra,
-            reward_router_address=None,
-        )
-        for one in ANSWERS
-    ]  # fmt: skip
+        assert one["score"] == pytest.approx((one["causal"] + one["visual"]) / 2)
     assert scores[0]["score"] > scores[1]["score"] > scores[2]["score"] >= 0.0
-    only_key = module.compute_score("countervqa", "No.", "no", verdict=1.0)
+    standard = [score_answer(one, form(ROW), {"verdict": 1.0}, rewards.REWARDS)["score"] for one in ANSWERS]
+    assert standard == [1.0, 1.0, 0.0]
+
+
+def test_a_key_alone_scores_what_it_can() -> None:
+    only_key = score_answer("No.", "no", {"verdict": 1.0}, rewards.REWARDS)
     assert only_key["score"] == 1.0 and only_key["verdict"] == 1.0 and math.isnan(only_key["causal"])
-    assert set(only_key) == set(scores[0])
+    assert score_answer("No.", "no", {"causal": 1.0})["score"] == 0.0
+    with pytest.raises(KeyError):
+        score_answer("No.", "no", {"casual": 1.0})
 
 
 def test_the_verdict_is_read_with_the_question() -> None:
