@@ -12,12 +12,13 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.construct.countervqa.graphs import CausalGraph, Pair
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
@@ -91,102 +92,79 @@ class AbsentActions:
 TRIES = 8
 """Pairs drawn for each one that is wanted: some have two actions of the same words."""
 
+Matrix = NDArray[np.bool_]
+
 
 class ReachableGraph:
-    """A causal graph with what each action leads to."""
+    """The pairs of actions of a causal graph that make a question by each rule."""
 
     def __init__(self, graph: CausalGraph, unlinked: Collection[Pair] | None = None) -> None:
         self.graph = graph
-        self._direct, self._leads_to = _reach(graph.links)
-        self._may_be_direct, self._may_lead_to = self._direct, self._leads_to
+        direct, leads_to = _reach(graph.links)
+        may_be_direct, may_lead_to = direct, leads_to
         if unlinked is not None:
+            # Nobody said of these whether the first causes the second.
+            judged = {*graph.links.edges, *unlinked}
             perhaps = graph.links.copy()
-            perhaps.add_edges_from(unjudged_pairs(graph.actions, graph.links.edges, unlinked))
-            self._may_be_direct, self._may_lead_to = _reach(perhaps)
-        self._rows: dict[Rule, list[int]] = {}
-
-    def pairs(self, rule: Rule) -> list[int]:
-        """For each action, in order of time, a bit for each action that makes a question by the rule with it."""
-        if rule not in self._rows:
-            self._rows[rule] = self._find_pairs(rule)
-        return self._rows[rule]
-
-    def _find_pairs(self, rule: Rule) -> list[int]:
-        actions = range(len(self.graph.actions))
-        following = [1 << (place + 1) if place + 1 < len(actions) else 0 for place in actions]
-        if rule == "adjacent_linked":
-            return [self._direct[place] & following[place] for place in actions]
-        if rule == "path":
-            later = [self._leads_to[place] >> (place + 1) << (place + 1) for place in actions]
-            return [later[place] & ~self._direct[place] for place in actions]
-        relation = self._may_be_direct if rule == "adjacent_unlinked" else self._may_lead_to
-        from_later = [0] * len(actions)
-        for place in actions:
-            for earlier in _bits(relation[place] & ((1 << place) - 1)):
-                from_later[earlier] |= 1 << place
-        every = (1 << len(actions)) - 1
-        wanted = following if rule == "adjacent_unlinked" else [every >> (one + 2) << (one + 2) for one in actions]
-        return [wanted[place] & ~self._may_lead_to[place] & ~from_later[place] for place in actions]
+            perhaps.add_edges_from(pair for pair in combinations(graph.actions, 2) if pair not in judged)
+            may_be_direct, may_lead_to = _reach(perhaps)
+        following = np.eye(len(graph.actions), k=1, dtype=bool)
+        later = np.triu(np.ones_like(following), k=1)
+        rules: dict[Rule, Matrix] = {
+            "adjacent_unlinked": following & ~may_lead_to & ~may_be_direct.T,
+            "adjacent_linked": following & direct,
+            "path": later & leads_to & ~direct,
+            "disconnected": later & ~following & ~may_lead_to & ~may_lead_to.T,
+        }
+        self._pairs = {rule: np.argwhere(pairs) for rule, pairs in rules.items()}
 
     def actions_for(self, rule: Rule, outcome: str) -> list[str]:
         """The actions that make a question by the rule with an outcome, in order of time."""
-        bit = 1 << self.graph.actions.index(outcome)
-        return [self.graph.actions[place] for place, row in enumerate(self.pairs(rule)) if row & bit]
+        pairs = self._pairs[rule]
+        return [self.graph.actions[place] for place in pairs[pairs[:, 1] == self.graph.actions.index(outcome), 0]]
 
-    def draw(self, rule: Rule, number: int, chance: random.Random) -> Iterator[tuple[str, str]]:
+    def draw(self, rule: Rule, number: int, chance: random.Random) -> Iterator[Pair]:
         """Pairs that make a question by the rule, in an order by chance; at least `TRIES` times `number` of many."""
-        rows = self.pairs(rule)
-        total = sum(row.bit_count() for row in rows)
-        for place in chance.sample(range(total), min(total, TRIES * number)):
-            for action, row in enumerate(rows):
-                if place < row.bit_count():
-                    yield self.graph.actions[action], self.graph.actions[_nth_bit(row, place)]
-                    break
-                place -= row.bit_count()
+        pairs = self._pairs[rule]
+        for place in chance.sample(range(len(pairs)), min(len(pairs), TRIES * number)):
+            action, outcome = pairs[place]
+            yield self.graph.actions[action], self.graph.actions[outcome]
 
 
-def unjudged_pairs(actions: Sequence[str], links: Iterable[Pair], unlinked: Iterable[Pair]) -> Iterator[Pair]:
-    """Every two actions in order of time of which nobody said whether the first causes the second."""
-    judged = {*links, *unlinked}
-    return (pair for pair in combinations(actions, 2) if pair not in judged)
-
-
-def _reach(links: nx.DiGraph) -> tuple[list[int], list[int]]:
-    """For each node the bits of those it is linked to, and of those that a path of one link or more leads to."""
+def _reach(links: nx.DiGraph) -> tuple[Matrix, Matrix]:
+    """For each two nodes whether the first is linked to the second, and whether a path of links leads to it."""
     number = {node: place for place, node in enumerate(links)}
-    direct = [sum(1 << number[after] for after in links.successors(node)) for node in links]
+    direct = np.zeros((len(number), len(number)), dtype=bool)
+    for cause, effect in links.edges:
+        direct[number[cause], number[effect]] = True
+    leads_to = np.zeros_like(direct)
     parts = nx.condensation(links)
-    members: dict[int, list[int]] = {part: [number[one] for one in parts.nodes[part]["members"]] for part in parts}
-    reached: dict[int, int] = {}
-    leads_to = [0] * len(number)
     for part in reversed(list(nx.topological_sort(parts))):
-        own = sum(1 << place for place in members[part]) if len(members[part]) > 1 else 0
-        for place in members[part]:
-            own |= direct[place]
-        for after in parts.successors(part):
-            own |= reached[after]
-        reached[part] = own
-        for place in members[part]:
-            leads_to[place] = own
+        members = [number[node] for node in parts.nodes[part]["members"]]
+        reached = direct[members].any(axis=0)
+        for after in np.flatnonzero(reached):
+            reached = reached | leads_to[after]
+        reached[members] |= len(members) > 1
+        leads_to[members] = reached
     return direct, leads_to
-
-
-def _bits(row: int) -> Iterator[int]:
-    while row:
-        lowest = row & -row
-        yield lowest.bit_length() - 1
-        row ^= lowest
-
-
-def _nth_bit(row: int, number: int) -> int:
-    """Place of the bit that has `number` lower ones beside it."""
-    for _ in range(number):
-        row &= row - 1
-    return (row & -row).bit_length() - 1
 
 
 ACTORS = {"C": "the camera wearer", "O": "another person"}
 LONGEST_CHAIN = 4
+
+OF_ACTION = "If {action} had not happened, would {outcome} still have happened?"
+OF_ABSENT = "If {absent_action} had not happened, would {outcome} still have happened?"
+OF_GOAL = "If {absent_action} had not happened, would the main goal, {goal}, still have been reached?"
+NEVER = "Yes. {absent_action} does not happen in the video, so "
+RULES: Mapping[Rule, tuple[Level, Verdict, str, str]] = {
+    "adjacent_unlinked": (1, "yes", OF_ACTION, "Yes. {outcome} comes right after {action}, and does not depend on it."),
+    "adjacent_linked": (1, "no", OF_ACTION, "No. {outcome} depends on {action}."),
+    "path": (2, "no", OF_ACTION, "No. {chain}."),
+    "disconnected": (2, "yes", OF_ACTION, "Yes. No chain of causes leads from {action} to {outcome}."),
+    "absent": (3, "yes", OF_ABSENT, NEVER + "{outcome} does not depend on it."),
+    "absent_goal": (3, "yes", OF_GOAL, NEVER + "nothing is lost for the main goal, {goal}."),
+}
+"""A rule's level, its verdict, the question, and the explanation of the verdict."""
 
 
 class Phrasing:
@@ -201,45 +179,17 @@ class Phrasing:
             for action in actions
         }
 
-    def question(self, action: str, outcome: str) -> str:
-        """Had an action of the clip not happened: would the outcome still have?"""
-        return f"If {self._names[action]} had not happened, would {self._names[outcome]} still have happened?"
-
-    def absent_question(self, text: str, outcome: str) -> str:
-        """The same of an action that is not one of the clip."""
-        return f"If {quoted(text)} had not happened, would {self._names[outcome]} still have happened?"
-
-    def goal_question(self, text: str, goal: str) -> str:
-        """Had an action that is not one of the clip not happened: would its main goal still have been reached?"""
-        return f"If {quoted(text)} had not happened, would the main goal, {quoted(goal)}, still have been reached?"
-
-    def unlinked(self, action: str, outcome: str) -> str:
-        """Return the explanation of the answer yes if the outcome follows the action without a link."""
-        return f"Yes. {self._names[outcome]} comes right after {self._names[action]}, and does not depend on it."
-
-    def linked(self, action: str, outcome: str) -> str:
-        """Return the explanation of the answer no if the action causes the outcome."""
-        return f"No. {self._names[outcome]} depends on {self._names[action]}."
-
-    def chain(self, actions: Sequence[str]) -> str:
-        """Return the explanation of the answer no if a chain of causes leads from the first action to the last."""
-        names = [self._names[action] for action in actions]
+    def write(self, rule: Rule, chain: Sequence[str] = (), **about: str) -> tuple[str, str]:
+        """Return a question by a rule and its explanation, given the actions of a chain of causes, and what they are
+        about: ids of the clip's actions, and the words of an action that it does not have and of its main goal."""
+        names = [self._names[action] for action in chain]
         if len(names) > LONGEST_CHAIN:
             names = [*names[: LONGEST_CHAIN - 2], f"{len(names) - LONGEST_CHAIN + 1} more actions", names[-1]]
-        return f"No. {names[0]} leads to {', which leads to '.join(names[1:])}."
-
-    def disconnected(self, action: str, outcome: str) -> str:
-        """Return the explanation of the answer yes if no chain leads from the action to the outcome."""
-        return f"Yes. No chain of causes leads from {self._names[action]} to {self._names[outcome]}."
-
-    def absent(self, text: str, outcome: str) -> str:
-        """Return the explanation of the answer yes if the action never happened."""
-        return f"Yes. {quoted(text)} does not happen in the video, so {self._names[outcome]} does not depend on it."
-
-    def absent_goal(self, text: str, goal: str) -> str:
-        """The same of the main goal."""
-        never = f"{quoted(text)} does not happen in the video"
-        return f"Yes. {never}, so nothing is lost for the main goal, {quoted(goal)}."
+        of_clip = ("action", "outcome")
+        words = {name: self._names[value] if name in of_clip else quoted(value) for name, value in about.items()}
+        words["chain"] = f"{names[0]} leads to {', which leads to '.join(names[1:])}" if names else ""
+        _, _, question, explanation = RULES[rule]
+        return question.format(**words), explanation.format(**words)
 
 
 def quoted(text: str) -> str:
@@ -257,7 +207,7 @@ def clock(seconds: float) -> str:
 CANDIDATES = 10
 """Questions a level and clip, the paper's number."""
 
-Pairs = list[tuple[str, str]]
+Pairs = list[Pair]
 
 
 def make_questions(
@@ -269,48 +219,55 @@ def make_questions(
     seed: int = 0,
 ) -> list[CounterfactualQuestion]:
     """The questions about one clip, without partners."""
-    questions: list[CounterfactualQuestion] = []
-    actions = {action.id: action for action in take.actions}
+    texts = {action.id: action.text for action in take.actions}
     words = Phrasing(take.actions)
     interaction, _ = interaction_of(take)
+    numbers = Counter[Level]()
 
-    def add(rule: Rule, level: Level, verdict: Verdict, question: str, explanation: str, **about: str | None) -> None:
-        level_number = sum(question.level == level for question in questions) + 1
-        fields = {"clip": take.clip, "level": level, "interaction": interaction, "verdict": verdict, "rule": rule}
-        texts = {"id": f"{take.uid}-L{level}-{level_number:02d}", "question": question, "explanation": explanation}
-        questions.append(CounterfactualQuestion.model_validate({**fields, **texts, **about}))
-
-    def add_pair(rule: Rule, level: Level, verdict: Verdict, pair: tuple[str, str], explanation: str) -> None:
-        action, outcome = pair
-        add(rule, level, verdict, words.question(action, outcome), explanation, action=action, outcome=outcome)
+    def ask(rule: Rule, chain: Sequence[str] = (), **about: str) -> CounterfactualQuestion:
+        level, verdict, *_ = RULES[rule]
+        numbers[level] += 1
+        question, explanation = words.write(rule, chain, **about)
+        return CounterfactualQuestion.model_validate(
+            {
+                "id": f"{take.uid}-L{level}-{numbers[level]:02d}",
+                "clip": take.clip,
+                "level": level,
+                "interaction": interaction,
+                "question": question,
+                "verdict": verdict,
+                "explanation": explanation,
+                "rule": rule,
+                **about,
+            }
+        )
 
     def draw(rule: Rule, first: Pairs | None = None) -> Pairs:
         drawn = graph.draw(rule, number, random.Random(f"{seed} {take.uid} {rule}"))
         pairs = dict.fromkeys([*(first or []), *drawn])
-        return list(islice((pair for pair in pairs if actions[pair[0]].text != actions[pair[1]].text), number))
+        return list(islice((pair for pair in pairs if texts[pair[0]] != texts[pair[1]]), number))
 
     def share(papers: Pairs, ours: Pairs) -> tuple[Pairs, Pairs]:
         ours = ours[: max(number // 2, number - len(papers))] if own_rules else []
         return papers[: number - len(ours)], ours
 
-    unlinked, linked = share(draw("adjacent_unlinked"), draw("adjacent_linked"))
-    for pair in unlinked:
-        add_pair("adjacent_unlinked", 1, "yes", pair, words.unlinked(*pair))
-    for pair in linked:
-        add_pair("adjacent_linked", 1, "no", pair, words.linked(*pair))
     paths = draw("path")
+    unlinked, linked = share(draw("adjacent_unlinked"), draw("adjacent_linked"))
     paths, disconnected = share(paths, draw("disconnected", _same_outcomes(graph, paths, seed)))
-    for pair in paths:
-        add_pair("path", 2, "no", pair, words.chain(nx.shortest_path(graph.graph.links, *pair)))
-    for pair in disconnected:
-        add_pair("disconnected", 2, "yes", pair, words.disconnected(*pair))
+    by_rule: dict[Rule, Pairs] = {
+        "adjacent_unlinked": unlinked,
+        "adjacent_linked": linked,
+        "path": paths,
+        "disconnected": disconnected,
+    }
+    questions = []
+    for rule, pairs in by_rule.items():
+        for action, outcome in pairs:
+            chain = nx.shortest_path(graph.graph.links, action, outcome) if rule == "path" else ()
+            questions.append(ask(rule, chain, action=action, outcome=outcome))
     of_actions, of_goal = _third_level(absent, number, own_rules)
-    for text, outcome in of_actions.items():
-        asked, why = words.absent_question(text, outcome), words.absent(text, outcome)
-        add("absent", 3, "yes", asked, why, absent_action=text, outcome=outcome)
-    for text in of_goal:
-        asked, why = words.goal_question(text, absent.goal), words.absent_goal(text, absent.goal)
-        add("absent_goal", 3, "yes", asked, why, absent_action=text, goal=absent.goal)
+    questions += [ask("absent", absent_action=text, outcome=outcome) for text, outcome in of_actions.items()]
+    questions += [ask("absent_goal", absent_action=text, goal=absent.goal) for text in of_goal]
     return questions
 
 
@@ -338,7 +295,12 @@ def with_partners(questions: Sequence[CounterfactualQuestion]) -> list[Counterfa
     partner: dict[str, str] = {}
     for level in (1, 2, 3):
         here = [question for question in questions if question.level == level]
-        for alike in (_same_outcome, _share_action, lambda first, second: True):
+        alikes: tuple[Callable[[CounterfactualQuestion, CounterfactualQuestion], bool], ...] = (
+            lambda one, other: one.outcome == other.outcome,
+            lambda one, other: bool({one.action, one.outcome} & {other.action, other.outcome}),
+            lambda one, other: True,
+        )
+        for alike in alikes:
             for yes in here:
                 if yes.verdict != "yes" or yes.id in partner:
                     continue
@@ -347,11 +309,3 @@ def with_partners(questions: Sequence[CounterfactualQuestion]) -> list[Counterfa
                         partner[yes.id], partner[no.id] = no.id, yes.id
                         break
     return [question.model_copy(update={"partner": partner.get(question.id)}) for question in questions]
-
-
-def _same_outcome(first: CounterfactualQuestion, second: CounterfactualQuestion) -> bool:
-    return first.outcome == second.outcome
-
-
-def _share_action(first: CounterfactualQuestion, second: CounterfactualQuestion) -> bool:
-    return bool({first.action, first.outcome} & {second.action, second.outcome})

@@ -176,18 +176,26 @@ def test_actions_of_the_same_words_are_told_apart_by_their_time_and_not_asked_ab
 def test_the_words_of_each_rule() -> None:
     words = Phrasing([action(name, 0.0, text) for name, text in zip("abcdef", WORDS, strict=True)])
     first, second = "“the camera wearer opens a box”", "“another person takes the ball”"
-    assert words.question("a", "b") == f"If {first} had not happened, would {second} still have happened?"
-    assert words.absent_question("C hums", "b") == (
-        f"If “the camera wearer hums” had not happened, would {second} still have happened?"
+    asked, why = words.write("adjacent_linked", action="a", outcome="b")
+    assert asked == f"If {first} had not happened, would {second} still have happened?"
+    assert why == f"No. {second} depends on {first}."
+    asked, why = words.write("absent", absent_action="C hums.", outcome="b")
+    assert asked == f"If “the camera wearer hums” had not happened, would {second} still have happened?"
+    assert why.startswith("Yes. “the camera wearer hums” does not happen in the video, so")
+    # The words of an action that the clip does not have are not an id, whatever they are.
+    assert words.write("absent_goal", absent_action="a", goal="b")[0] == (
+        "If “a” had not happened, would the main goal, “b”, still have been reached?"
     )
-    assert words.linked("a", "b") == "No. “another person takes the ball” depends on “the camera wearer opens a box”."
-    assert words.chain("ac") == "No. “the camera wearer opens a box” leads to “D runs”."
-    assert words.chain("acd") == "No. “the camera wearer opens a box” leads to “D runs”, which leads to “E rests”."
-    assert words.chain("abcdef") == (
+
+    def chain(actions: str) -> str:
+        return words.write("path", actions, action=actions[0], outcome=actions[-1])[1]
+
+    assert chain("ac") == f"No. {first} leads to “D runs”."
+    assert chain("acd") == f"No. {first} leads to “D runs”, which leads to “E rests”."
+    assert chain("abcdef") == (
         f"No. {first} leads to {second}, which leads to 3 more actions, which leads to “G sleeps”."
     )
-    assert words.chain("abcd").endswith("leads to “D runs”, which leads to “E rests”.")
-    assert words.absent("C sings.", "c").startswith("Yes. “the camera wearer sings” does not happen in the video")
+    assert chain("abcd").endswith("leads to “D runs”, which leads to “E rests”.")
 
 
 WORDS = ("C opens a box.", "O takes the ball", "D runs...", "E rests", "F eats", "G sleeps")

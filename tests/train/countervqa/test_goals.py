@@ -16,7 +16,6 @@ from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_set, reward_items
 from lmms_eval_tasks.utils.core.forms import as_lines
 
-WORDS = Phrasing(())
 GOAL, NEVER = "making milk tea", "C salts the water."
 ACTIONS = ("C boils the water.", "C pours the tea.", "C adds the milk.")
 GRAPH: dict[str, Any] = {
@@ -26,9 +25,10 @@ GRAPH: dict[str, Any] = {
     "actions": [{"id": f"A{n}", "start": float(n), "text": text} for n, text in enumerate(ACTIONS)],
     "links": [{"cause": "A0", "effect": "A1"}],
 }
+ASKED, WHY = Phrasing(()).write("absent_goal", absent_action=NEVER, goal=GOAL)
 QUESTION: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "level": 3, "interaction": "H2O", "verdict": "yes", "absent_action": NEVER,
-    "question": WORDS.goal_question(NEVER, GOAL), "explanation": WORDS.absent_goal(NEVER, GOAL), "rule": "absent_goal",
+    "question": ASKED, "explanation": WHY, "rule": "absent_goal",
 }  # fmt: skip
 
 
