@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,6 @@ import typer
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import CHANGE
-from lmms_eval_tasks.construct.engine.running import Pipeline
 
 FORMER: Mapping[str, Any] = {
     **dict.fromkeys(("annotations",), list[Path]),
@@ -27,13 +27,7 @@ FORMER: Mapping[str, Any] = {
 """Keys of the configuration that were options, and are taken as such, with a warning, for one version."""
 
 
-def _load() -> Pipeline[Any]:
-    from lmms_eval_tasks.construct.countervqa.pipeline import PIPELINE
-
-    return PIPELINE
-
-
-_build = pipeline_command(_load)
+_build = pipeline_command(lambda: import_module(f"{__name__}.pipeline").PIPELINE)
 
 
 def build(*, changes: list[str] | None = None, **options: Any) -> BuiltSet:
@@ -60,26 +54,14 @@ def build(*, changes: list[str] | None = None, **options: Any) -> BuiltSet:
     return _build(changes=[*given, *(changes or ())], **{"config": None, **options})
 
 
-def _former_options() -> list[inspect.Parameter]:
-    flags = {"own_rules": ("--own-rules/--paper-rules",), "rephrase": ("--rephrase",), "naive": ("--naive",)}
-    return [
-        inspect.Parameter(
-            key,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[kind | None, typer.Option(*flags.get(key, ()), hidden=True)],
-        )
-        for key, kind in FORMER.items()
-    ]
-
-
+_FLAGS = {"own_rules": ("--own-rules/--paper-rules",), "rephrase": ("--rephrase",), "naive": ("--naive",)}
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _signature = inspect.signature(_build, eval_str=True)
-build.__signature__ = _signature.replace(  # type: ignore[attr-defined]
-    parameters=[
-        parameter.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY, default=None if parameter.name == "config" else parameter.default
-        )
-        for parameter in _signature.parameters.values()
-    ]
-    + _former_options()
-)
+_options = [
+    one.replace(kind=_KEYWORD, default=None if name == "config" else one.default)
+    for name, one in _signature.parameters.items()
+]
+for _key, _kind in FORMER.items():
+    _option: Any = Annotated[_kind | None, typer.Option(*_FLAGS.get(_key, ()), hidden=True)]
+    _options.append(inspect.Parameter(_key, _KEYWORD, default=None, annotation=_option))
+build.__signature__ = _signature.replace(parameters=_options)  # type: ignore[attr-defined]

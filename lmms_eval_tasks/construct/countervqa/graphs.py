@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
-from lmms_eval_tasks.construct.countervqa.takes import Take, numbered
+from lmms_eval_tasks.construct.countervqa.takes import Take, numbered, read_value
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import ClipGraph
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.forms import read_json, read_rows
+from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.text import describe
 
 
@@ -29,11 +30,6 @@ class CausalGraph:
 
     actions: tuple[str, ...]
     links: nx.DiGraph
-
-    @property
-    def adjacent(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of actions that follow each other."""
-        return tuple(zip(self.actions, self.actions[1:], strict=False))
 
 
 def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
@@ -166,26 +162,19 @@ class TakeLinks:
     def without(self, actions: frozenset[str]) -> TakeLinks:
         """The pairs that have none of some actions."""
         links = tuple(pair for pair in self.links if not actions.intersection(pair))
-        if self.unlinked is None:
-            return TakeLinks(links, None, self.actions)
-        unlinked = frozenset(pair for pair in self.unlinked if not actions.intersection(pair))
-        return TakeLinks(links, unlinked, self.actions)
+        unlinked = frozenset(pair for pair in self.unlinked or () if not actions.intersection(pair))
+        return TakeLinks(links, None if self.unlinked is None else unlinked, self.actions)
 
 
 def read_links(file: Path) -> dict[str, TakeLinks]:
     """The links of each take, by the take's name: of a line of `graphs.jsonl` its clip without the ending."""
     title = f"{file.name} cannot be used"
-    try:
-        if file.suffix == ".jsonl":
+    if file.suffix == ".jsonl":
+        try:
             return _read_graphs(file, title)
-        with open_regular(file) as stream:
-            value = read_json(stream.read().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{title}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{title}: Expected UTF-8, but byte {error.start} is not.") from error
-    except ValueError as error:
-        raise InputError(f"{title}: Expected JSON, but got {error}.") from error
+        except OSError as error:
+            raise InputError(f"{title}: {error.strerror or error}.") from error
+    value = read_value(file)
     if not isinstance(value, dict):
         raise InputError(f"{title}: Expected an object from take to its links, but got {describe(value)}.")
     problems = Problems()
@@ -215,9 +204,7 @@ def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
         judged = None if unlinked is None else frozenset((link.cause, link.effect) for link in unlinked)
         linked[name] = TakeLinks(links, judged, actions)
         check_links(actions, linked[name].known(), where, problems)
-    all_problems = Problems().extend(issues)
-    all_problems.extend(problems)
-    all_problems.raise_if_any(title)
+    Problems().extend(issues).extend(problems).raise_if_any(title)
     return linked
 
 
@@ -228,12 +215,9 @@ def _ends(link: Any, take: str, where: str, problems: Problems) -> tuple[str, st
                 ends = _action_id(link[first], take), _action_id(link[second], take)
                 if ends[0] is not None and ends[1] is not None:
                     return ends[0], ends[1]
-    problems.add(where, f"Expected a link with {' or '.join('/'.join(ends) for ends in ENDS)}, but got {_shown(link)}.")
+    got = describe(", ".join(map(str, link)) if isinstance(link, dict) else link)
+    problems.add(where, f"Expected a link with {' or '.join('/'.join(ends) for ends in ENDS)}, but got {got}.")
     return None
-
-
-def _shown(link: Any) -> str:
-    return describe(", ".join(map(str, link))) if isinstance(link, dict) else describe(link)
 
 
 def _action_id(value: Any, take: str) -> str | None:
@@ -307,11 +291,10 @@ class GraphMeasures:
 
 def adjacent_noncausal_density(graph: CausalGraph) -> float | None:
     """Adjacent pairs without a link, in either direction, over all adjacent pairs; None without a pair."""
-    pairs = graph.adjacent
-    if not pairs:
-        return None
+    pairs = list(pairwise(graph.actions))
     has_link = graph.links.has_edge
-    return sum(not (has_link(first, second) or has_link(second, first)) for first, second in pairs) / len(pairs)
+    without = sum(not (has_link(first, second) or has_link(second, first)) for first, second in pairs)
+    return without / len(pairs) if pairs else None
 
 
 def mean_outlier_scores(
@@ -324,10 +307,7 @@ def mean_outlier_scores(
     means: dict[str, float | None] = dict.fromkeys(texts)
     for graphs in members.values():
         scores = encoded.outlier_scores([text for graph in graphs for text in texts[graph]])
-        start = 0
-        for graph in graphs:
-            number = len(texts[graph])
-            if number:
-                means[graph] = float(scores[start : start + number].mean())
-            start += number
+        ends = np.cumsum([len(texts[graph]) for graph in graphs])
+        parts = zip(graphs, np.split(scores, ends[:-1]), strict=True)
+        means |= {graph: float(part.mean()) for graph, part in parts if len(part)}
     return means

@@ -141,11 +141,10 @@ def _reach(links: nx.DiGraph) -> tuple[Matrix, Matrix]:
     parts = nx.condensation(links)
     for part in reversed(list(nx.topological_sort(parts))):
         members = [number[node] for node in parts.nodes[part]["members"]]
-        reached = direct[members].any(axis=0)
-        for after in np.flatnonzero(reached):
-            reached = reached | leads_to[after]
-        reached[members] |= len(members) > 1
-        leads_to[members] = reached
+        linked = direct[members].any(axis=0)
+        leads_to[members] = linked | leads_to[linked].any(axis=0)
+        if len(members) > 1:
+            leads_to[np.ix_(members, members)] = True
     return direct, leads_to
 
 

@@ -68,7 +68,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
     takes: dict[str, Take] = {}
     texts: dict[str, str] = {}
     for file in files:
-        for where, uid, fields, annotators in _entries(_read(file), file.name, problems):
+        for where, uid, fields, annotators in _entries(read_value(file), file.name, problems):
             clip = fields.get("clip", f"{uid}.mp4")
             if uid in takes:
                 problems.add(where, f"Expected each take once, but got {describe(uid)} again.")
@@ -90,7 +90,8 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
     return list(takes.values()), problems.warnings()
 
 
-def _read(file: Path) -> Any:
+def read_value(file: Path) -> Any:
+    """The value of a JSON file."""
     try:
         with open_regular(file) as stream:
             return read_released_json(stream.read())
@@ -101,7 +102,7 @@ def _read(file: Path) -> Any:
 
 
 def _read_takes_file(file: Path, problems: Problems) -> dict[str, dict[str, str]]:
-    value = _read(file)
+    value = read_value(file)
     if not isinstance(value, list):
         problems.add(file.name, f"Expected a list of takes, but got {describe(value)}.")
         return {}
