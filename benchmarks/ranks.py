@@ -22,8 +22,9 @@ from lmms_eval.api.instance import Instance
 from loguru import logger
 from measuring import Options, print_ratio
 
-from lmms_eval_tasks.host.asking import across_ranks
-from lmms_eval_tasks.host.asking.across_ranks import deal_questions
+from lmms_eval_tasks.host import ranks
+from lmms_eval_tasks.host.asking import dealing
+from lmms_eval_tasks.host.asking.dealing import deal_questions
 from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
@@ -93,11 +94,11 @@ def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
         AssertionError: where an answer came to another request than its own.
     """
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
-    across_ranks.current_exchange = lambda: CountingExchange(rank, size)
+    ranks.current_exchange = lambda: CountingExchange(rank, size)
     items, evaluation = clips * QUESTIONS, Evaluation()
     shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
     evaluation.tasks[TASK] = SimpleNamespace(shown=shown)  # type: ignore[assignment]
-    dealer = across_ranks.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
+    dealer = dealing.ClipDealer(SimpleNamespace(), evaluation, {TASK: SimpleNamespace(eval_docs=range(items))})
     requests = requests_of(rank, size, items)
     begun = time.process_time()
     answers = dealer.answer(lambda asked: list(map(answer, asked)), requests)

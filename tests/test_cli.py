@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from yocausal_world import write_release
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.host import environment
+from lmms_eval_tasks.host.model import identity as environment
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import sample_writers
 
@@ -205,7 +205,7 @@ def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_check_says_which_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed, real = metadata.version, environment.find_spec
+    installed, real = metadata.version, util.find_spec
 
     def version(name: str) -> str:
         if name in ("decord", "tenacity"):

@@ -13,12 +13,10 @@ import yaml
 from loguru import logger
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.index import VIEW, Results, evaluation_of
-from lmms_eval_tasks.host.model.answer_forms import CHAT_MODELS, MODELS
-from lmms_eval_tasks.host.model.model_identity import Weights
-from lmms_eval_tasks.host.replacements import EVALUATE, replace
-from lmms_eval_tasks.host.saving import saved as saving
-from lmms_eval_tasks.host.tasks.running import Evaluation, state_of
+from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS, Weights
+from lmms_eval_tasks.host.replacements import EVALUATE, VIEW, evaluation_of, replace
+from lmms_eval_tasks.host.tasks.running import Evaluation, Results, state_of
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs

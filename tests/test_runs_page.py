@@ -16,8 +16,8 @@ from task_states import task_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.host.options import REFUSED
-from lmms_eval_tasks.host.saving.card_facts import gather
+from lmms_eval_tasks.host.checks import REFUSED
+from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
 from lmms_eval_tasks.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Sections

@@ -174,7 +174,7 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
 
 def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
     """Print how a model reads clips, and return what would stop it."""
-    from lmms_eval_tasks.host.model.model_identity import describe_absent
+    from lmms_eval_tasks.host.checks import describe_absent
     from lmms_eval_tasks.host.replacements import quiet_host
     from lmms_eval_tasks.preview.inputs import check_reader
 
@@ -232,7 +232,7 @@ def _show_model(
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions, and return what of the installation would stop a run."""
-    from lmms_eval_tasks.host.environment import PACKAGES, STANDS_IN, installed_version, missing_requirements
+    from lmms_eval_tasks.host.model.identity import PACKAGES, STANDS_IN, installed_version, missing_requirements
 
     table = text_table("Installed", "package", "version")
     for package in PACKAGES:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.finished.rescore import claimed, rescore, write_rescored
-from lmms_eval_tasks.host.environment import package_version
+from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
@@ -46,7 +46,7 @@ HOUR = 3600
 
 
 def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The results file of a whole run, in which the scores are still those of parts."""
+    """Return the results file of a whole run, in which the scores are still those of parts."""
     first = next(part for part in parts if part["configs"])
     whole: Mapping[str, Any] = first[SHARD_OF_RUN]["n-samples"]
     merged = {name: value for name, value in first.items() if name not in (SHARD_OF_RUN, ONE_PROCESS)}
@@ -78,7 +78,7 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
-    """The card of a whole run."""
+    """Return the card of a whole run."""
     merged: dict[str, dict[str, Value]] = {}
     sections = dict.fromkeys(name for part in parts for name in part)
     # Tasks come first, by their names; the other sections stay as they are.
@@ -135,7 +135,7 @@ def _join(before: Any, entry: Any, tasks: Sequence[str]) -> Any:
 
 
 def _add(values: Sequence[Any]) -> Any:
-    """The sums of numbers at any depth of JSON values; of what is no number, the first."""
+    """Return the sums of numbers at any depth of JSON values; of what is no number, the first."""
     if all(isinstance(value, Mapping) for value in values):
         names = dict.fromkeys(name for value in values for name in value)
         return {name: _add([value[name] for value in values if name in value]) for name in names}
@@ -165,7 +165,7 @@ class Part:
 
     @property
     def tasks(self) -> dict[str, int]:
-        """The tasks of the whole run, and how many items it asks of each."""
+        """Tasks of the whole run, and how many items it asks of each."""
         assert self.form.shard is not None, f"{self.path} is of a part"
         counts = self.form.shard.n_samples
         start = self.form.config.offset or 0
@@ -187,8 +187,11 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
     problems = Problems()
     parts = _read_parts(sources, problems)
     _check_numbers(parts, problems)
-    _check_alike(parts, problems)
-    logs = {} if problems else _read_logs(parts)
+    notes = _check_alike(parts, problems)
+    logs: dict[str, list[Line]] = {}
+    for task in () if problems else parts[0].tasks:
+        runs = [part.run for part in parts if part.run and task in part.run.records]
+        logs[task] = [(int(item.values["doc_id"]), item.values) for run in runs for item in run.items_of(task)]
     _check_data(parts, logs, problems)
     problems.raise_if_any("These runs cannot be merged", "nothing was written")
     parts.sort(key=lambda part: part.shard)
@@ -211,11 +214,11 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         scored = rescore(path, out)
         written = write_rescored(scored, out, _card(parts))
     items = {task: len(of_task) for task, of_task in lines.items()}
-    return Merged(written, len(parts), items, (*_note_environment(parts), *scored.notes))
+    return Merged(written, len(parts), items, (*notes, *scored.notes))
 
 
 def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
-    """The runs that are parts; every other is a problem."""
+    """Return the runs that are parts; every other is a problem."""
     parts = []
     for source in sources:
         try:
@@ -233,7 +236,7 @@ def _read_parts(sources: Sequence[Path], problems: Problems) -> list[Part]:
 
 
 def read_part(source: Path) -> Part | None:
-    """The run of a part; None of a whole run."""
+    """Return the run of a part; None of a whole run."""
     empty = None  # the file of a part without any item, which `read_run` takes for no run
     for path in results_files(source)[-1:]:
         with suppress(InputError):
@@ -255,13 +258,12 @@ def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
         return
     every = Counter(part.shard.of for part in parts)
     usual = max(every, key=lambda number: (every[number], number))
-    for part in parts:
-        if part.shard.of != usual:
-            problems.add(str(part.path), f"Expected one of {usual} parts, but got part {part.shard}.")
     held: dict[int, list[str]] = {}
     for part in parts:
         if part.shard.of == usual:
             held.setdefault(part.shard.part, []).append(str(part.path))
+        else:
+            problems.add(str(part.path), f"Expected one of {usual} parts, but got part {part.shard}.")
     for number, paths in sorted(held.items()):
         if len(paths) > 1:
             problems.add(f"part {number}/{usual}", f"Expected one run of it, but got {', '.join(paths)}.")
@@ -270,7 +272,7 @@ def _check_numbers(parts: Sequence[Part], problems: Problems) -> None:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers, those in a row as the first and the last: ``3, 5-9``."""
+    """Return ascending numbers, those in a row as the first and the last: ``3, 5-9``."""
     rows: list[list[int]] = []
     for number in numbers:
         if rows and number == rows[-1][-1] + 1:
@@ -280,19 +282,28 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}-{row[-1]}" for row in rows)
 
 
-def _check_alike(parts: Sequence[Part], problems: Problems) -> None:
-    """Note in what parts differ that moves a number, and the tasks that cannot be put together."""
+def _check_alike(parts: Sequence[Part], problems: Problems) -> list[str]:
+    """Note in what parts differ that moves a number, and the tasks that cannot be put together; return as notes in what
+    else they differ."""
     counts = {task: [part.tasks.get(task) for part in parts] for part in parts for task in part.tasks}
     for task, numbers in counts.items():
         _note_values(task, "items of the whole run", numbers, parts, problems)
         if registry().find_version(task) is None:
             problems.add(task, "Expected a task or view of a benchmark that is installed here, but it is none.")
-    for difference in _differences(parts):
-        if _matters(difference.section, difference.weight):
-            _note_values(difference.place, difference.field, difference.values, parts, problems)
+    notes = []
+    for one in differences([part.card for part in parts]):
+        # Another device, or more ranks, are no matter.
+        if (TASK if one.section.startswith(TASK) else one.section, one.field) in OF_PARTS:
+            continue
+        if one.weight in (Weight.MATTERS, Weight.MODEL) or one.section == "software":
+            _note_values(one.place, one.field, one.values, parts, problems)
+        else:
+            texts = "; ".join(dict.fromkeys(map(str, one.values)))
+            notes.append(f"parts differ in {one.section}, {one.field}: {texts}")
     for name in ASKED_ALIKE:
         values = [part.values["config"].get(name) for part in parts]
         _note_values("configuration", name, values, parts, problems)
+    return notes
 
 
 def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[Part], problems: Problems) -> None:
@@ -302,37 +313,6 @@ def _note_values(place: str, field: str, values: Sequence[Any], parts: Sequence[
     if len(holders) > 1:
         texts = [f"{text} in part {', '.join(names)}" for text, names in holders.items()]
         problems.add(f"{place}, {field}", f"Expected the same in all parts, but got {'; '.join(texts)}.")
-
-
-def _differences(parts: Sequence[Part]) -> list[Any]:
-    found = differences([part.card for part in parts])
-    return [one for one in found if (TASK if one.section.startswith(TASK) else one.section, one.field) not in OF_PARTS]
-
-
-def _matters(section: str, weight: Weight) -> bool:
-    """Whether parts that differ so are not those of one run; another device, or more ranks, are no matter."""
-    return weight in (Weight.MATTERS, Weight.MODEL) or section == "software"
-
-
-def _note_environment(parts: Sequence[Part]) -> list[str]:
-    return [
-        f"parts differ in {one.section}, {one.field}: {'; '.join(dict.fromkeys(map(str, one.values)))}"
-        for one in _differences(parts)
-        if not _matters(one.section, one.weight)
-    ]
-
-
-def _read_logs(parts: Sequence[Part]) -> dict[str, list[Line]]:
-    """Return the logged lines of all parts by task."""
-    return {
-        task: [
-            (int(item.values["doc_id"]), item.values)
-            for part in parts
-            if part.run and task in part.run.records
-            for item in part.run.items_of(task)
-        ]
-        for task in parts[0].tasks
-    }
 
 
 def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], problems: Problems) -> None:

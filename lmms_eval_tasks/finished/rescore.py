@@ -12,9 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.index import bind_group
+from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.host.ranks import ordinary_errors
+from lmms_eval_tasks.host.replacements import bind_group
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.tasks.task_view import UNANSWERED
 from lmms_eval_tasks.registry import registry
@@ -259,7 +259,6 @@ class Rescored:
 
 
 def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
-    """Score a finished run again."""
     run = read_run(source, allow_incomplete, allow_predictions=True)
     form, old = read_results_with_all(run.path)
     notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
@@ -292,7 +291,6 @@ def write_rescored(rescored: Rescored, folder: Path, card: Sections | None = Non
 
 
 def _scored_run(path: Path, results: Mapping[str, Any], logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
-    """Return the run of new results and logged lines."""
     return assemble_run(path, ResultsFile.model_validate(results), read_lines(logs))
 
 
@@ -317,7 +315,7 @@ def claimed(folder: Path, *sources: Path) -> Iterator[None]:
 
 
 def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
-    """The groups and single tasks of ours in a run, and all its tasks of ours."""
+    """Return the groups and single tasks of ours in a run, and all its tasks of ours."""
     names = dict.fromkeys((*run.groups, *run.records, *(task for tasks in run.groups.values() for task in tasks)))
     versions = {name: version for name in names if (version := registry().find_version(name))}
     groups = {name: tasks for name, tasks in run.groups.items() if name in versions and set(tasks) <= set(versions)}
@@ -340,7 +338,7 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _rewrite(item: LoggedItem, brought: Mapping[str, Any]) -> dict[str, Any]:
-    """A logged line with what the item brings to each score now."""
+    """Return a logged line with what the item brings to each score now."""
     host = {name: value for name, value in item.values.items() if name in HOST_FIELDS}
     last = {"input": item.values["input"]} if "input" in item.values else {}
     return {**host, **json.loads(json.dumps(brought)), **last}
@@ -348,19 +346,18 @@ def _rewrite(item: LoggedItem, brought: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_otherwise(item: LoggedItem, line: Mapping[str, Any]) -> bool:
     """Whether an item's record has changed; a field or stratum that only one of both has does not count."""
+
+    def shared(record: Record, other: Record) -> Record:
+        fields = {name: value for name, value in record.fields.items() if name in other.fields}
+        stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
+        return replace(record, fields=fields, stratum=stratum)
+
     before, after = item.record, Record.from_json(line[RECORD])
-    return _shared(before, after) != _shared(after, before)
-
-
-def _shared(record: Record, other: Record) -> Record:
-    """A record with the fields and strata that another has, too."""
-    fields = {name: value for name, value in record.fields.items() if name in other.fields}
-    stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
-    return replace(record, fields=fields, stratum=stratum)
+    return shared(before, after) != shared(after, before)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The saved results with new scores, in the old order; other people's tasks are left out."""
+    """Return the saved results with new scores, in the old order; other people's tasks are left out."""
     new = {
         section: {name: entry for name, entry in value.items() if name in names}
         if section in PER_TASK and isinstance(value, Mapping)
@@ -378,7 +375,7 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
 
 
 def _with_others(results: Mapping[str, Mapping[str, Any]], run: Run) -> Entries:
-    """The entries of a results file, with the scores of its tasks and groups that lmms-eval does not print."""
+    """Return the entries of a results file, with the scores of its tasks that lmms-eval does not print."""
     others = values_of(run)
     return {
         name: {**{f"{score},{FILTER}": value for score, value in others.get(name, {}).items()}, **entries}
@@ -405,7 +402,7 @@ def _compare(old: Entries, new: Entries) -> tuple[int, list[Change]]:
 
 
 def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
-    """The run's card, with what scores it now and where it comes from."""
+    """Return the run's card, with what scores it now and where it comes from."""
     card: dict[str, dict[str, Value]] = {section: dict(fields) for section, fields in rescored.run.card.items()}
     for task in rescored.logs:
         if fields := card.get(f"{TASK}{task}"):

@@ -77,7 +77,7 @@ def make_file(
     allow_incomplete: bool,
     issues: Problems,
 ) -> SubmissionFile | None:
-    """A file from the runs that hold its tasks, each task in one of them; None where there are issues."""
+    """Return a file from the runs that hold its tasks, each task in one of them; None where there are issues."""
     form = find_form(card.name)
     tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
     table = read_prepared(card, split, tasks.values())
@@ -112,7 +112,6 @@ def make_file(
 
 
 def find_form(name: str) -> OfficialForm:
-    """Return the official form of a benchmark."""
     task = registry().find_task(name)
     if task and name not in registry().benchmarks and (reason := task.no_submission):
         raise InputError(f"{name} has no official submission: {reason}")
@@ -143,7 +142,7 @@ def check_file(form: OfficialForm, card: Card, path: Path, allow_incomplete: boo
 
 
 def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
-    """The items of some tasks of a run; answers that the run only kept are graded now."""
+    """Return the items of some tasks of a run; answers that the run only kept are graded now."""
     if not run.only_predicted:
         return [item.graded() for task in tasks for item in run.items_of(task)]
     from lmms_eval_tasks.finished.rescore import graded_items
@@ -225,7 +224,6 @@ class LeaderboardFiles:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The runs of which files were made."""
         found = {run.path: run for slot in self.slots if slot.made for run in slot.made.runs}
         return tuple(found.values())
 
@@ -279,7 +277,7 @@ def _fill(
     allow_incomplete: bool,
     problems: Problems,
 ) -> Slot:
-    """The file of a place, where runs hold its tasks; what is wrong with them is noted."""
+    """Return the file of a place, where runs hold its tasks; what is wrong with them is noted."""
     card, form = place.benchmark.card, find_form(place.benchmark.name)
     part = form.parts[0]
     tasks = tasks_of_part(registry().tasks_of(card.name), place.split, part)

@@ -28,8 +28,7 @@ PATIENCE = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Exchange:
-    """The ranks of an evaluation, as one of them sees them; every rank has to call the same methods in the same
-    order."""
+    """The ranks of an evaluation, as one of them sees them; every rank has to call the same methods in one order."""
 
     rank: int = 0
     size: int = 1
@@ -72,7 +71,7 @@ def _gloo_group(world: object) -> Any:
 
 
 def current_exchange() -> Exchange:
-    """The ranks that can be reached: those of torch's process group, or this process alone."""
+    """Return the ranks that can be reached: those of torch's process group, or this process alone."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
@@ -99,17 +98,17 @@ class RunStopped(SystemExit):
 
 
 def called_by(module: str) -> Iterator[FrameType]:
-    """The calls in a module by which the caller was called, however indirectly; the innermost first."""
+    """Return the calls in a module by which the caller was called, however indirectly; the innermost first."""
     return (frame for frame, _ in walk_stack(sys._getframe()) if frame.f_globals.get("__name__") == module)
 
 
 def on_command_line() -> bool:
-    """Whether the caller was called by lmms-eval's command line."""
+    """Whether lmms-eval's command line has called the caller."""
     return any(called_by(COMMAND_LINE))
 
 
 def command_options() -> dict[str, Any]:
-    """The options of the run that lmms-eval's command line has begun, by name; none in a Python program."""
+    """Return the options of the run that lmms-eval's command line has begun, by name; none in a Python program."""
     found = (frame.f_locals.get("args") for frame in called_by(COMMAND_LINE))
     return next((vars(options) for options in found if isinstance(options, Namespace)), {})
 
@@ -127,17 +126,18 @@ def ordinary_errors() -> Iterator[None]:
 
 def end_where_lmms_eval_goes_on() -> None:
     """From now on, end the process with status 1 where lmms-eval's command line catches an exception and goes on."""
-    logger.add(_end_on_error, level="WARNING", filter=lambda record: record["name"] in SWALLOWING, catch=False)
 
+    def end(message: object) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in HUB:
+            raise RunStopped(f"The run has failed: {describe_exception(error)}")
 
-def _end_on_error(message: object) -> None:
-    error = sys.exc_info()[1]
-    if isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in HUB:
-        raise RunStopped(f"The run has failed: {describe_exception(error)}")
+    logger.add(end, level="WARNING", filter=lambda record: record["name"] in SWALLOWING, catch=False)
 
 
 def describe_exception(error: BaseException) -> str:
-    """An exception and its text in one line; the one that a repeated call ended with in place of the repetition's."""
+    """Return an exception and its text in one line; that which a repeated call ended with in place of the
+    repetition's."""
     if type(error).__module__.startswith("tenacity") and error.__cause__ is not None:
         error = error.__cause__
     # lmms-eval's own files lie below its output path.

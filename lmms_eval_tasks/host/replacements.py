@@ -1,4 +1,6 @@
-"""Replacements in lmms-eval while it runs, each with the reason why none of its hooks would do, and quiet loading.
+"""Replacements in lmms-eval while it runs, each with the reason why none of its hooks would do: its task index, with
+our tasks and their views in it and a run checked before its model is loaded; its evaluation, in which answers go
+through stages; its saving; and its building of models.
 
 These are four functions, and the class of its task managers. With a new version of lmms-eval,
 tests/host/test_replacements.py names those that no longer fit.
@@ -9,36 +11,87 @@ lmms-eval makes and asks all requests at once and has no hook around that:
 - the model's `generate_until` (and `generate_each` where it has it) and the response cache's `execute`, `_lookup` and
   `_is_valid_response`: by `stages`, which has the requests go through its stages on every rank, and keeps what stands
   in place of an answer out of the cache;
-- a task's `build_all_requests`: by `part_of_run`, as `--limit` and `--offset` cannot say which documents are in a part
-  of a run;
+- a task's `build_all_requests`: by `dealing`, as `--limit` and `--offset` cannot say which documents are in a part of a
+  run;
 - `maybe_forward_with_tool` of `async_openai`: by `kept_answers`, to keep each answer as it comes.
+
+A model that is only shown its inputs has those of transformers replaced: by `inputs`, which reads no weights.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import replace as changed
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from loguru import logger
 
-from lmms_eval_tasks.host.index import (
-    WRAPPED,
-    add_views,
-    evaluation_of,
-    find_pointers,
-    wrap_evaluate,
-    wrap_initialize_tasks,
+from lmms_eval_tasks.host.asking.dealing import (
+    ClipDealer,
+    evaluate_nothing,
+    find_part,
+    stop_unless_ranks_agree,
+    without_tasks,
 )
-from lmms_eval_tasks.host.model.model_identity import wrap_create
-from lmms_eval_tasks.host.saving.saved import wrap_save
+from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
+from lmms_eval_tasks.host.asking.throughput import Throughput
+from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
+from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
+from lmms_eval_tasks.host.checks import (
+    describe_misfit,
+    describe_refused,
+    describe_unknown,
+    describe_unready,
+    describe_unsplit,
+)
+from lmms_eval_tasks.host.model.identity import CLIPLESS, find_arguments, read_weights, wrap_create
+from lmms_eval_tasks.host.model.readers import ready_reader
+from lmms_eval_tasks.host.ranks import (
+    RunStopped,
+    called_by,
+    command_options,
+    end_where_lmms_eval_goes_on,
+    on_command_line,
+    ordinary_errors,
+    stop_if_any,
+)
+from lmms_eval_tasks.host.saving import wrap_save
+from lmms_eval_tasks.host.tasks.foreign_views import bind_view
+from lmms_eval_tasks.host.tasks.running import (
+    Evaluation,
+    Results,
+    TaskRequests,
+    TaskState,
+    bind_hooks,
+    find_metrics,
+    find_tasks,
+    shows_videos,
+)
+from lmms_eval_tasks.host.tasks.task_view import CLIP
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.run_files import BYPASS, DATA_SET
+from lmms_eval_tasks.utils.answers.hooks import is_hook, unbound_message
+from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS, SOCRATIC, name_view, read_pointer
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
+
+VIEW = "view"
+"""Where an entry of the index, or a pointer, names a view."""
+WRAPPED = "_lmms_eval_tasks"
+"""Marks what is wrapped already, and names the evaluation of a task manager."""
+SIZES = "lmms_eval.cli.power_utils"
+"""lmms-eval's module that counts the items of tasks."""
 
 
 class Call(NamedTuple):
@@ -72,31 +125,10 @@ class Replacement:
     loss: str
     waits: bool = False
 
-    def original(self) -> Any:
-        """The function, as it is now.
-
-        Raises:
-            ImportError, AttributeError: where it is not there.
-        """
-        return getattr(self.find_owner(), self.name)
-
     def find_owner(self) -> Any:
-        """The class or module that has it.
-
-        Raises:
-            ImportError, AttributeError: where it is not there.
-        """
+        """Return the class or module that has it; raises ImportError or AttributeError where it is not there."""
         module = importlib.import_module(self.module)
         return getattr(module, self.owner) if self.owner else module
-
-
-EVALUATE = Replacement(
-    "lmms_eval.evaluator", "", "evaluate", wrap_evaluate,
-    {"evaluate": Call(0, ("lm", "task_dict"))},
-    "Model and tasks meet here first: no hook of a task is given the model, nor called once all tasks are loaded.",
-    "does not know the model of a run",
-    waits=True,
-)  # fmt: skip
 
 
 def replace(replacement: Replacement) -> None:
@@ -104,7 +136,8 @@ def replace(replacement: Replacement) -> None:
     if replacement.waits and replacement.module not in sys.modules:
         return
     try:
-        owner, original = replacement.find_owner(), replacement.original()
+        owner = replacement.find_owner()
+        original = getattr(owner, replacement.name)
         if getattr(original, WRAPPED, False):
             return
         for name, call in replacement.calls.items():
@@ -122,9 +155,298 @@ def replace(replacement: Replacement) -> None:
     setattr(owner, replacement.name, ours)
 
 
+def replace_all() -> None:
+    """Replace what can be replaced now; the rest follows when tasks are loaded."""
+    for replacement in REPLACEMENTS:
+        if not replacement.waits:
+            replace(replacement)
+
+
+def _wrap_initialize_tasks(index_tasks: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `TaskManager.initialize_tasks` with our tasks in the index; its manager becomes one that knows them."""
+
+    @functools.wraps(index_tasks)
+    def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
+        setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
+        if not isinstance(self, ManagesOurTasks):
+            kind = type(self)
+            self.__class__ = type(kind.__name__, (ManagesOurTasks, kind), {})
+        index: dict[str, Any] = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
+        for benchmark in registry().benchmarks.values() if include_defaults else ():
+            # A task of lmms-eval is only replaced where the benchmark says so.
+            ours = dict(self._get_task_and_group(str(benchmark.folder)))
+            taken = [name for name in ours if name in index and name not in benchmark.replaces]
+            if taken:
+                message = "The tasks of {} are left out: lmms-eval has tasks of the same name ({})."
+                logger.warning(message, benchmark.name, ", ".join(taken))
+            else:
+                index = {**index, **_listed_views(ours), **ours}
+        return index
+
+    return initialize_tasks
+
+
+class ManagesOurTasks:
+    """Changes to a `TaskManager` of lmms-eval whose index holds our tasks."""
+
+    def match_tasks(self: Any, task_list: list[str]) -> list[str]:
+        """Return the names that a run's ``--tasks`` match, once the run is checked: lmms-eval loads its model after
+        it."""
+        add_views(self, task_list)
+        names: list[str] = super().match_tasks(task_list)  # type: ignore[misc]
+        members = {name: list(_members(self.task_index, name)) for name in names}
+        ours = {name: own for name in names if (own := [pointer for _, pointer in members[name] if pointer])}
+        others = [member for name in names for member, pointer in members[name] if pointer is None]
+        evaluation = evaluation_of(self)
+        if on_command_line():
+            stop_if_any(describe_unknown(task_list, names, self.all_tasks))
+        stop_if_any(describe_unsplit(others, evaluation.splits))
+        if ours:
+            benchmarks = registry().benchmarks
+            forms = {
+                name: frozenset(benchmarks[one["benchmark"]].kind_of(one).answer_form for one in pointers)
+                for name, pointers in ours.items()
+            }
+            misfit = describe_misfit(str(self.model_name), forms)
+            named = [pointer for pointers in ours.values() for pointer in pointers]
+            evaluation.look_for_clips(named)
+            problems = evaluation.problems(named)
+            is_first = os.environ.get("RANK", "0") == "0"
+            unready = describe_unready(command_options()) if is_first else None
+            stop_if_any(describe_refused() or misfit or problems or unready)
+            for name in ours:
+                self._load_configs(name)
+            if on_command_line():
+                end_where_lmms_eval_goes_on()
+        if any(called_by(SIZES)):
+            # It counts the items of tasks, and passes a group over.
+            names = list(dict.fromkeys([*names, *(member for pairs in members.values() for member, _ in pairs)]))
+        return names
+
+    def _load_configs(self: Any, name: str) -> None:
+        """Load a task's configuration, or those of a group's or tag's tasks, so that its faults stop the run now."""
+        entry = self.task_index.get(name, {})
+        config = {} if entry.get("type") == "tag" else self._get_config(name)
+        if state := evaluation_of(self).tasks.get(name):
+            given = config.get("lmms_eval_specific_kwargs") or {}
+            state.check_settings(given.get(self.model_name) or given.get("default") or {})
+        members = entry["task"] if entry.get("type") == "tag" else config.get("task")
+        for member in members if isinstance(members, list) else ():
+            if isinstance(member, str) and member != name:
+                self._load_configs(member)
+
+    def _get_config(self: Any, name: str) -> Any:
+        entry = self.task_index.get(name, {})
+        try:
+            config = _view_config(super()._get_config(name), entry)  # type: ignore[misc]
+        except (ImportError, AttributeError) as error:
+            file = entry.get("yaml_path", name)
+            raise RunStopped(f"{file} names a function that cannot be loaded: {error}.") from None
+        replace(EVALUATE)
+        return bind_config(name, config, self.task_index, evaluation_of(self))
+
+    def load_task_or_group(self: Any, task_list: Any = None, task_type: Literal["simple", "chat"] = "simple") -> Any:
+        """Return tasks and groups; what goes wrong is raised, and not taken for a task without data."""
+        add_views(self, [task_list] if isinstance(task_list, str) else task_list or [])
+        with ordinary_errors():
+            return super().load_task_or_group(task_list, task_type)  # type: ignore[misc]
+
+    def load_config(self: Any, config: Any) -> Any:
+        """Return the task of a configuration; what goes wrong is raised."""
+        with ordinary_errors():
+            return super().load_config(config)  # type: ignore[misc]
+
+
+def evaluation_of(manager: Any) -> Evaluation:
+    """Return the evaluation that a task manager was made for."""
+    evaluation: Evaluation = getattr(manager, WRAPPED)
+    return evaluation
+
+
+def _listed_views(index: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of all views of the tasks and groups in an index; single frames only where the benchmark has
+    them."""
+    entries: dict[str, Any] = {}
+    for name in index:
+        for member in registry().find_members(name)[:1]:
+            for view in member.kind.views:
+                for listed in (view, CAPTIONS) if view == SOCRATIC else (view,):
+                    entries.update(_view_entries(index, name_view(name, listed)))
+    return entries
+
+
+def add_views(manager: Any, names: Iterable[Any]) -> None:
+    """Put the views that are named, and not listed, into a task manager's index: single frames at any position."""
+    index = manager.task_index
+    for name in names:
+        if not isinstance(name, str) or name in index:
+            continue
+        for view, entry in _view_entries(index, name).items():
+            if view not in index:
+                index[view] = entry
+                manager.all_tasks.append(view)
+                (manager.all_groups if entry["type"] == "group" else manager.all_subtasks).append(view)
+
+
+def _view_entries(index: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the entry of a task's view, or those of a group's view and of its tasks; none for a name that is no
+    view."""
+    members, parent = registry().find_members(name), registry().find_parent(name)
+    names = dict.fromkeys((name, *(task.name for task in members)))
+    parents = {view: registry().find_parent(view) for view in names}
+    if parent == name or not all(one in index for one in parents.values()):
+        return {}
+    return {view: {**index[one], VIEW: members[0].view} for view, one in parents.items()}
+
+
+def _view_config(config: Any, entry: Mapping[str, Any]) -> Any:
+    """Return a task's or group's configuration as a view of it, where its entry of the index names one."""
+    view = entry.get(VIEW, "")
+    if not view or not isinstance(config, Mapping):
+        return config
+    if isinstance(tasks := config.get("task"), list):
+        return {**config, "group": name_view(config["group"], view), "task": [name_view(task, view) for task in tasks]}
+    return {**config, "task": name_view(config["task"], view)}
+
+
+def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
+    """Return a task's or group's configuration with our hooks and scores; other people's as it is, or as it names a
+    view."""
+    if not isinstance(config, Mapping):
+        return config
+    is_group = "aggregate_metric_list" in config and "group" in config
+    pointer = next(find_pointers(index, name), None) if is_group else _pointer_of(index.get(name, {}), config)
+    if pointer is None:
+        unbound = [function for hook in HOOKS if is_hook(function := config.get(hook))]
+        if unbound:
+            raise RunStopped(f"{name}: {unbound_message(unbound[0])}")
+        return bind_view(config)
+    try:
+        if is_group:
+            return bind_group(name, config, pointer)
+        state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
+        bound = bind_hooks(config, state)
+    except InputError as error:
+        raise RunStopped(str(error)) from None
+    registry().derive(name, pointer, config)
+    evaluation.tasks[name] = state
+    return bound
+
+
+def bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a group's configuration with how each score of its tasks becomes its own."""
+    entries = config["aggregate_metric_list"]
+    metrics = find_metrics(f"The group {name}", pointer, [entry["metric"] for entry in entries])
+    bound = [
+        {**entry, "aggregation": functools.partial(aggregate_tasks, metric), "weight_by_size": False}
+        for entry, metric in zip(entries, metrics, strict=True)
+    ]
+    return {**config, "aggregate_metric_list": bound}
+
+
+def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """Return the pointer of one of our tasks, or those of a group's or tag's; nothing for other people's tasks."""
+    return (pointer for _, pointer in _members(index, name) if pointer)
+
+
+def _members(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield a task, or those of a group or tag, each with its pointer; None for other people's tasks."""
+    from lmms_eval.utils import load_yaml_config
+
+    entry = index.get(name, {})
+    path = entry.get("yaml_path", -1)
+    config = entry if path == -1 else _view_config(load_yaml_config(path, mode="simple"), entry)
+    if not isinstance(config.get("task"), list):
+        yield name, _pointer_of(entry, config)
+        return
+    for member in config["task"]:
+        if isinstance(member, str) and member != name:
+            yield from _members(index, member)
+
+
+def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
+    path = entry.get("yaml_path", -1)
+    if path == -1 or config.get("dataset_path") != "json":
+        return None
+    pointer = read_pointer(Path(path).parent, config)
+    if pointer is None or pointer["benchmark"] not in registry().benchmarks:
+        return None
+    return {**pointer, VIEW: entry[VIEW]} if VIEW in entry else pointer
+
+
+def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    """Return lmms-eval's `evaluate`, where its model and tasks meet, so that the tasks' states know the model."""
+    signature = inspect.signature(evaluate)
+
+    @functools.wraps(evaluate)
+    def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
+        given = signature.bind(*arguments, **named).arguments
+        tasks, model = dict(find_tasks(given["task_dict"])), given["lm"]
+        states = list(tasks)
+        stop_unless_ranks_agree(states)
+        if not states:
+            return evaluate(*arguments, **named)
+        forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
+        stop_if_any(describe_misfit(type(model).__name__, forms, model))
+        evaluation, part = states[0].evaluation, None
+        for state, task in tasks.items():
+            grade = state.process_results
+            # lmms-eval has taken the hook away that graded answers which are only kept.
+            if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
+                task.config.process_results = functools.partial(keep_prediction, state, grade)
+            state.requests = TaskRequests(task)
+        if evaluation.shard:
+            part = find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
+            given["task_dict"] = without_tasks(given["task_dict"], part.empty)
+            arguments, named = (), given
+        evaluation.model = model
+        evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
+        if shows_videos(evaluation):
+            evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
+        asked = AskedModel(
+            model,
+            part or AskingStage(),
+            ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            KeptAnswers(model, evaluation, given),
+            ViewsAhead(model, evaluation),
+            UnreadableClips(model, evaluation),
+            Throughput(model, evaluation),
+            FailedRequests(model),
+        )
+        with ordinary_errors(), asked.lasting(given.get("response_cache")):
+            is_empty = part and not any(part.documents.values())
+            results = evaluate_nothing() if is_empty else evaluate(*arguments, **named)
+            stop_if_any(describe_silence(evaluation))
+        if not isinstance(results, dict):
+            return results
+        if part:
+            part.label(results)
+        known = Results(results)
+        known.evaluation = evaluation
+        return known
+
+    return evaluate_with_state
+
+
+def keep_prediction(
+    state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the log entry of an answer that is not graded: an unscored record that says how its item was asked."""
+    graded = grade(doc, [""])[RECORD]
+    record = Record.from_json(graded)
+    unscored = changed(
+        record,
+        answered=None,
+        outcome=Outcome.UNSCORED,
+        unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+        detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
+        fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
+    )
+    return {BYPASS: None, RECORD: {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}
+
+
 INDEX = Replacement(
-    "lmms_eval.tasks", "TaskManager", "initialize_tasks",
-    partial(wrap_initialize_tasks, before_loading=partial(replace, EVALUATE)),
+    "lmms_eval.tasks", "TaskManager", "initialize_tasks", _wrap_initialize_tasks,
     {
         "initialize_tasks": Call(1, ("include_path", "include_defaults")),
         "match_tasks": Call(2),
@@ -136,6 +458,13 @@ INDEX = Replacement(
     "There is an entry point for models and none for tasks. The manager becomes one of a class of ours, which checks a "
     "run before the model is loaded, adds views, binds hooks, and lets no failure pass for a task without data.",
     "has no tasks",
+)  # fmt: skip
+EVALUATE = Replacement(
+    "lmms_eval.evaluator", "", "evaluate", _wrap_evaluate,
+    {"evaluate": Call(0, ("lm", "task_dict"))},
+    "Model and tasks meet here first: no hook of a task is given the model, nor called once all tasks are loaded.",
+    "does not know the model of a run",
+    waits=True,
 )  # fmt: skip
 SAVE = Replacement(
     "lmms_eval.loggers.evaluation_tracker", "EvaluationTracker", "save_results_aggregated", wrap_save,
@@ -153,15 +482,8 @@ CREATE = Replacement(
 REPLACEMENTS = (INDEX, SAVE, CREATE, EVALUATE)
 
 
-def replace_all() -> None:
-    """Replace what can be replaced now; the rest follows when tasks are loaded."""
-    for replacement in REPLACEMENTS:
-        if not replacement.waits:
-            replace(replacement)
-
-
 def load_tasks(name: str, model: str) -> dict[str, Any]:
-    """A task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes
+    """Return a task, or the tasks of a group, over the prepared data as lmms-eval loads them for a model that takes
     messages."""
     from lmms_eval.evaluator_utils import get_task_list
     from lmms_eval.tasks import TaskManager, get_task_dict
@@ -179,7 +501,7 @@ def load_tasks(name: str, model: str) -> dict[str, Any]:
 
 @contextmanager
 def quiet_host(*names: str) -> Iterator[None]:
-    """Without the messages and progress bars of lmms-eval and its data, nor those of further packages."""
+    """Mute the messages and progress bars of lmms-eval and its data, and those of further packages."""
     import datasets
 
     muted = ("lmms_eval", *names)

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from submitit.core.core import Job
@@ -30,7 +30,7 @@ Devices = tuple[str, ...]
 
 
 def visible_gpus(environment: Mapping[str, str]) -> Devices:
-    """The GPUs that a process would see: those of CUDA_VISIBLE_DEVICES where it is set, else all of the machine."""
+    """Return the GPUs that a process would see: those of CUDA_VISIBLE_DEVICES where it is set, else all."""
     chosen = environment.get(DEVICES)
     if chosen is not None:
         names = [name.strip() for name in chosen.split(",")]
@@ -46,7 +46,7 @@ def visible_gpus(environment: Mapping[str, str]) -> Devices:
 
 
 def deal_devices(gpus: Devices, jobs: int, each: int | None) -> list[Devices]:
-    """The GPUs of each of so many jobs, none of them in two."""
+    """Return the GPUs of each of so many jobs, none of them in two."""
     if each is None:
         each = len(gpus) // jobs if gpus else 0
         if gpus and not each:
@@ -63,7 +63,6 @@ def deal_devices(gpus: Devices, jobs: int, each: int | None) -> list[Devices]:
 
 
 def free_slots(slots: Sequence[Devices], used: Sequence[Devices]) -> list[Devices]:
-    """The slots that another job can have."""
     taken = {device for devices in used for device in devices}
     return [slot for slot in slots if taken.isdisjoint(slot)][: max(0, len(slots) - len(used))]
 
@@ -81,71 +80,82 @@ Running = Mapping[LaunchedPart, Holder | None]
 """Parts that are worked on, or wait in a queue, each with the job that has it locked."""
 
 
-class Jobs(Protocol):
+class Jobs:
     """The jobs of a launch in one place."""
 
     pause: float
     """Seconds between two looks at them."""
 
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._plan = plan
+        self._jobs: dict[LaunchedPart, Job[str]] = {}
+
     def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
         """Start as many of the waiting parts as there is room for beside those that run; returns which."""
+        raise NotImplementedError
 
     def find_earlier(self) -> list[LaunchedPart]:
-        """The parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
+        """Return the parts whose jobs an earlier launch has left in a queue, and which are this launch's now."""
+        return []
 
     def outcome(self, part: LaunchedPart) -> str | None:
         """Return the outcome of the part's job, as `PartJob` returns it or in words, or None if it has not ended."""
+        job = self._jobs.get(part)
+        if job is None:
+            return ""
+        if not self._is_done(job):
+            return None
+        try:
+            kind, value = pickle_load(job.paths.result_pickle)
+        except (OSError, EOFError):
+            kind, value = "", f"its job ended without a word{_last_line(job.paths.stderr)}"
+        if kind == "error":
+            value = f"its job failed: {str(value).strip().splitlines()[-1]}"
+        return hide_secrets(str(value), os.environ)
+
+    def _is_done(self, job: Job[str]) -> bool:
+        return job.done()
 
     def stop(self, running: Running) -> None:
         """Ask the jobs of these parts to end; it may be asked again."""
+        raise NotImplementedError
 
     def clean(self, part: LaunchedPart) -> None:
         """End what a killed job has left."""
 
+    def _folder(self, name: str) -> Path:
+        """Return a new folder for submitit's files."""
+        jobs = self._plan.folder / JOBS
+        jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return jobs / f"{name}-{uuid4().hex[:8]}"
 
-class LocalJobs:
+
+class LocalJobs(Jobs):
     """Jobs in processes of this machine, which outlive their launcher."""
 
     pause = 0.2
 
     def __init__(self, plan: LaunchPlan, slots: Sequence[Devices]) -> None:
-        self._plan, self._slots = plan, slots
-        self._jobs: dict[LaunchedPart, Job[str]] = {}
+        super().__init__(plan)
+        self._slots = slots
         self._devices: dict[LaunchedPart, Devices] = {}
 
     def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
-        """See `Jobs`."""
         used = [self._devices.get(part) or (holder.devices if holder else ()) for part, holder in running.items()]
         dealt = list(zip(waiting, free_slots(self._slots, used), strict=False))
         for part, devices in dealt:
             self._devices[part] = devices
-            self._jobs[part] = self._submit(part, devices)
+            # submitit hides all GPUs from a job that asks for none.
+            shown = ",".join(devices) if devices else os.environ.get(DEVICES)
+            job = PartJob(part, self._plan.command_of(part), {DEVICES: shown}, devices, own_session=True)
+            # Files are named by the process, and a number comes back.
+            executor = LocalExecutor(self._folder(part.name))
+            executor.update_parameters(timeout_min=YEAR)
+            with _without_terminal():
+                self._jobs[part] = executor.submit(job)
         return [part for part, _ in dealt]
 
-    def _submit(self, part: LaunchedPart, devices: Devices) -> Job[str]:
-        # submitit hides all GPUs from a job that asks for none.
-        shown = ",".join(devices) if devices else os.environ.get(DEVICES)
-        command = self._plan.command_of(part)
-        job = PartJob(part, command, {DEVICES: shown}, devices, own_session=True)
-        # Files are named by the process, and a number comes back.
-        executor = LocalExecutor(_folder(self._plan, part.name))
-        executor.update_parameters(timeout_min=YEAR)
-        with _without_terminal():
-            return executor.submit(job)
-
-    def find_earlier(self) -> list[LaunchedPart]:
-        """None: a job that runs has its part locked."""
-        return []
-
-    def outcome(self, part: LaunchedPart) -> str | None:
-        """See `Jobs`."""
-        job = self._jobs.get(part)
-        if job is None:
-            return ""
-        return _outcome(job) if job.done() else None
-
     def stop(self, running: Running) -> None:
-        """See `Jobs`."""
         for part, holder in running.items():
             job = self._jobs.get(part)
             # submitit's process passes it on; it knows a job that has not come as far as its part's lock.
@@ -156,26 +166,25 @@ class LocalJobs:
                     os.kill(process, signal.SIGTERM)
 
     def clean(self, part: LaunchedPart) -> None:
-        """See `Jobs`."""
         end_processes(part.out)
 
 
-class SlurmJobs:
-    """Jobs of SLURM arrays."""
+class SlurmJobs(Jobs):
+    """Jobs of SLURM arrays; SLURM ends what a job has started."""
 
     pause = 5.0
 
     def __init__(self, plan: LaunchPlan, jobs: int, parameters: Mapping[str, Any]) -> None:
+        super().__init__(plan)
         if missing := [name for name in ("sbatch", "squeue", "scancel", "srun") if shutil.which(name) is None]:
             raise InputError(f"--slurm needs SLURM's commands, but there is no {missing[0]} here.")
-        self._plan, self._limit, self._parameters = plan, jobs, parameters
+        self._limit, self._parameters = jobs, parameters
         self._file = plan.folder / "state" / QUEUE
-        self._jobs: dict[LaunchedPart, Job[str]] = {}
         self._queued: set[str] | None = None
         self._executor()
 
     def _executor(self) -> SlurmExecutor:
-        executor = SlurmExecutor(_folder(self._plan, "slurm"))
+        executor = SlurmExecutor(self._folder("slurm"))
         try:
             executor.update_parameters(**self._parameters, array_parallelism=self._limit)
         except (TypeError, ValueError) as error:
@@ -183,7 +192,7 @@ class SlurmJobs:
         return executor
 
     def start(self, waiting: Sequence[LaunchedPart], running: Running) -> list[LaunchedPart]:
-        """See `Jobs`; all at first, for SLURM deals them, and what is tried again as soon as fewer than allowed run."""
+        """Start all at first, for SLURM deals them, and what is tried again as soon as fewer than allowed run."""
         self._queued = _queue()
         started = list(waiting if not running else waiting[: max(0, self._limit - len(running))])
         if not started:
@@ -202,7 +211,6 @@ class SlurmJobs:
         return started
 
     def find_earlier(self) -> list[LaunchedPart]:
-        """See `Jobs`."""
         self._queued = _queue()
         known: dict[str, list[str]] = {}
         with suppress(OSError, ValueError):
@@ -213,16 +221,11 @@ class SlurmJobs:
                 self._jobs[parts[name]] = SlurmJob(folder=folder, job_id=number)
         return list(self._jobs)
 
-    def outcome(self, part: LaunchedPart) -> str | None:
-        """See `Jobs`."""
-        job = self._jobs.get(part)
-        if job is None:
-            return ""
+    def _is_done(self, job: Job[str]) -> bool:
         # While SLURM does not answer, nothing has ended. Its accounting, which submitit asks, is not everywhere.
-        return None if self._queued is None or job.job_id in self._queued else _outcome(job)
+        return self._queued is not None and job.job_id not in self._queued
 
     def stop(self, running: Running) -> None:
-        """See `Jobs`."""
         self._queued = _queue()
         numbers = {job.job_id for part, job in self._jobs.items() if part in running}
         if numbers and self._queued is not None:
@@ -230,33 +233,12 @@ class SlurmJobs:
         if numbers:
             subprocess.run(["scancel", *sorted(numbers)], check=False, capture_output=True)
 
-    def clean(self, part: LaunchedPart) -> None:
-        """Nothing: SLURM ends what a job has started."""
-
 
 def _queue() -> set[str] | None:
-    """The numbers of the user's jobs that SLURM has not ended; None where it does not answer."""
+    """Return the numbers of the user's jobs that SLURM has not ended; None where it does not answer."""
     asked = ["squeue", "--me", "--noheader", "--array", "--format=%i"]
     listed = subprocess.run(asked, capture_output=True, text=True, check=False)
     return set(listed.stdout.split()) if listed.returncode == 0 else None
-
-
-def _folder(plan: LaunchPlan, name: str) -> Path:
-    """A new folder for submitit's files."""
-    jobs = plan.folder / JOBS
-    jobs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return jobs / f"{name}-{uuid4().hex[:8]}"
-
-
-def _outcome(job: Job[str]) -> str:
-    """Return the outcome of a finished job."""
-    try:
-        kind, value = pickle_load(job.paths.result_pickle)
-    except (OSError, EOFError):
-        kind, value = "", f"its job ended without a word{_last_line(job.paths.stderr)}"
-    if kind == "error":
-        value = f"its job failed: {str(value).strip().splitlines()[-1]}"
-    return hide_secrets(str(value), os.environ)
 
 
 def _last_line(file: Path) -> str:
@@ -277,12 +259,11 @@ def _without_terminal() -> Iterator[None]:
 
 
 def connect_local(plan: LaunchPlan, jobs: int, gpus_each: int | None) -> Jobs:
-    """So many jobs at a time on this machine, with its GPUs."""
     return LocalJobs(plan, deal_devices(visible_gpus(os.environ), jobs, gpus_each))
 
 
 def connect_slurm(plan: LaunchPlan, jobs: int, gpus_each: int | None, given: Iterable[str]) -> Jobs:
-    """So many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says."""
+    """Return so many jobs at a time on SLURM, each asked for with GPUs and with what ``--slurm`` says."""
     parameters = {"job_name": "lmms-eval-tasks", **({"gpus_per_node": gpus_each} if gpus_each else {})}
     return SlurmJobs(plan, jobs, {**parameters, **read_parameters(given)})
 

@@ -22,6 +22,7 @@ import psutil
 from submitit.helpers import DelayedSubmission
 
 from lmms_eval_tasks.launch.plan import WORDS, Holder, LaunchedPart
+from lmms_eval_tasks.runs.run_files import results_files
 from lmms_eval_tasks.utils.core.files import BLOCK, FullDisk, naming_full_disk
 from lmms_eval_tasks.utils.core.text import HIDDEN, SHARD, hide_secrets
 
@@ -110,7 +111,7 @@ class PartJob:
             return DONE
         part.write_holder(Holder(socket.gethostname(), os.getpid(), self.devices))
         end_processes(part.out)  # of a job that was killed
-        before = set(part.results())
+        before = set(results_files(part.out))
         if WORDS not in os.environ and any(HIDDEN in word for word in self.command):
             return "its command holds a key, which SLURM did not pass on: launch without --slurm export=NONE"
         try:
@@ -120,7 +121,7 @@ class PartJob:
         if status:
             return _name_status(status)
         # lmms-eval can end with status 0 after a failure.
-        found = [path for path in part.results() if path not in before]
+        found = [path for path in results_files(part.out) if path not in before]
         if not found:
             return "it ended with exit status 0, but wrote no results file"
         with suppress(ValueError):
@@ -130,7 +131,7 @@ class PartJob:
         return f"its results file is not whole: {found[-1]}"
 
     def _wait(self, session: int | None) -> int:
-        """The exit status of the command, below 0 the signal that ended it; its other processes are ended then."""
+        """Return the exit status of the command, or minus the signal that ended it; its processes are ended then."""
         part, words = self.part, list(self.command)
         keys: list[str] = []
         part.out.mkdir(parents=True, exist_ok=True)

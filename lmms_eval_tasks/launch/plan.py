@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,6 @@ class LaunchedPart:
 
     @property
     def name(self) -> str:
-        """Such as ``3-of-64``."""
         return f"{self.number}-of-{self.count}"
 
     @property
@@ -63,20 +62,15 @@ class LaunchedPart:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has its results."""
         return self._state("done.json").is_file()
 
     def write_done(self, results: Path) -> None:
         """Keep that the part is done."""
-        self._write("done.json", {"results": results.relative_to(self.out).as_posix()})
+        write_file(self._state("done.json"), json.dumps({"results": results.relative_to(self.out).as_posix()}) + "\n")
 
     def read_results(self) -> Path:
-        """The results file of a part that is done."""
+        """Return the results file of a part that is done."""
         return self.out / str(json.loads(self._state("done.json").read_text(encoding="utf-8"))["results"])
-
-    def results(self) -> list[Path]:
-        """The results files that are there, by date; a part that was interrupted late may have several."""
-        return results_files(self.out)
 
     @contextmanager
     def locked(self, wait: float) -> Iterator[bool]:
@@ -96,10 +90,10 @@ class LaunchedPart:
 
     def write_holder(self, holder: Holder) -> None:
         """Keep which job works on it; that job has it locked."""
-        self._write("job.json", {"host": holder.host, "process": holder.process, "devices": list(holder.devices)})
+        write_file(self._state("job.json"), json.dumps(asdict(holder)) + "\n")
 
     def holder(self) -> Holder | None:
-        """The job that works on it; None where none does, also where one was killed."""
+        """Return the job that works on it; None where none does, also where one was killed."""
         with self.locked(0) as free:
             if free:
                 return None
@@ -107,14 +101,6 @@ class LaunchedPart:
             read = json.loads(self._state("job.json").read_text(encoding="utf-8"))
             return Holder(read["host"], read["process"], tuple(read["devices"]))
         return Holder("", 0)
-
-    def _write(self, ending: str, content: dict[str, object]) -> None:
-        write_file(self._state(ending), json.dumps(content) + "\n")
-
-
-def parts_of(out: Path, count: int) -> list[LaunchedPart]:
-    """The parts of a launch into an output path."""
-    return [LaunchedPart(number, count, out / PARTS) for number in range(1, count + 1)]
 
 
 OUTPUT, TASKS = "--output_path", "--tasks"
@@ -133,7 +119,7 @@ class LaunchPlan:
     identity: Mapping[str, Any]
 
     def command_of(self, part: LaunchedPart) -> tuple[str, ...]:
-        """The command of one part, which writes to the part's own output path, without keys: `secrets` has those."""
+        """Return the command of a part, which writes to its own output path, without keys: `secrets` has those."""
         words = hide_in_words(self.command, os.environ)
         place, _ = _find(self.command, OUTPUT)
         if self.command[place] == OUTPUT:
@@ -150,7 +136,6 @@ class LaunchPlan:
 
     @property
     def folder(self) -> Path:
-        """The folder of its parts."""
         return self.out / PARTS
 
     @contextmanager
@@ -195,7 +180,6 @@ class LaunchPlan:
 
 
 def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
-    """Plan a launch."""
     if shutil.which(command[0]) is None:
         raise InputError(f"There is no command {describe(command[0])} to launch. Is its environment active?")
     _, given = _find(command, OUTPUT)
@@ -218,11 +202,12 @@ def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
             if name.startswith(PREFIX) and weight_of("settings", name) is not Weight.NEVER
         },
     }
-    return LaunchPlan(tuple(command), out, tuple(parts_of(out, count)), identity)
+    parts = tuple(LaunchedPart(number, count, out / PARTS) for number in range(1, count + 1))
+    return LaunchPlan(tuple(command), out, parts, identity)
 
 
 def _find(command: Sequence[str], option: str) -> tuple[int, str]:
-    """The place of an option among the words, and its value; the last one, as argparse takes it; empty without one."""
+    """Return the place of an option's last value among the words, as argparse takes it, and it; empty without one."""
     for place in reversed(range(len(command))):
         if command[place] == option and place + 1 < len(command):
             return place, command[place + 1]
@@ -232,7 +217,7 @@ def _find(command: Sequence[str], option: str) -> tuple[int, str]:
 
 
 def _digests(tasks: str) -> dict[str, str]:
-    """Each task of ours to the SHA-256 of its prepared table."""
+    """Return the SHA-256 of the prepared table of each task of ours."""
     members = [task for name in tasks.split(",") for task in registry().find_members(name.strip())]
     return {task.name: read_table(task.benchmark.card, task.split)[1].table_sha256 for task in members}
 
@@ -252,7 +237,7 @@ MERGED = "merged"
 
 
 def find_merged(plan: LaunchPlan) -> Path | None:
-    """The results file of the run that the parts were merged into; None where they are not."""
+    """Return the results file of the run that the parts were merged into; None where they are not."""
     runs = results_files(plan.out)
     if not runs:
         return None

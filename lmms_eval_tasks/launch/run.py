@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from lmms_eval_tasks.launch.executors import Jobs
 from lmms_eval_tasks.launch.job import DONE, HELD, TRY
@@ -21,18 +21,8 @@ from lmms_eval_tasks.utils.core.output import make_console
 from lmms_eval_tasks.utils.core.text import hide_secrets
 
 
-class Show(Protocol):
-    """Shows a launch."""
-
-    def note(self, text: str) -> None:
-        """Show an event."""
-
-    def update(self, done: int, running: int, waiting: int, failed: int) -> None:
-        """Show how many parts are in which state."""
-
-
-class _Lines:
-    """Lines on standard error, and how things stand: a bar below them, or where there is no terminal more lines."""
+class Show:
+    """Shows a launch on standard error in lines, with a bar below them, or where there is no terminal more lines."""
 
     def __init__(self, count: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -58,10 +48,10 @@ class _Lines:
 
 @contextmanager
 def show_parts(count: int) -> Iterator[Show]:
-    """Show a launch of so many parts on standard error, as long as the block lasts."""
-    lines = _Lines(count)
-    with lines.bar:
-        yield lines
+    """Show a launch of so many parts as long as the block lasts."""
+    show = Show(count)
+    with show.bar:
+        yield show
 
 
 LAST_LINES = 5
@@ -146,7 +136,7 @@ def describe_failure(part: LaunchedPart, reason: str) -> str:
 
 
 def last_lines(log: Path) -> list[str]:
-    """The last lines of the last try in a part's log, without empty ones; of a progress bar what it showed last."""
+    """Return the last lines of the last try in a part's log, of a progress bar what it showed last."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))
@@ -159,7 +149,7 @@ def last_lines(log: Path) -> list[str]:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM, which a scheduler or a shutdown sends, is as Ctrl-C."""
+    """Take SIGTERM, which a scheduler or a shutdown sends, as Ctrl-C."""
 
     def interrupt(number: int, frame: Any) -> NoReturn:
         raise KeyboardInterrupt

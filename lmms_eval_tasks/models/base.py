@@ -22,7 +22,7 @@ from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.model.answer_forms import model_name
+from lmms_eval_tasks.host.model.identity import model_name
 from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option

@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
-from lmms_eval_tasks.host.model.answer_forms import CLIPLESS
+from lmms_eval_tasks.host.model.identity import CLIPLESS
 from lmms_eval_tasks.host.model.readers import find_reader
 from lmms_eval_tasks.host.replacements import load_tasks
-from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, RunFacts
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS
@@ -87,7 +87,6 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
 
 
 def _first_clip(benchmarks: Iterable[str]) -> Path | None:
-    """The first clip of what is prepared that is there and opens; None where none does."""
     for card in map(read_card, benchmarks):
         try:
             splits = read_manifest(card).splits
@@ -151,7 +150,7 @@ def is_showable(model: str) -> bool:
 
 
 def default_checkpoint(model: str, arguments: str) -> str | None:
-    """The checkpoint that a model's arguments name, or its own; None where there is none."""
+    """Return the checkpoint that a model's arguments name, or its own; None where there is none."""
     from lmms_eval.models import get_model
 
     own = inspect.signature(get_model(model)).parameters["pretrained"].default
@@ -159,7 +158,8 @@ def default_checkpoint(model: str, arguments: str) -> str | None:
 
 
 def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask:
-    """The first items of a task that show clips of their own, in its order, up to `count`; `item` comes first."""
+    """Return the first items of a task that show clips of their own, in its order, up to `count`; `item` comes
+    first."""
     if registry().find_task(task) is None:
         known = (*registry().tasks, *registry().groups)
         raise InputError(f"Expected --task to be a task of lmms-eval-tasks, but got {task!r}.{suggest(task, known)}")
@@ -173,17 +173,13 @@ def find_items(task: str, model: str, count: int, item: str | None) -> AskedTask
     for row in (*first, *range(len(ids))):
         doc = docs[row]
         if doc["asked"] or row in first:
-            rows.setdefault(str(_clips_of(loaded, doc)), row)
+            clips = [str(part["url"]) for part in _videos_of(loaded.doc_to_messages(doc))]
+            rows.setdefault(str(clips or doc["item_id"]), row)
         if len(rows) == count:
             break
     if not rows:
         raise InputError(f"None of the items of {name} can be shown, because their clips are missing.")
     return AskedTask(loaded, name, tuple(rows.values()))
-
-
-def _clips_of(task: Any, doc: Mapping[str, Any]) -> list[str]:
-    parts = [part for message in task.doc_to_messages(doc) for part in message["content"]]
-    return [str(part["url"]) for part in parts if part["type"] == "video"] or [doc["item_id"]]
 
 
 @dataclass
@@ -205,7 +201,7 @@ class WeightlessModel:
         return inputs.processor if inputs else self.model.processor
 
     def process(self, asked: AskedTask, places: Sequence[int]) -> ProcessedBatch:
-        """Let the model process some items together, as one batch of a run."""
+        """Have the model process some items together, as one batch of a run."""
         docs, rows = asked.task.eval_docs, [asked.rows[place] for place in places]
         self._conversations, self._calls = [], []
         failure = None
@@ -225,7 +221,7 @@ class WeightlessModel:
 
         kind = type(self.processor)
         template, call = kind.apply_chat_template, kind.__call__
-        inputs = getattr(self.model, "inputs", None)
+        inputs, docs = getattr(self.model, "inputs", None), asked.task.eval_docs
 
         def note(processor: Any, messages: Any, *others: Any, **named: Any) -> Any:
             self._conversations += messages if messages and isinstance(messages[0], list) else [messages]
@@ -240,38 +236,36 @@ class WeightlessModel:
 
         with (
             redirect_stderr(StringIO()),
-            _replaced(kind, "apply_chat_template", note),
-            _replaced(kind, "__call__", take),
+            patch.object(kind, "apply_chat_template", note),
+            patch.object(kind, "__call__", take),
         ):
-            if inputs is None:
-                with suppress(_Stop):
-                    self.model.generate_until(self._requests(asked, rows))
-            else:  # `shared_prefix` reads clips in threads, and compares before it generates
+            if inputs is not None:  # `shared_prefix` reads clips in threads, and compares before it generates
                 for row in rows:
-                    inputs.process([ChatMessages(messages=asked.task.doc_to_messages(asked.task.eval_docs[row]))])
-
-    def _requests(self, asked: AskedTask, rows: Sequence[int]) -> list[Any]:
-        split = asked.task.config.test_split or asked.task.config.validation_split
-        self.model.task_dict = {asked.name: {split: asked.task.eval_docs}}
-        return [
-            asked.task.construct_requests(
-                doc_id=row,
-                # Adapters sort requests by their texts, and take none of them for what is asked.
-                ctx=f"{number:09}",
-                metadata={"task": asked.name, "doc_id": row, "repeats": 1, "split": split},
-            )
-            for number, row in enumerate(rows)
-        ]
+                    inputs.process([ChatMessages(messages=asked.task.doc_to_messages(docs[row]))])
+                return
+            split = asked.task.config.test_split or asked.task.config.validation_split
+            self.model.task_dict = {asked.name: {split: docs}}
+            requests = [
+                asked.task.construct_requests(
+                    doc_id=row,
+                    # Adapters sort requests by their texts, and take none of them for what is asked.
+                    ctx=f"{number:09}",
+                    metadata={"task": asked.name, "doc_id": row, "repeats": 1, "split": split},
+                )
+                for number, row in enumerate(rows)
+            ]
+            with suppress(_Stop):
+                self.model.generate_until(requests)
 
     def _read_items(self, ids: Sequence[str], videos: Sequence[Sequence[Any]]) -> Iterator[ProcessedItem]:
-        """The items of all calls of the processor, in order, each with its own rows of what it returned."""
+        """Yield the items of all calls of the processor, in order, each with its own rows of what it returned."""
         waiting = iter(zip(ids, self._conversations, videos, strict=True))
         for named, inputs in self._calls:
             at = {"video": 0, "image": 0}
             metadata = list(named.get("video_metadata") or ())
             for row in range(len(named["text"])):
                 item_id, messages, own = next(waiting)
-                counts = {kind: _count(messages, kind) for kind in at}
+                counts = {kind: len(_videos_of(messages, kind)) for kind in at}
                 places = {kind: slice(at[kind], at[kind] + count) for kind, count in counts.items()}
                 yield ProcessedItem(item_id, own, metadata[places["video"]], _own_inputs(inputs, row, places))
                 at = {kind: place.stop for kind, place in places.items()}
@@ -295,18 +289,8 @@ def build_adapter(model: str, arguments: str, batch_size: int) -> WeightlessMode
     return WeightlessModel(built)
 
 
-def prepare_to_show(adapter: WeightlessModel, asked: AskedTask) -> None:
-    """Let a task's view know which model is asked, because some models read a clip's frames in another order."""
-    if state := state_of(asked.task):
-        state.evaluation.model = adapter.model
-
-
-def _count(messages: Sequence[Mapping[str, Any]], kind: str) -> int:
-    return sum(part["type"] == kind for message in messages for part in message["content"])
-
-
-def _videos_of(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [part for message in messages for part in message["content"] if part["type"] == "video"]
+def _videos_of(messages: Sequence[Mapping[str, Any]], kind: str = "video") -> list[Mapping[str, Any]]:
+    return [part for message in messages for part in message["content"] if part["type"] == kind]
 
 
 def _own_inputs(inputs: Mapping[str, Any], row: int, places: Mapping[str, slice]) -> dict[str, Any]:
@@ -327,7 +311,7 @@ def _own_inputs(inputs: Mapping[str, Any], row: int, places: Mapping[str, slice]
 
 @contextmanager
 def _without_weights() -> Iterator[None]:
-    """Let transformers build every model from its configuration, without numbers in its weights."""
+    """Have transformers build every model from its configuration, without numbers in its weights."""
     import torch
     from transformers import AutoConfig, PreTrainedModel
 
@@ -336,20 +320,5 @@ def _without_weights() -> Iterator[None]:
         with torch.device("meta"):
             return cls._from_config(found)
 
-    with _replaced(PreTrainedModel, "from_pretrained", classmethod(build)):
+    with patch.object(PreTrainedModel, "from_pretrained", classmethod(build)):
         yield
-
-
-@contextmanager
-def _replaced(owner: type, name: str, value: Any) -> Iterator[None]:
-    """Another attribute in place of a class's own or inherited one, in a `with` block."""
-    inherited = object()
-    before = vars(owner).get(name, inherited)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if before is inherited:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)

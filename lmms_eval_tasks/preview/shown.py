@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from io import BytesIO
@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.host.tasks.running import state_of
 from lmms_eval_tasks.models.shared_prefix.positions import REFERENCE_TYPES, Positions, find_positions
 from lmms_eval_tasks.preview.inputs import (
     ProcessedBatch,
@@ -20,7 +21,6 @@ from lmms_eval_tasks.preview.inputs import (
     build_adapter,
     default_checkpoint,
     find_items,
-    prepare_to_show,
 )
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.files import write_file
@@ -67,7 +67,7 @@ def write_contact_sheet(path: Path, clips: Sequence[SheetClip]) -> None:
 
 
 def _lay_out(clip: SheetClip) -> Any:
-    """The frames of one clip with their labels, and room for its title."""
+    """Return the frames of one clip with their labels, and room for its title."""
     from PIL import Image, ImageDraw
 
     count, height, width, _ = clip.frames.shape
@@ -85,7 +85,7 @@ def _lay_out(clip: SheetClip) -> Any:
 
 
 def _plain(text: str) -> str:
-    """A text in characters that every font has."""
+    """Return a text in characters that every font has."""
     return text.encode("ascii", "replace").decode("ascii")
 
 
@@ -113,7 +113,6 @@ class ShownClip:
 
     @property
     def times(self) -> list[float]:
-        """The time of each frame, in seconds."""
         return [index / self.rate for index in self.indices] if self.rate > 0 else [0.0] * len(self.indices)
 
 
@@ -142,17 +141,23 @@ class ShownTask:
 
 def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: str | None = None) -> ShownTask:
     """Let a model of lmms-eval process items of a prepared task as a run does, without its weights."""
+    from transformers import AutoConfig
+
     asked = find_items(task, model, batch_size, item)
     checkpoint = default_checkpoint(model, arguments)
     stands_in = None
     with TemporaryDirectory() as folder, _quiet_transformers():
-        if checkpoint is None or not _has_configuration(checkpoint):
+        known: Any = None
+        with suppress(OSError, ValueError):
+            known = checkpoint is not None and AutoConfig.from_pretrained(checkpoint)
+        if not known:
             stands_in = checkpoint or "a checkpoint, of which none is named"
             family = "qwen3_vl" if "qwen3" in f"{model} {checkpoint}".lower() else "qwen2_5_vl"
             tiny = write_tiny_vlm(Path(folder), family=family)
             arguments = ",".join(part for part in (arguments, f"pretrained={tiny}") if part)
         adapter = build_adapter(model, arguments, len(asked.rows))
-        prepare_to_show(adapter, asked)
+        if state := state_of(asked.task):
+            state.evaluation.model = adapter.model  # some models read a clip's frames in another order
         places = range(len(asked.rows))
         batch = adapter.process(asked, places)
         alone = [adapter.process(asked, [place]) for place in places] if len(places) > 1 else [batch]
@@ -170,7 +175,7 @@ def show_task(model: str, arguments: str, task: str, batch_size: int = 1, item: 
 
 @contextmanager
 def _quiet_transformers() -> Iterator[None]:
-    """Without the warnings and progress bars of transformers, in a `with` block."""
+    """Mute the warnings and progress bars of transformers."""
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -182,16 +187,6 @@ def _quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def _has_configuration(checkpoint: str) -> bool:
-    from transformers import AutoConfig
-
-    try:
-        AutoConfig.from_pretrained(checkpoint)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _explain(batch: ProcessedBatch) -> str:
@@ -234,7 +229,7 @@ def _read_item(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedIt
 
 
 def _render(tokenizer: Any, ids: Sequence[int], pads: set[int]) -> str:
-    """A prompt's text, with a run of the same placeholders as one of them and their number."""
+    """Return a prompt's text, with a run of the same placeholders as one of them and their number."""
     parts = []
     for pad, run in groupby(ids, key=lambda token: token if token in pads else None):
         tokens = list(run)
@@ -250,11 +245,11 @@ def _read_clips(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedI
         pictures = _draw(item.inputs["pixel_values_videos"][start : start + patches], grid, processor)
         start += patches
         seconds = item.inputs.get("second_per_grid_ts")
-        indices = _indices(known)
+        indices = [int(index) for index in known["frames_indices"]]
         stated = None if seconds is None else processor.temporal_patch_size / float(seconds[number])
         given = known["fps"] * len(indices) / known["total_num_frames"]
         faults = _faults(video, len(indices), given, stated)
-        if alone is not None and indices != (single := _indices(alone.metadata[number])):
+        if alone is not None and indices != (single := list(map(int, alone.metadata[number]["frames_indices"]))):
             faults.append(f"alone it would be shown {len(single)} frames, {_sampling(alone.videos[number])}")
         indices += indices[-1:] * (len(pictures) - len(indices))
         clips.append(
@@ -275,10 +270,6 @@ def _read_clips(adapter: WeightlessModel, item: ProcessedItem, alone: ProcessedI
     return clips
 
 
-def _indices(known: Mapping[str, Any]) -> list[int]:
-    return [int(index) for index in known["frames_indices"]]
-
-
 def _faults(video: Mapping[str, Any], count: int, given: float, stated: float | None) -> list[str]:
     """Describe frames of a clip that are not as requested or not as the model's inputs state; rates are in frames per
     second."""
@@ -293,7 +284,7 @@ def _faults(video: Mapping[str, Any], count: int, given: float, stated: float | 
 
 
 def _draw(pixels: Any, grid: Sequence[int], processor: Any) -> np.ndarray[Any, Any]:
-    """The frames that a processor of the Qwen-VL families has cut into patches.
+    """Return the frames that a processor of the Qwen-VL families has cut into patches.
 
     Args:
         pixels: float (patches, colours times frames times rows times columns of a patch).
@@ -321,7 +312,9 @@ RELEASED_WITH = "transformers 4.57"
 
 def print_shown(console: Console, model: str, shown: ShownTask) -> None:
     """Show what a model is shown of a task: clips in a table, then frames, positions and the prompt of each item."""
-    console.print(f"\n{model} on {shown.task}: {_describe_batch(shown)}", style="bold")
+    batch = f"{len(shown.items)} items, {'in one batch' if shown.together > 1 else 'each alone'}"
+    one = shown.items[0].item_id if len(shown.items) == 1 else None
+    console.print(f"\n{model} on {shown.task}: {f'the item {one}' if one else batch}", style="bold")
     if shown.stands_in:
         console.print(
             f"warning: the configuration of {shown.stands_in} is not at hand, and that of a tiny random model of the "
@@ -333,7 +326,11 @@ def print_shown(console: Console, model: str, shown: ShownTask) -> None:
     if any(item.clips for item in shown.items):
         table = text_table(None, "clip", "frames", "asked for", "shown", "size", "tokens", "a frame", "a second")
         for clip in (clip for item in shown.items for clip in item.clips):
-            table.add_row(clip.name, *_describe_clip(clip))
+            count, (width, height) = len(clip.indices), clip.size
+            table.add_row(
+                clip.name, str(clip.count), clip.asked, str(count), f"{width}x{height}", str(clip.tokens),
+                f"{clip.tokens / count:g}", "-" if clip.stated is None else f"{clip.stated:.2f}",
+            )  # fmt: skip
         console.print(table)
     for item in shown.items:
         _print_item(console, item)
@@ -341,41 +338,18 @@ def print_shown(console: Console, model: str, shown: ShownTask) -> None:
 
 def write_sheet(path: Path, shown: ShownTask) -> bool:
     """Write the contact sheet of what is shown of a task; False, and no file, where that is no clip."""
-    clips = [SheetClip(_title(item, clip), clip.pictures, list(_labels(clip))) for item, clip in _pairs(shown)]
+    clips = [
+        SheetClip(
+            f"{item.item_id}: {clip.name}, {len(clip.indices)} of {clip.count} frames",
+            clip.pictures,
+            [f"{index}: {time:.2f} s" for index, time in zip(clip.indices, clip.times, strict=True)],
+        )
+        for item in shown.items
+        for clip in item.clips
+    ]
     if clips:
         write_contact_sheet(path, clips)
     return bool(clips)
-
-
-def _pairs(shown: ShownTask) -> Iterator[tuple[ShownItem, ShownClip]]:
-    return ((item, clip) for item in shown.items for clip in item.clips)
-
-
-def _title(item: ShownItem, clip: ShownClip) -> str:
-    return f"{item.item_id}: {clip.name}, {len(clip.indices)} of {clip.count} frames"
-
-
-def _labels(clip: ShownClip) -> Iterator[str]:
-    return (f"{index}: {time:.2f} s" for index, time in zip(clip.indices, clip.times, strict=True))
-
-
-def _describe_batch(shown: ShownTask) -> str:
-    if len(shown.items) == 1:
-        return f"the item {shown.items[0].item_id}"
-    return f"{len(shown.items)} items, {'in one batch' if shown.together > 1 else 'each alone'}"
-
-
-def _describe_clip(clip: ShownClip) -> tuple[str, ...]:
-    width, height = clip.size
-    return (
-        str(clip.count),
-        clip.asked,
-        str(len(clip.indices)),
-        f"{width}x{height}",
-        str(clip.tokens),
-        f"{clip.tokens / len(clip.indices):g}",
-        "-" if clip.stated is None else f"{clip.stated:.2f}",
-    )
 
 
 def _print_item(console: Console, item: ShownItem) -> None:

@@ -45,7 +45,7 @@ _EXPECTED = "Expected logged items of one of our tasks, but got"
 
 @dataclass(frozen=True)
 class LoggedItem:
-    """One line."""
+    """A line of a sample log."""
 
     where: str
     record: Record
@@ -134,11 +134,12 @@ class SeriesValue:
 
 
 def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
-    """The value of each run of a series, in its order, from its folder's name, or else from the whole path."""
+    """Return the value of each run of a series, in its order, from its folder's name, or else from the whole path."""
     # The name of a results file holds the time at which it was written.
     named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
     for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):
-        found = _numbers_after(name, texts) or _differing_numbers(texts)
+        after = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
+        found = [numbers[-1] for numbers in after] if all(after) else _differing_numbers(texts)
         if found:
             break
     else:
@@ -154,14 +155,8 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
     return values
 
 
-def _numbers_after(name: str, texts: Sequence[str]) -> list[str]:
-    """The number that follows a name in each text, the last where there are several; empty where a text has none."""
-    found = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
-    return [numbers[-1] for numbers in found] if all(found) else []
-
-
 def _differing_numbers(texts: Sequence[str]) -> list[str]:
-    """The only number in which texts differ, or that a single text has; empty where there is no such number."""
+    """Return the only number in which texts differ, or that a single text has; none where there is no such number."""
     numbers = [re.findall(NUMBER, text) for text in texts]
     if len({re.sub(NUMBER, "#", text) for text in texts}) != 1:
         return []
@@ -210,11 +205,9 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Title of the run in reports."""
         return self.label or self.name
 
     def set_of(self, task: str) -> DataSet:
-        """Return the data set of a task."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
@@ -224,7 +217,7 @@ class Run:
         return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
     def without(self, removed: RemovedGroups) -> Run | None:
-        """The run without the groups that a filter removed; None where it has none of them."""
+        """Return the run without the groups that a filter removed; None where it has none of them."""
         kept: dict[str, tuple[Record, ...]] = {}
         for task, records in self.records.items():
             name = task.removesuffix(f"_{records[0].view}") if records and records[0].view else task
@@ -247,7 +240,7 @@ class Run:
         return f"{there:,} of {number:,} items of {task}"
 
     def items_of(self, task: str) -> tuple[LoggedItem, ...]:
-        """The lines of one of its tasks, read again."""
+        """Return the lines of one of its tasks, read again."""
         problems = Problems()
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
@@ -327,7 +320,7 @@ def arrange(groups: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> dict[s
 
 
 def _read(path: Path, allow_incomplete: bool) -> Run:
-    """The run of one results file; `CutShort` where that is all that is wrong with it."""
+    """Return the run of one results file; `CutShort` where that is all that is wrong with it."""
     results = read_results(path)
     problems, gaps = Problems(), Problems()
     logs: dict[str, Sequence[LoggedItem]] = {}
@@ -379,7 +372,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
 
 
 def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[LoggedItem]]) -> Run:
-    """A run from its results and its logged items."""
+    """Return a run from its results and its logged items."""
     sets = {}
     for task, items in logs.items():
         found = {item.data_set for item in items}
@@ -410,7 +403,7 @@ def read_lines(logs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, lis
 def _open_log(
     path: Path, task: str, form: type[LogLine], is_ours: bool, results: ResultsFile, problems: Problems
 ) -> SampleLog | None:
-    """A task's log, empty where the run was cut short before it; None where it is somebody else's, or a problem."""
+    """Return a task's log, empty where the run was cut short before it; None where it is not ours, or a problem."""
     try:
         log = sample_log(path, task)
         if log.is_file():
@@ -425,7 +418,7 @@ def _open_log(
 
 
 def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:
-    """The runs with their titles: the names, one for each run in its order, or without names the models."""
+    """Return the runs with their titles: the names, one for each run in its order, or without names the models."""
     if names and (len(names) != len(runs) or len({*names, ""}) <= len(runs)):
         given = ", ".join(map(repr, names))
         raise InputError(f"Expected --name once for each of the {len(runs)} runs, all different, but got {given}.")
@@ -436,8 +429,7 @@ def name_runs(runs: Sequence[Run], names: Sequence[str] = ()) -> list[Run]:
 
 
 def _apart(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return short names that distinguish results files: as few parts of their paths as needed, after those that all
-    share."""
+    """Return short names of results files: as few parts of their paths as tell them apart, after those of all."""
     folders = [path.absolute().parent for path in paths]
     shared = commonpath(folders)
     parts = [

@@ -19,34 +19,6 @@ from lmms_eval_tasks.utils.core.text import SHARD, parse_arguments, summarize_na
 
 MERGE = "lmms-eval-tasks merge PART… --out DIR"
 """The command that makes a whole run of the runs of all parts."""
-
-
-class Shard(NamedTuple):
-    """One of the parts into which a run is cut."""
-
-    part: int
-    of: int
-
-    def __str__(self) -> str:
-        """As the variable has it: ``3/7``."""
-        return f"{self.part}/{self.of}"
-
-
-def parse_shard(text: str) -> Shard:
-    """A part as it is written: ``3/7`` is the third of seven."""
-    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
-    shard = Shard(int(match[1]), int(match[2])) if match else None
-    if shard is None or not 1 <= shard.part <= shard.of:
-        raise InputError(f"Expected {SHARD} to be i/N, one of N parts counted from 1, such as 3/7, but got {text!r}.")
-    return shard
-
-
-def read_shard() -> Shard | None:
-    """The part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty."""
-    text = os.environ.get(SHARD, "")
-    return parse_shard(text) if text else None
-
-
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
@@ -67,6 +39,31 @@ PARTS, LAUNCHED = "parts", "launch.json"
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Limit = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Shard(NamedTuple):
+    """One of the parts into which a run is cut."""
+
+    part: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.part}/{self.of}"
+
+
+def parse_shard(text: str) -> Shard:
+    """Return a part as it is written: ``3/7`` is the third of seven."""
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    shard = Shard(int(match[1]), int(match[2])) if match else None
+    if shard is None or not 1 <= shard.part <= shard.of:
+        raise InputError(f"Expected {SHARD} to be i/N, one of N parts counted from 1, such as 3/7, but got {text!r}.")
+    return shard
+
+
+def read_shard() -> Shard | None:
+    """Return the part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty."""
+    text = os.environ.get(SHARD, "")
+    return parse_shard(text) if text else None
 
 
 class _Part(RowForm):
@@ -107,12 +104,11 @@ class ShardOfRun(_Part):
 
     @property
     def shard(self) -> Shard:
-        """The part."""
         return Shard(self.part, self.of)
 
 
 class ResultsFile(_Part):
-    """The file."""
+    """A results file of lmms-eval."""
 
     configs: dict[str, Any]
     group_subtasks: dict[str, list[str]]
@@ -133,7 +129,7 @@ class ResultsFile(_Part):
         return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
 
     def groups_within(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """The groups all of whose tasks are among some, each with its tasks."""
+        """Return the groups all of whose tasks are among some, each with its tasks."""
         return {
             name: tuple(dict.fromkeys(members))
             for name, members in self.group_subtasks.items()
@@ -142,7 +138,6 @@ class ResultsFile(_Part):
 
     @property
     def model_name(self) -> str:
-        """The model, with its arguments' checkpoint where it has one."""
         return name_model(self.config.model, self.config.model_args)
 
     @property
@@ -169,7 +164,16 @@ def read_results(path: Path) -> ResultsFile:
 
 
 def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
+    """Read a results file, and return everything in it as JSON values, too."""
     return read_written_object(path, ResultsFile, "a results file of lmms-eval", CutShort)
+
+
+def run_files(source: Path, pattern: str) -> list[Path]:
+    """Return a kind of files of runs in a folder and below, by date; those of a launch's parts are left out."""
+    files = {path for path in source.rglob(pattern) if path.parent.name != SUBMISSIONS}
+    launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
+    found = (path for path in files if path.is_file() and launched.isdisjoint(path.parents))
+    return sorted(found, key=lambda path: (path.name, path))
 
 
 def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
@@ -177,18 +181,13 @@ def results_files(source: Path, ends: Sequence[str] = (RESULTS,)) -> list[Path]:
 
     With other `ends` also those that are gone, and have left a file of that end.
     """
-    if source.is_file():
-        found = {source}
-    else:
-        files = {path for end in ends for path in source.rglob(f"*{end}") if path.parent.name != SUBMISSIONS}
-        launched = {path.parent for path in source.rglob(f"{PARTS}/{LAUNCHED}")} if files else set()
-        found = {path for path in files if path.is_file() and launched.isdisjoint(path.parents)}
+    found = [source] if source.is_file() else [path for end in ends for path in run_files(source, f"*{end}")]
     for end in {*ends} - {RESULTS}:
-        found = {
+        found = [
             path.with_name(f"{path.name.removesuffix(end)}{RESULTS}") if path.name.endswith(end) else path
             for path in found
-        }
-    return sorted(found, key=lambda path: (path.name, path))
+        ]
+    return sorted(set(found), key=lambda path: (path.name, path))
 
 
 def list_runs(source: Path, files: Sequence[Path]) -> str:
@@ -205,20 +204,19 @@ def list_runs(source: Path, files: Sequence[Path]) -> str:
 
 
 def sample_log(results: Path, task: str) -> Path:
-    """The sample log of a task beside a run's results file; it need not exist."""
+    """Return the sample log of a task beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
 
 
 def results_beside(log: Path) -> Path:
-    """The results file of the run that a sample log is of; it need not exist."""
+    """Return the results file of the run that a sample log is of; it need not exist."""
     return log.with_name(f"{log.name.partition(SAMPLES)[0]}{RESULTS}")
 
 
 def card_path(results: Path) -> Path:
-    """The run card beside a run's results file; it need not exist."""
+    """Return the run card beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
 
 
 def write_card(results: Path, card: Sections) -> None:
-    """Write a run's card beside its results file."""
     write_file(card_path(results), json.dumps(card, ensure_ascii=False, indent=2) + "\n")

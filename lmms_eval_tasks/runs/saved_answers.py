@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.runs.run_files import SAMPLES, list_runs, read_results, results_beside
+from lmms_eval_tasks.runs.run_files import SAMPLES, list_runs, read_results, results_beside, run_files
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_written_json
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -48,12 +48,13 @@ class SavedResponses:
     note: str = ""
 
     def find(self, task: str, item_id: str) -> str | None:
-        """The response saved for an item of a task; None where there is none."""
+        """Return the response saved for an item of a task; None where there is none."""
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
     def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
-        """Give each item the line that asks its question; a message where these are not one for one, else None."""
+        """Give each item the line that asks its question; return a message where these are not one for one, else
+        None."""
         items: dict[QuestionText, set[int]] = {}
         for task, table in tables.items():
             counts: Counter[QuestionText] = Counter()
@@ -144,9 +145,9 @@ def read_responses(
 
 
 def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
-    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
+    """Return the sample logs in a folder and below; of several runs of a task the latest whole one, by date."""
     logs: dict[tuple[str, Path], list[Path]] = {}
-    for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
+    for log in run_files(folder, f"*{SAMPLES}*.jsonl"):
         logs.setdefault((log.stem.partition(SAMPLES)[2], log.parent), []).append(log)
     runs = sorted({results_beside(log) for of_task in logs.values() for log in of_task})
     if len({task for task, _ in logs}) < len(logs):
@@ -175,18 +176,19 @@ def _missing_items(log: Path) -> str:
 
 
 def _split(file: Path, without_torn: bool) -> list[bytes]:
-    """The lines of a file, perhaps without a last one that breaks off, as where a run was killed while it wrote."""
+    """Return the lines of a file, perhaps without a last one that breaks off, as where a run was killed while it
+    wrote."""
     *lines, last = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
     return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
 
 
 def _encodable(response: str) -> str:
-    """A response whose lone surrogates, at which lmms-eval would stop writing its sample log, are question marks."""
+    """Return a response whose lone surrogates, at which lmms-eval would stop writing its sample log, are question
+    marks."""
     return response.encode("utf-8", "replace").decode("utf-8")
 
 
 def _read_object(text: str) -> dict[str, Any]:
-    """The JSON object of a line; an empty one for any other line."""
     try:
         value = read_written_json(text)
     except ValueError:
@@ -195,15 +197,14 @@ def _read_object(text: str) -> dict[str, Any]:
 
 
 def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
-    """Key and response of a plain line, or of a sample log's; None for any other line."""
+    """Return key and response of a plain line, or of a sample log's; None for any other line."""
     record = value.get("record")
     if record is None:
         item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
         if not isinstance(own_task, str | None):
             return None
     else:
-        item_id = record.get("item_id") if isinstance(record, dict) else None
-        own_task = task
+        item_id, own_task = record.get("item_id") if isinstance(record, dict) else None, task
         # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
         response = value.get("resps", value.get("filtered_resps"))
         while isinstance(response, list) and response:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -48,13 +48,13 @@ PAIR_METRICS = (
 
 
 def metrics_of(task: str) -> tuple[Metric, ...]:
-    """The scores of a task or group; those of pairs for a task of no benchmark."""
+    """Return the scores of a task or group; those of pairs for a task of no benchmark."""
     known = registry().find_task(task)
     return tuple(known.kind.metrics) if known else PAIR_METRICS
 
 
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The scores of a task or group that its benchmark sets beside published figures; the leading one first."""
+    """Return the scores of a task or group that its benchmark sets beside published figures; the leading one first."""
     known = registry().find_task(task)
     if known is None:
         return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
@@ -76,7 +76,7 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
 
 
 def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
-    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items."""
+    """Return the groups that are scored as one: their tasks are of one kind, and show one view of their items."""
 
     def form(task: str) -> tuple[int, str] | None:
         known = registry().find_task(task)
@@ -107,9 +107,6 @@ class _Part(RowForm):
     """Part of the file: every field is described, and there is no other."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
-Entry = TypeVar("Entry", bound=_Part)
 
 
 class ScoreEntry(_Part):
@@ -162,7 +159,7 @@ class PartScores(_Part):
     """All scores that apply to it."""
 
     def score(self, metric: str) -> ScoreEntry:
-        return _named(self.scores, "metric", metric)
+        return {entry.metric: entry for entry in self.scores}[metric]
 
 
 class ScoresFile(_Part):
@@ -184,8 +181,7 @@ class ScoresFile(_Part):
     """Tasks and groups."""
 
     def part(self, name: str) -> PartScores:
-        """The scores of a task or group."""
-        return _named(self.parts, "name", name)
+        return {part.name: part for part in self.parts}[name]
 
     def shown_parts(self, only: str = "") -> list[PartScores]:
         """Return the groups, then the tasks that are in none of them, and the task that is asked for."""
@@ -196,15 +192,8 @@ class ScoresFile(_Part):
         return [*named, *(part for part in alone if part.name in shown or part.name == only)]
 
 
-def _named(entries: Sequence[Entry], field: str, name: str) -> Entry:
-    for entry in entries:
-        if getattr(entry, field) == name:
-            return entry
-    raise KeyError(name)
-
-
 def scores_path(results: Path) -> Path:
-    """The file of scores beside a run's results file; it need not exist."""
+    """Return the file of scores beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}{SCORES}")
 
 
@@ -214,7 +203,6 @@ def scores_text(scores: ScoresFile) -> str:
 
 
 def write_scores(results: Path, scores: ScoresFile) -> None:
-    """Write the scores of a run beside its results file."""
     write_file(scores_path(results), scores_text(scores))
 
 
@@ -228,18 +216,17 @@ def scores_schema() -> dict[str, Any]:
 
 
 def scores_of(run: Run) -> ScoresFile:
-    """Every score of each task and group of a run, with intervals, from its records."""
+    """Return every score of each task and group of a run, with intervals, from its records."""
     counted: dict[tuple[str, str], Units] = {}
     parts = []
     for name, part in comparable_parts(run).items():
         try:
-            entries = list(_entries(part, counted))
+            parts.append(_part_scores(run, name, part, counted))
         except KeyError as error:
             raise InputError(
                 f"{run.path}: Expected records of {name} with {error}, which an earlier version did not write: "
                 f"`lmms-eval-tasks rescore {run.path} --out DIR` writes them anew."
             ) from None
-        parts.append(_part_scores(run, name, list(part), part, entries))
     return ScoresFile(
         form=1,
         lmms_eval_tasks=lmms_eval_tasks.__version__,
@@ -252,7 +239,7 @@ def scores_of(run: Run) -> ScoresFile:
 
 
 def values_of(run: Run) -> dict[str, dict[str, float | None]]:
-    """Every score of each task and group of a run, but those that need a field which its records lack."""
+    """Return every score of each task and group of a run, but those that need a field which its records lack."""
     values: dict[str, dict[str, float | None]] = {}
     for name, part in comparable_parts(run).items():
         values[name] = {}
@@ -264,61 +251,53 @@ def values_of(run: Run) -> dict[str, dict[str, float | None]]:
     return values
 
 
-def _part_scores(run: Run, name: str, tasks: Sequence[str], part: Part, scores: Sequence[ScoreEntry]) -> PartScores:
+def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str], Units]) -> PartScores:
+    """Return the scores of a task or group; `counted` keeps what counts in each, by task and score."""
+    tasks = list(part)
     known = registry().find_task(tasks[0])
     records = [record for of_task in part.values() for record in of_task]
     outcomes = Counter(record.outcome for record in records)
-    leading = references_of(name, tasks[0], len(records))[0].metric.name
+    scores = []
+    for metric in _listed(tasks[0]):
+        for task in tasks:
+            if (task, metric.name) not in counted:
+                counted[task, metric.name] = metric.units(part[task])
+        units = [counted[task, metric.name] for task in tasks]
+        if any(units):
+            scores.append(_entry(metric, units))
     return PartScores(
         name=name,
-        tasks=list(tasks),
+        tasks=tasks,
         benchmark=known.benchmark.name if known else "",
         version=run.versions.get(name, ""),
         view=known.view if known else next((record.view for record in records), ""),
         data=list(dict.fromkeys(run.set_of(task) for task in tasks)),
         apart=run.apart(tasks),
         outcomes={outcome.value: outcomes[outcome] for outcome in Outcome} if records else {},
-        leading=leading,
-        scores=list(scores),
+        leading=references_of(name, tasks[0], len(records))[0].metric.name,
+        scores=scores,
     )
 
 
-def _entries(part: Part, counted: dict[tuple[str, str], Units]) -> Iterator[ScoreEntry]:
-    """The scores that count any item of a task or group; `counted` keeps what counts in each, by task and score."""
-    for metric in _listed(next(iter(part))):
-        for task, records in part.items():
-            if (task, metric.name) not in counted:
-                counted[task, metric.name] = metric.units(records)
-        units = [counted[task, metric.name] for task in part]
-        if any(units):
-            yield _entry(metric, units)
-
-
 def _listed(task: str) -> Iterator[Metric]:
-    """The scores of a task; what its data is, is said elsewhere."""
+    """Return the scores of a task; the kind of its data is said elsewhere."""
     return (metric for metric in metrics_of(task) if metric is not SAMPLE_DATA)
 
 
 def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
     score = estimate_units(metric, counted) if metric.kind == "mean" else None
     return ScoreEntry(
-        **_scores_named(metric),
+        metric=metric.name,
+        title=metric.title,
+        kind=metric.kind,
+        unit=metric.unit,
+        higher_is_better=metric.higher_is_better,
         value=score.value if score else None if metric.kind == "mean" else score_tasks(metric, counted),
         low=score.low if score else None,
         high=score.high if score else None,
         groups=sum(map(count_groups, counted)),
         items=sum(map(count_items, counted)),
     )
-
-
-def _scores_named(metric: Metric) -> dict[str, Any]:
-    return {
-        "metric": metric.name,
-        "title": metric.title,
-        "kind": metric.kind,
-        "unit": metric.unit,
-        "higher_is_better": metric.higher_is_better,
-    }
 
 
 @dataclass(frozen=True)
@@ -333,8 +312,7 @@ class ScoredRun:
 
 
 def read_scored(source: Path) -> ScoredRun:
-    """The scores of the latest run in a folder, or of one results or scores file: from its file of scores, or
-    computed."""
+    """Return the scores of the latest run in a folder, or of one results or scores file, from its file or computed."""
     files = results_files(source, (RESULTS, SCORES))
     if not files:
         raise InputError(

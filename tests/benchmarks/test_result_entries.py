@@ -14,7 +14,7 @@ from graded_records import records_of
 from task_states import new_state
 
 from lmms_eval_tasks.finished.rescore import RegradedTask, consolidate
-from lmms_eval_tasks.host.index import add_views
+from lmms_eval_tasks.host.replacements import add_views
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.registry import registry
 

@@ -185,7 +185,7 @@ def test_the_plugin_tells_of_data_and_judge_at_once(monkeypatch: pytest.MonkeyPa
     import lmms_eval.models  # noqa: F401  (imports the plugin, and cannot be imported by it first)
     from lmms_eval.tasks import TaskManager
 
-    from lmms_eval_tasks.host import index
+    from lmms_eval_tasks.host import replacements as index
 
     reasons: list[str | None] = []
     monkeypatch.setattr(index, "stop_if_any", reasons.append)

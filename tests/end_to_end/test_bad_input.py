@@ -12,7 +12,7 @@ import pytest
 from host_run import HostRun, SampleWorld, run_host
 from model_server import ModelServer
 
-from lmms_eval_tasks.host.options import REFUSED
+from lmms_eval_tasks.host.checks import REFUSED
 from lmms_eval_tasks.prompting import prompt_ids
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 

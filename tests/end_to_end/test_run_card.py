@@ -11,8 +11,8 @@ from clip_libraries import write_broken_torchcodec
 from host_run import HostRun, SampleWorld, run_host
 from packaging.version import Version
 
-from lmms_eval_tasks.host.model.model_identity import weights_identity
-from lmms_eval_tasks.host.saving.saved import closing_lines
+from lmms_eval_tasks.host.model.identity import weights_identity
+from lmms_eval_tasks.host.saving import closing_lines
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_card import NOT_KNOWN, Sections, differences
 from lmms_eval_tasks.runs.scores import read_scores, scores_of, scores_path, scores_text

@@ -10,7 +10,7 @@ from merged_runs import difference, merge_parts, run_parts
 
 from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.finished.submit import submit
-from lmms_eval_tasks.host.asking.part_of_run import deal_rows
+from lmms_eval_tasks.host.asking.dealing import deal_rows
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import Shard

@@ -14,8 +14,8 @@ from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.host.asking import across_ranks as agreement
-from lmms_eval_tasks.host.asking.across_ranks import describe_disagreement, rank_facts, stop_unless_ranks_agree
+from lmms_eval_tasks.host.asking import dealing as agreement
+from lmms_eval_tasks.host.asking.dealing import describe_disagreement, rank_facts, stop_unless_ranks_agree
 from lmms_eval_tasks.host.tasks import running as evaluation
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.core.errors import InputError

@@ -23,9 +23,9 @@ from loguru import logger
 from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.model import model_identity
-from lmms_eval_tasks.host.model import model_identity as model_identity_module
-from lmms_eval_tasks.host.model.model_identity import Weights, find_arguments
+from lmms_eval_tasks.host.model import identity as identity_module
+from lmms_eval_tasks.host.model import identity as model_identity
+from lmms_eval_tasks.host.model.identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
@@ -114,7 +114,7 @@ class World:
             answered_items=lambda table: lambda row: ItemKey(table[row]["item_id"], (Path(table[row]["clip"]),), {}),
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
-        setattr(model, model_identity_module.ARGUMENTS, arguments)
+        setattr(model, identity_module.ARGUMENTS, arguments)
         command = SimpleNamespace(output_path=str(self.out) if out == "" else out, seed=settings.pop("seed", None))
         before = dict(vars(model))
         with AskedModel(model, KeptAnswers(model, evaluation, {"cli_args": command, **settings})).lasting():
@@ -151,7 +151,7 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
 def test_token_counts_are_kept_with_the_answer(world: World) -> None:
     world.run(Model())
     model = Model()
-    setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
+    setattr(model, identity_module.ARGUMENTS, "pretrained=tiny")
     assert world.run(model)[0] and not model.asked
     lines = kept_lines(world.out)
     assert [line["item"] for line in lines] == [row["item_id"] for row in world.rows]
@@ -464,6 +464,6 @@ def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:
 def test_kept_answers_do_not_depend_on_what_else_is_known_of_the_weights() -> None:
     asked = Model()
     known = Weights("c0ffee", "bfloat16", "qwen2_5_vl")
-    identity = model_identity_module.model_identity(asked, {}, known)
-    assert identity == model_identity_module.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
-    assert identity != model_identity_module.model_identity(asked, {}, Weights("0ther", "bfloat16"))
+    identity = identity_module.model_identity(asked, {}, known)
+    assert identity == identity_module.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
+    assert identity != identity_module.model_identity(asked, {}, Weights("0ther", "bfloat16"))

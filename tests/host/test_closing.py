@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from logged_runs import TASK, weak, write_records, write_run
 
-from lmms_eval_tasks.host.saving import saved
-from lmms_eval_tasks.host.saving import saved as closing
+from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host import saving as closing
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.data.card import SetKind
@@ -25,13 +25,13 @@ STRATUM = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
 def test_a_line_for_each_task_and_group_and_how_to_look_at_the_run(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path / "weak", weak(), (TASK, *GROUPED), kind=SetKind.SAMPLE, stratum=STRATUM))
     run.groups["both"] = GROUPED  # type: ignore[index]
-    lines = list(saved.closing_lines(scores_of(run), "my out/first"))
+    lines = list(saving.closing_lines(scores_of(run), "my out/first"))
     apart = "SAMPLE DATA, not the benchmark"
     assert lines[0] == "" and lines[-1] == "lmms-eval-tasks report 'my out/first'"
     assert lines[1].startswith("both: pair accuracy 33.3% [") and lines[1].endswith(f"], 120 groups; {apart}")
     assert [line.partition(":")[0] for line in lines[2:-1]] == [*(f"  {task}" for task in GROUPED), TASK]
     assert lines[4] == f"{TASK}: pair accuracy 33.3% [22.7, 45.9], 60 groups; {apart}"
-    assert list(saved.closing_lines(scores_of(run), "out", logged=False)) == [*lines[:-1], saved.UNLOGGED]
+    assert list(saving.closing_lines(scores_of(run), "out", logged=False)) == [*lines[:-1], saving.UNLOGGED]
 
 
 def test_a_task_whose_answers_are_withheld_says_how_to_submit(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_task_whose_answers_are_withheld_says_how_to_submit(tmp_path: Path) ->
     records = [Record(f"1_{member}", "1", STRATUM, None, "A", Outcome.UNSCORED, reason) for member in range(2)]
     records = [one.with_fields(official_correct=None) for one in records]
     run = read_run(write_records(tmp_path / "withheld", {"causalvqa_paired": records}))
-    line = list(saved.closing_lines(scores_of(run), "my out"))[1]
+    line = list(saving.closing_lines(scores_of(run), "my out"))[1]
     assert line == "causalvqa_paired: answers withheld; lmms-eval-tasks submit causalvqa 'my out' --out FILE"
 
 
@@ -53,10 +53,10 @@ def test_they_are_printed_at_the_end_of_the_command_line_where_the_run_has_its_l
 
     monkeypatch.setattr(atexit, "register", register)
     run = read_run(write_run(tmp_path / "weak", weak(), stratum=STRATUM))
-    saved.announce(scores_of(run), run.path, "out")
+    saving.announce(scores_of(run), run.path, "out")
     assert not registered, "a Python program prints what it wants"
     monkeypatch.setattr(closing, "on_command_line", lambda: True)
-    saved.announce(scores_of(run), run.path, "out")
+    saving.announce(scores_of(run), run.path, "out")
     ((function, *arguments),) = registered
     assert capsys.readouterr().out == ""
     function(*arguments)

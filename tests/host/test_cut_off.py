@@ -13,7 +13,7 @@ from submission_world import prepare_world
 from task_states import docs_of, task_state
 
 from lmms_eval_tasks.finished.rescore import asked_row
-from lmms_eval_tasks.host.index import keep_prediction
+from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import TaskRequests
 from lmms_eval_tasks.runs.folder import LoggedItem
 from lmms_eval_tasks.runs.saved_answers import read_responses

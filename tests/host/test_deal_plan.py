@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.host.asking.across_ranks import QUESTION, Deal, deal_questions
+from lmms_eval_tasks.host.asking.dealing import QUESTION, Deal, deal_questions
 from lmms_eval_tasks.host.tasks.task_view import Encode
 
 CLIPS = [Path(f"{number}.mp4") for number in range(12)]

@@ -15,9 +15,9 @@ from submission_world import prepare_world
 from task_states import docs_of, task_state
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host.asking.failed_requests import FailedRequests, describe_silence
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.index import keep_prediction
+from lmms_eval_tasks.host.asking.unanswered import FailedRequests, describe_silence
+from lmms_eval_tasks.host.replacements import keep_prediction
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, is_answer, why_no_answer
 from lmms_eval_tasks.utils.scoring.record import Record, UnscoredReason

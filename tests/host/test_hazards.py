@@ -15,11 +15,10 @@ from numbered_clips import write_numbered
 from task_states import new_state
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.model.model_identity import read_weights
+from lmms_eval_tasks.host import saving as card_facts
+from lmms_eval_tasks.host.model.identity import installed_version, read_weights
 from lmms_eval_tasks.host.model.readers import QwenReader
-from lmms_eval_tasks.host.saving import card_facts
-from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather, version_of
+from lmms_eval_tasks.host.saving import adapter_of, gather, version_of
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs import hazards
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS

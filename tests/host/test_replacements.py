@@ -12,8 +12,7 @@ from loguru import logger
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host import replacements
-from lmms_eval_tasks.host.index import ManagesOurTasks
-from lmms_eval_tasks.host.replacements import EVALUATE, REPLACEMENTS, SAVE, Replacement, replace
+from lmms_eval_tasks.host.replacements import EVALUATE, REPLACEMENTS, SAVE, ManagesOurTasks, Replacement, replace
 
 pytestmark = pytest.mark.slow  # lmms-eval is imported
 

@@ -15,12 +15,12 @@ from loguru import logger
 from small_clips import write_noise
 from thread_ranks import ThreadRanks
 
-from lmms_eval_tasks.host.asking import across_ranks
-from lmms_eval_tasks.host.asking import across_ranks as request_exchange
-from lmms_eval_tasks.host.asking.across_ranks import ClipDealer
+from lmms_eval_tasks.host.asking import dealing
+from lmms_eval_tasks.host.asking import dealing as request_exchange
+from lmms_eval_tasks.host.asking.dealing import ClipDealer
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
-from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode, ItemKey
@@ -159,12 +159,12 @@ def evaluate(
             ClipDealer(model, evaluations[rank], {task: tasks[task] for task in (OURS, PROBE)})
         ]
         if out is not None:
-            setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
+            setattr(model, identity.ARGUMENTS, "pretrained=tiny")
             command = SimpleNamespace(output_path=str(out), seed=None)
             stages.append(KeptAnswers(model, evaluations[rank], {"cli_args": command}))
         with AskedModel(model, *stages).lasting():
             responses = model.generate_until(requests)
-        assert vars(model).keys() - before <= {model_identity_module.ARGUMENTS}, "the model is left as it was"
+        assert vars(model).keys() - before <= {identity.ARGUMENTS}, "the model is left as it was"
         assert len(responses) == len(requests)
         texts = [one if isinstance(one, str) else one.text for one in responses]
         return {
@@ -212,7 +212,7 @@ def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
 
 
 def test_without_the_deal_a_clip_is_opened_on_several_ranks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(across_ranks.ClipDealer, "answer", lambda self, ask, requests: ask(requests))
+    monkeypatch.setattr(dealing.ClipDealer, "answer", lambda self, ask, requests: ask(requests))
     assert max(evaluate(world, 2, monkeypatch).pairs().values()) == 2
 
 

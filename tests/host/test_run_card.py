@@ -11,12 +11,9 @@ import pytest
 from task_states import task_state
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.index import Results
-from lmms_eval_tasks.host.model.model_identity import Weights, read_weights, weights_identity
-from lmms_eval_tasks.host.saving.card_facts import gather
-from lmms_eval_tasks.host.saving.saved import saved_results
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.model.identity import Weights, package_version, read_weights, weights_identity
+from lmms_eval_tasks.host.saving import gather, saved_results
+from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from task_states import task_state
 
-from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.replacements import SAVE, replace
-from lmms_eval_tasks.host.saving.saved import free_date
+from lmms_eval_tasks.host.saving import free_date
+from lmms_eval_tasks.host.tasks.running import Results
 
 
 def tracker(folder: Path | None, model: str = "") -> Any:

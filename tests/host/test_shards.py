@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.host.asking.part_of_run import PartOfRun, deal_rows, describe_unsplit, without_tasks
-from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.host.asking.dealing import PartOfRun, deal_rows, without_tasks
+from lmms_eval_tasks.host.checks import describe_unsplit
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.runs.run_files import Shard
 from lmms_eval_tasks.utils.core.text import SHARD
@@ -90,8 +90,8 @@ def test_what_cannot_be_cut_into_parts(
     shard: str, others: list[str], message: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SHARD, shard)
-    assert describe_unsplit(Evaluation(), others) == message
-    assert describe_unsplit(Evaluation(splits=False), others) is None
+    assert describe_unsplit(others) == message
+    assert describe_unsplit(others, splits=False) is None
 
 
 def test_tasks_without_items_and_groups_without_tasks_are_left_out() -> None:

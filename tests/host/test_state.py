@@ -15,8 +15,8 @@ from submission_world import prepare_world
 from task_states import docs_of, new_state, task_state
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.host.replacements import bind_config
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP

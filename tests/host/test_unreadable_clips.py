@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from releases import write_clip
 
-from lmms_eval_tasks.host.asking import unreadable_clips
+from lmms_eval_tasks.host.asking import unanswered as unreadable_clips
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.asking.unreadable_clips import UnreadableClips, find_fault
+from lmms_eval_tasks.host.asking.unanswered import UnreadableClips, find_fault
 from lmms_eval_tasks.host.model.readers import OURS, ClipReader
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.data.clips import write_placeholder

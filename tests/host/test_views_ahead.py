@@ -17,7 +17,7 @@ from lmms_eval_tasks.host.asking import views_ahead
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
 from lmms_eval_tasks.host.asking.views_ahead import ViewsAhead
-from lmms_eval_tasks.host.model import model_identity as model_identity_module
+from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import FOLDER, ItemKey
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -112,7 +112,7 @@ class World:
             shown=SimpleNamespace(makings=self.makings),
         )
         model.task_dict = {"ours": {"test": self.rows}}
-        setattr(model, model_identity_module.ARGUMENTS, "pretrained=tiny")
+        setattr(model, identity.ARGUMENTS, "pretrained=tiny")
         requests = [
             Instance(
                 "generate_until",

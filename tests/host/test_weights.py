@@ -10,13 +10,8 @@ from typing import Any
 import pytest
 from huggingface_hub import errors
 
-from lmms_eval_tasks.host.model.model_identity import (
-    Weights,
-    describe_absent,
-    get_nested_attr,
-    read_weights,
-    weights_identity,
-)
+from lmms_eval_tasks.host.checks import describe_absent
+from lmms_eval_tasks.host.model.identity import Weights, get_nested_attr, read_weights, weights_identity
 
 
 def test_hub_weights_are_known_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ from torch import distributed as dist
 from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host.model.model_identity import read_weights
-from lmms_eval_tasks.host.saving.card_facts import adapter_of, gather
+from lmms_eval_tasks.host.model.identity import read_weights
+from lmms_eval_tasks.host.saving import adapter_of, gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.models import clip_reading
 from lmms_eval_tasks.models import shared_vllm as shared_vllm_module

@@ -14,7 +14,7 @@ from loguru import logger
 from submission_world import choose
 from task_states import aggregations, docs_of, task_state
 
-from lmms_eval_tasks.host.tasks import leaderboard_files as submissions
+from lmms_eval_tasks.host.tasks import running as submissions
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file

@@ -18,7 +18,7 @@ from typing import Any
 from lmms_eval.evaluator import simple_evaluate
 from warm_host import read_own_tasks
 
-from lmms_eval_tasks.host.saving.card_facts import gather
+from lmms_eval_tasks.host.saving import gather
 
 EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
     "as written": (["cast_bench", "causalvqa_debug_paired"], {}),

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from task_states import aggregations, task_state
 
-from lmms_eval_tasks.host.tasks import leaderboard_files as submissions
+from lmms_eval_tasks.host.tasks import running as submissions
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import score_tables, stratum_tables
 from lmms_eval_tasks.runs.folder import Run

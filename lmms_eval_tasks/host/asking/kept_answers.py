@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ from unittest.mock import patch
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.asking.failed_requests import as_answer
-from lmms_eval_tasks.host.asking.stages import EACH, Ask, AskingStage, is_padding
-from lmms_eval_tasks.host.model.model_identity import find_arguments, get_nested_attr, model_identity
+from lmms_eval_tasks.host.asking.stages import EACH, SINGLE, Ask, AskingStage, is_padding
+from lmms_eval_tasks.host.asking.unanswered import as_answer
+from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
 from lmms_eval_tasks.utils.answers.opening import is_answer
 from lmms_eval_tasks.utils.core.files import file_sha256, write_file
@@ -29,9 +29,20 @@ from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import ANSWERS, hide_secrets
 from lmms_eval_tasks.utils.data.home import home
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
 FOLDER = "answers"
 MODEL = "model.json"
+FORMAT = 2
+"""Moves when what is kept changes its meaning."""
+CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
+"""How adapters of servers call the number of requests that they send at once."""
+ROUNDS = 4
+"""Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
+IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
+"""Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
+ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
+"""Modules of adapters that end their server once they have answered what they were given."""
+METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
+"""Writes a line to the log whenever an adapter has answered what it was given."""
 
 
 def answers_folder(output_path: str | None) -> Path | None:
@@ -64,40 +75,38 @@ class AnswerFiles:
     """The answers of one model."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        self._identity, self._model = identity, digest(identity)
+        self._identity, self._model = identity, _digest(identity)
         self.folder = folder / self._model[:16]
         self._values = KeptValues(self.folder)
         self._can_write = True
 
     def find(self, items: Sequence[ItemRequest | None]) -> list[Any]:
-        """The answer to each item with the same clips, as a model returns it; None where there is none."""
-        keys = [item and self._key(item) for item in items]
-        kept = self._values.read({key for key in keys if key})
-        return [self._read(kept[key]) if key in kept else None for key in keys]
-
-    def _read(self, value: Mapping[str, Any]) -> Any:
+        """Return the answer to each item with the same clips, as a model returns it; None where there is none."""
         from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-        try:
-            text, tokens = value["text"], value["tokens"]
-            if not isinstance(text, str):
-                raise TypeError(f"Expected a text, but got {text!r}.")
-            if not is_answer(text):  # kept by an earlier version
+        def read(value: Mapping[str, Any]) -> Any:
+            try:
+                text, tokens = value["text"], value["tokens"]
+                if not isinstance(text, str):
+                    raise TypeError(f"Expected a text, but got {text!r}.")
+                if not is_answer(text):  # kept by an earlier version
+                    return None
+                return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
+            except (TypeError, KeyError) as error:
+                logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
                 return None
-            return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
-        except (TypeError, KeyError) as error:
-            logger.warning("An answer kept in {} cannot be read and is asked again ({}).", self.folder, error)
-            return None
+
+        keys = [item and self._key(item) for item in items]
+        kept = self._values.read({key for key in keys if key})
+        return [read(kept[key]) if key in kept else None for key in keys]
 
     def keep(self, item: ItemRequest, response: Any) -> None:
         """Keep an answer; an empty one and what stands in place of one are not kept, and the next run asks again."""
         from lmms_eval.api.instance import unwrap_generation_output
 
         text, counts = unwrap_generation_output(response)
-        if not self._can_write or not is_answer(text):
-            return
-        key = self._key(item)
-        if key is None:  # the clip has gone: nobody could say what the answer is about
+        # Without its clip nobody could say what the answer is about.
+        if not self._can_write or not is_answer(text) or (key := self._key(item)) is None:
             return
         value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, "text": text}
         value["tokens"] = None if counts is None else asdict(counts)
@@ -117,17 +126,15 @@ class AnswerFiles:
 
     def write_identity(self) -> None:
         """Write down, for people, which model the answers are of."""
-        path = self.folder / MODEL
+        path, folder = self.folder / MODEL, self.folder.parent
         try:
-            if not path.is_file():
-                if any(path.parent.parent.glob(f"*/{MODEL}")):
-                    logger.info(
-                        "The answers kept in {} are of other models, arguments or software; each {} says which.",
-                        path.parent.parent,
-                        MODEL,
-                    )
-                text = json.dumps(self._identity, ensure_ascii=False, indent=2, default=str)
-                write_file(path, hide_secrets(text, os.environ).encode("utf-8", "replace"))
+            if path.is_file():
+                return
+            if any(folder.glob(f"*/{MODEL}")):
+                other = "The answers kept in {} are of other models, arguments or software; each {} says which."
+                logger.info(other, folder, MODEL)
+            text = json.dumps(self._identity, ensure_ascii=False, indent=2, default=str)
+            write_file(path, hide_secrets(text, os.environ).encode("utf-8", "replace"))
         except OSError as error:
             logger.debug("{} cannot be written ({}).", path, error)
 
@@ -140,26 +147,11 @@ class AnswerFiles:
         return hashlib.sha256("\0".join((self._model, item.key, *clips)).encode()).hexdigest()
 
 
-def digest(value: Mapping[str, Any]) -> str:
-    """SHA-256 of JSON values, in hexadecimal."""
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=str)
+
+
+def _digest(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(_CANONICAL.encode(value).encode()).hexdigest()
-
-
-FORMAT = 2
-"""Moves when what is kept changes its meaning."""
-CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
-"""How adapters of servers call the number of requests that they send at once."""
-ROUNDS = 4
-"""Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
-IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
-"""Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
-SINGLE = "maybe_forward_with_tool"
-"""The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
-taken from here: its connections belong to one call, and in a second call it would send requests twice."""
-ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
-"""Modules of adapters that end their server once they have answered what they were given."""
-METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
-"""Writes a line to the log whenever an adapter has answered what it was given."""
 
 
 class KeptAnswers(AskingStage):
@@ -207,7 +199,7 @@ class KeptAnswers(AskingStage):
             log_kept(total, files.folder)
             files.write_identity()
         missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
-        each = hasattr(self._model, EACH)
+        each, single = hasattr(self._model, EACH), hasattr(self._model, SINGLE)
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=each or not is_first) as bar:
 
             def take(place: int, response: Any, keep: bool = True) -> None:
@@ -220,27 +212,26 @@ class KeptAnswers(AskingStage):
             if each:
                 for number, response in self._model.generate_each([requests[place] for place in missing]):
                     take(missing[number], response)
-            else:
-                single = hasattr(self._model, SINGLE)
-                parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
-                if self._evaluation.ahead:
-                    self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
-                with _quiet(self._model), _each_taken(self._model, missing, take) if single else nullcontext():
-                    for places in parts:
-                        responses = list(ask([requests[place] for place in places]))
-                        for place, response in zip(places, responses, strict=False):
-                            take(place, response, keep=len(responses) == len(places))
+                return ["" if answer is None else answer for answer in answers]
+            parts = [missing][: len(missing)] if single else self._divide(requests, asked_items, answers)
+            if self._evaluation.ahead:
+                self._evaluation.ahead.expect([requests[place] for places in parts for place in places])
+            with _quiet(self._model), _each_taken(self._model, missing, take) if single else nullcontext():
+                for places in parts:
+                    responses = list(ask([requests[place] for place in places]))
+                    for place, response in zip(places, responses, strict=False):
+                        take(place, response, keep=len(responses) == len(places))
         return ["" if answer is None else answer for answer in answers]
 
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
     ) -> list[list[int]]:
-        """Places of the requests that are asked together, in the order in which they are asked."""
+        """Return the places of the requests that are asked together, in the order in which they are asked."""
         size, in_step = part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
-            padding = is_padding(request) and self._state(request) is not None
+            padding = is_padding(request) and request.task_name in self._evaluation.tasks
             if padding and not in_step:
                 continue
             part = place // size if in_step or asked_items[place] is not None else -1
@@ -251,9 +242,6 @@ class KeptAnswers(AskingStage):
             return [parts[part] for part in sorted(set().union(*gather_objects(missing)))]
         return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
 
-    def _state(self, request: Any) -> Any:
-        return self._evaluation.tasks.get(request.task_name)
-
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """Return the item that each request asks, or None for tasks of others, for padding, and for answers that are
         not to be kept."""
@@ -261,40 +249,30 @@ class KeptAnswers(AskingStage):
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
         for request in requests:
-            state, (task, split) = self._state(request), request.args[-2:]
-            if state is None or is_padding(request):
+            state = self._evaluation.tasks.get(request.task_name)
+            generation = next((value for value in request.args if isinstance(value, dict)), {})
+            temperature = generation.get("temperature") or 0
+            sampled = bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
+            if state is None or is_padding(request) or (sampled and not self._keep_sampled):
                 asked_items.append(None)
             else:
+                doc_id, task, split = request.args[-3:]
                 if (task, split) not in tables:
                     tables[task, split] = state.answered_items(self._model.task_dict[task][split])
-                asked_items.append(self._read_item(request, state, tables[task, split], before[id(request)]))
+                item, repeat = tables[task, split](doc_id), before[id(request)]
+                asked = {
+                    "task": task,
+                    "pointer": dict(state.pointer),
+                    "item": item.item_id,
+                    "prompt": request.args[0],
+                    "generation": generation,
+                    "repeat": repeat,
+                    "seeds": self._seeds if sampled else None,
+                    **item.shown,
+                }
+                asked_items.append(ItemRequest(_digest(asked), task, item.item_id, repeat, item.files))
             before[id(request)] += 1
         return asked_items
-
-    def _read_item(
-        self, request: Any, state: TaskState, find: Callable[[int], ItemKey], repeat: int
-    ) -> ItemRequest | None:
-        generation = next((value for value in request.args if isinstance(value, dict)), {})
-        sampled = _is_sampled(generation)
-        if sampled and not self._keep_sampled:
-            return None
-        doc_id, task, _ = request.args[-3:]
-        item = find(doc_id)
-        asked = {
-            "task": task,
-            "pointer": dict(state.pointer),
-            "item": item.item_id,
-            "prompt": request.args[0],
-            "generation": generation,
-            "repeat": repeat,
-            "seeds": self._seeds if sampled else None,
-        }
-        return ItemRequest(digest({**asked, **item.shown}), task, item.item_id, repeat, item.files)
-
-
-def _is_sampled(generation: Mapping[str, Any]) -> bool:
-    temperature = generation.get("temperature") or 0
-    return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
 
 
 def _each_taken(model: Any, places: Sequence[int], take: Callable[[int, Any], None]) -> AbstractContextManager[Any]:
@@ -325,7 +303,7 @@ def part_size(model: Any) -> int:
 
 
 def _whole(value: Any) -> int:
-    """A number from 1; 0 for anything else, such as the batch size `auto`."""
+    """Return a number from 1; 0 for anything else, such as the batch size `auto`."""
     try:
         return max(0, int(value))
     except (TypeError, ValueError):
@@ -342,23 +320,16 @@ def computes_in_step(model: Any) -> bool:
 def _quiet(model: Any) -> Iterator[None]:
     """Silence an adapter's progress bar and its line of metrics, of which there would be one for each part."""
     # Of the class: the object's own method is wrapped as long as an evaluation lasts.
-    method = getattr(type(model), "generate_until", None)
-    names = getattr(inspect.unwrap(method), "__globals__", {}) if method else {}
+    names = getattr(inspect.unwrap(getattr(type(model), "generate_until", _quiet)), "__globals__", {})
     bar = names.get("tqdm")
-    if isinstance(bar, type) and issubclass(bar, tqdm):
-        names["tqdm"] = _without_output(bar)
-    logger.disable(METRICS_LOG)
-    try:
+    with ExitStack() as stack:
+        if isinstance(bar, type) and issubclass(bar, tqdm) and names is not globals():
+
+            class Silent(bar):  # type: ignore[misc, valid-type]
+                def __init__(self, *arguments: Any, **named: Any) -> None:
+                    super().__init__(*arguments, **{**named, "disable": True})
+
+            stack.enter_context(patch.dict(names, tqdm=Silent))
+        logger.disable(METRICS_LOG)
+        stack.callback(logger.enable, METRICS_LOG)
         yield
-    finally:
-        logger.enable(METRICS_LOG)
-        if bar is not None:
-            names["tqdm"] = bar
-
-
-def _without_output(bar: type) -> type:
-    class Silent(bar):  # type: ignore[misc]
-        def __init__(self, *arguments: Any, **named: Any) -> None:
-            super().__init__(*arguments, **{**named, "disable": True})
-
-    return Silent

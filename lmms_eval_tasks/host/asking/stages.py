@@ -10,13 +10,16 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.identity import is_ours
 from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, why_no_answer
 
 GENERATE = "generate_until"
 """The method by which a model answers every one of our tasks."""
 EACH = "generate_each"
 """A model's method that gives answers as they come, if it has one; its `generate_until` then calls it."""
+SINGLE = "maybe_forward_with_tool"
+"""The method by which `async_openai` answers one request. This adapter is asked for all at once, and its answers are
+taken from here: its connections belong to one call, and in a second call it would send requests twice."""
 PADDING = "__padding_only__"
 """The entry of a request's metadata that lmms-eval gives those that are there only so that ranks have as many."""
 

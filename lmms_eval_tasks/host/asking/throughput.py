@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,7 +62,8 @@ class Throughput(AskingStage):
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:
-    """The throughput of ranks together, by the names of a run card's fields; empty where nothing was answered."""
+    """Return the throughput of ranks together, by the names of a run card's fields; empty where nothing was
+    answered."""
     seconds = max(rank.seconds for rank in ranks)
     questions, clips = sum(rank.questions for rank in ranks), len(set().union(*(rank.clips for rank in ranks)))
     if not questions or seconds <= 0:
@@ -74,13 +75,13 @@ def describe(ranks: list[Answered]) -> dict[str, Any]:
         "clips an hour": round(clips / seconds * HOUR),
         "seconds": round(seconds, 1),
     }
-    stages: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    stages: defaultdict[str, float] = defaultdict(float)
+    counts = Counter[str]()
     for rank in ranks:
         for stage, time in rank.work.get("seconds", {}).items():
-            stages[stage] = stages.get(stage, 0.0) + time
+            stages[stage] += time
         for name, count in rank.work.get("counts", {}).items():
-            counts[name] = counts.get(name, 0) + count
-    if counts.get(PROMPT):
-        facts["share of prompt tokens reused in %"] = round(100 * counts.get(REUSED, 0) / counts[PROMPT], 1)
+            counts[name] += count
+    if counts[PROMPT]:
+        facts["share of prompt tokens reused in %"] = round(100 * counts[REUSED] / counts[PROMPT], 1)
     return facts | {f"seconds {stage}": round(time, 1) for stage, time in stages.items()} | counts

@@ -20,7 +20,7 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.answer_forms import is_ours
+from lmms_eval_tasks.host.model.identity import is_ours
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import first_line
@@ -44,7 +44,7 @@ class StandIn:
     reason: str | None = None
 
     def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
-        """Frames, (T, 3, H, W) RGB, what is known of them, and their rate; the same ones as its reader by decord
+        """Return frames, (T, 3, H, W) RGB, what is known of them, and their rate: the same ones as its reader by decord
         takes."""
         import torch
         from qwen_vl_utils import vision_process
@@ -69,15 +69,12 @@ class ReadOpened:
 
     other: Any
 
-    def __call__(self, element: Mapping[str, Any]) -> tuple[Any, dict[str, Any], float]:
-        """See `StandIn`."""
-        read = StandIn() if OPENED in element else self.other
-        result: tuple[Any, dict[str, Any], float] = read(element)
-        return result
+    def __call__(self, element: Mapping[str, Any]) -> Any:
+        return (StandIn() if OPENED in element else self.other)(element)
 
 
 def read_opened() -> None:
-    """Let qwen-vl-utils read by `PyavFrames` what a message has as `OPENED`, and everything else as before."""
+    """Have qwen-vl-utils read by `PyavFrames` what a message has as `OPENED`, and everything else as before."""
     from qwen_vl_utils import vision_process
 
     readers = vision_process.VIDEO_READER_BACKENDS
@@ -206,7 +203,7 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
 
 
 def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
-    """The name of the reader by which the model of a run decodes clips, for its run card; None where it is not
+    """Return the name of the reader by which the model of a run decodes clips, for its run card; None where it is not
     known."""
     reader, problem = None, None
     try:
@@ -224,7 +221,7 @@ def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
 
 
 def _called(kind: type) -> Iterator[tuple[str, Any]]:
-    """Names in the code by which a class answers, with what they stand for: of functions, not of what is computed."""
+    """Yield names in the code by which a class answers, with what they stand for: of functions, not of values."""
     from lmms_eval.protocol import ChatMessages
 
     packages = {"lmms_eval", kind.__module__.partition(".")[0]}
@@ -246,7 +243,7 @@ def _called(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Names that a function's code has, with that of the functions in it."""
+    """Yield names that a function's code has, with those of the functions in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -254,6 +251,6 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _package_of(value: Any) -> str:
-    """The package that a module, a function or a class is of."""
+    """Return the package that a module, a function or a class is of."""
     name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
     return name.partition(".")[0] if isinstance(name, str) else ""

@@ -1,7 +1,10 @@
-"""State of an evaluation and of each of its tasks, and the hooks of the tasks' YAML files bound to it."""
+"""State of an evaluation and of each of its tasks, the hooks of the tasks' YAML files bound to it, and the files for
+leaderboards that a task writes once its items are graded.
+"""
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import os
@@ -11,35 +14,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.model.answer_forms import is_ours
-from lmms_eval_tasks.host.model.model_identity import Weights, get_nested_attr
+from lmms_eval_tasks.host.model.identity import Weights, get_nested_attr, is_ours
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
-from lmms_eval_tasks.host.tasks.leaderboard_files import Finished, write_submissions
 from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, TaskView, read_captions, read_limit
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
 from lmms_eval_tasks.utils.answers.hooks import Ask, Grade, Grader, RunningTask, TaskSettings, Warn, is_hook
-from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, ends_in_reasoning, why_no_answer
-from lmms_eval_tasks.utils.benchmark.benchmark import Shown, TaskKind, View, find_view
-from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, Why, ends_in_reasoning, why_no_answer
+from lmms_eval_tasks.utils.benchmark.benchmark import Shown, View, find_view
+from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD, SUBMISSION_ROWS, task_configs, tasks_of_part
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.text import VIEW_BYTES
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.text import VIEW_BYTES, first_line
 from lmms_eval_tasks.utils.data.card import DataSet, Row, SetKind
 from lmms_eval_tasks.utils.data.home import absent_clips, load_table, read_manifest, read_table
 from lmms_eval_tasks.utils.judge.client import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.scoring.metrics import SAMPLE_DATA, Metric
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.submission.form import read_prepared
 
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
-
 
 Pointer = Mapping[str, Any]
 
@@ -54,10 +57,10 @@ class Evaluation(Asked):
     clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     answers_kept: int | None = None
-    unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
+    unanswered: dict[tuple[str, str], Why] = field(default_factory=dict)
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
-    finished: Finished = field(default_factory=dict)
+    finished: dict[frozenset[tuple[str, Any]], Sequence[GradedItem]] = field(default_factory=dict)
     records: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     absent: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
@@ -69,28 +72,18 @@ class Evaluation(Asked):
         """Part of the run that this process asks, or None for a whole run."""
         return read_shard() if self.splits else None
 
-    def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
-        """Return the reason the model could not answer an item, with details, or None if it could or does not say."""
-        own = getattr(self.model, "unanswered", None) or {}
-        return {**self.unanswered, **own}.get((task, item_id))
-
-    def is_cut_off(self, task: str, item_id: str) -> bool:
-        """Whether a model that gives answers again says in its `cut_off` that one used all of its tokens."""
-        return (task, item_id) in getattr(self.model, "cut_off", ())
-
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
-        """The rows of the prepared table that a task's pointer names, rows at the index that they have there."""
+        """Return the rows of the prepared table that a task's pointer names, at the index that they have there."""
         import datasets
         import pyarrow as pa
         import pyarrow.compute as pc
 
         benchmark, split = pointer["benchmark"], pointer["split"]
         check_choice(benchmark)
-        card = read_card(benchmark)
         clips_needed = self.clips_needed and view_of(pointer).needs_clip
         if (key := (benchmark, split, clips_needed)) not in self._tables:
             absent = self.absent.get((benchmark, split))
-            self._tables[key] = load_table(card, split, clips_needed, absent)
+            self._tables[key] = load_table(read_card(benchmark), split, clips_needed, absent)
         table = self._tables[key].data.table
         if subset := pointer.get("subset"):
             table = table.filter(pc.equal(table["subset"], subset))
@@ -104,7 +97,7 @@ class Evaluation(Asked):
         return datasets.Dataset(table.append_column("asked", asked))
 
     def open_items(self, pointer: Pointer) -> datasets.Dataset:
-        """The items of the task that a pointer names, made of the rows of its prepared table."""
+        """Return the items of the task that a pointer names, made of the rows of its prepared table."""
         table, kind = self.open_split(pointer), find_benchmark(pointer["benchmark"]).kind_of(pointer)
         return kind.rows(table) if kind.rows else table
 
@@ -128,16 +121,15 @@ class Evaluation(Asked):
 
     def look_for_clips(self, pointers: Sequence[Pointer]) -> None:
         """Look for the clips of tasks on the first of several ranks alone; every rank has to call this."""
-        ranks = current_exchange()
-        if ranks.size > 1:
-            (self.absent, *_) = ranks.gather(dict(() if ranks.rank else self._find_absent(pointers)))
-
-    def _find_absent(self, pointers: Sequence[Pointer]) -> Iterator[tuple[tuple[str, str], dict[str, str]]]:
-        for pointer in pointers:
+        ranks, absent = current_exchange(), {}
+        if ranks.size == 1:
+            return
+        for pointer in () if ranks.rank else pointers:
             with suppress(InputError):
                 card, split = read_card(pointer["benchmark"]), pointer["split"]
                 if self.clips_needed and view_of(pointer).needs_clip:
-                    yield (card.name, split), absent_clips(card, split, read_table(card, split)[0])
+                    absent[card.name, split] = absent_clips(card, split, read_table(card, split)[0])
+        self.absent, *_ = ranks.gather(absent)
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         """Return the reasons tasks cannot run, each once, or None if they can."""
@@ -151,7 +143,7 @@ class Evaluation(Asked):
         return "\n\n".join(reasons) or None
 
     def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
-        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``."""
+        """Return the judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``."""
         with self._lock:
             if schema not in self._judges:
                 settings = read_settings(optional=optional)
@@ -159,8 +151,22 @@ class Evaluation(Asked):
             return self._judges[schema]
 
 
+class Results(dict[str, Any]):
+    """lmms-eval's results, with the evaluation that they are of, for the run card."""
+
+    evaluation: Evaluation
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """Return the numbers alone, as lmms-eval's loggers take them."""
+        whole: dict[str, Any] = copy.deepcopy(dict(self), memo)
+        for section in ("results", "groups"):
+            for name, scores in whole.get(section, {}).items():
+                whole[section][name] = {key: value for key, value in scores.items() if not isinstance(value, list)}
+        return whole
+
+
 def view_of(pointer: Pointer) -> View:
-    """The view that a task's pointer names."""
+    """Return the view that a task's pointer names."""
     name, benchmark = pointer.get("view", ""), find_benchmark(pointer["benchmark"])
     view, kind = find_view(name), benchmark.kind_of(pointer)
     if view is None or not kind.offers(view):
@@ -177,7 +183,7 @@ def shows_videos(evaluation: Evaluation) -> bool:
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
-    """The scores that a task or group lists, by their names."""
+    """Return the scores that a task or group lists, by their names."""
     benchmark = find_benchmark(pointer["benchmark"])
     known = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
     if unknown := [name for name in names if name not in known]:
@@ -187,7 +193,6 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
 
 @cache
 def _describe(data_set: DataSet) -> Mapping[str, Any]:
-    """Return the description of a set for records."""
     return data_set.model_dump(mode="json")
 
 
@@ -213,7 +218,7 @@ class TaskRequests:
 
     def is_cut_off(self, item_id: str, model: Any) -> bool:
         """Whether what a model returned first used all of its tokens, as lmms-eval counts them."""
-        request = self._by_item.get(item_id)
+        request, text = self._by_item.get(item_id), self.returned(item_id)
         counts = request.token_counts[0] if request and request.token_counts else None
         try:
             limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
@@ -221,34 +226,27 @@ class TaskRequests:
             return False
         if not (limit and counts and (counts.output_tokens or 0) >= limit):
             return False
-        return not _is_padded(self.returned(item_id), limit, model)
-
-
-def _is_padded(text: object, limit: int, model: Any) -> bool:
-    """Whether an answer is much shorter than its count of tokens: adapters count what pads it in its batch."""
-    tokenizer = get_nested_attr(model, "tokenizer")
-    if not isinstance(text, str) or not callable(tokenizer) or is_ours(type(model)):
-        return False
-    try:
-        return len(tokenizer(text, add_special_tokens=False)["input_ids"]) < LEAST_TOKENS * limit
-    except Exception:  # a tokenizer of another kind
-        return False
+        # Adapters count what pads an answer in its batch: one that is much shorter was not cut off.
+        tokenizer = get_nested_attr(model, "tokenizer")
+        if isinstance(text, str) and callable(tokenizer) and not is_ours(type(model)):
+            with suppress(Exception):  # a tokenizer of another kind
+                return len(tokenizer(text, add_special_tokens=False)["input_ids"]) >= LEAST_TOKENS * limit
+        return True
 
 
 class TaskState(RunningTask):
     """One task of an evaluation: its settings, and what the hooks that its YAML names do."""
 
     def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
-        self.name = name
-        self.pointer = pointer
+        self.name, self.pointer, self.evaluation = name, pointer, evaluation
         self.benchmark = find_benchmark(pointer["benchmark"])
-        self.kind: TaskKind = self.benchmark.kind_of(pointer)
+        self.kind = self.benchmark.kind_of(pointer)
         self.ask, self.grade, self.warn = self.kind.ask, self.kind.grade, self.kind.warn
         scores = [metric for metric in metrics if metric not in (RECORD, SUBMISSION_ROWS)]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.view = view_of(pointer)
         self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
-        self.evaluation = evaluation
+        self.submits = self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
         self.verdicts: Grader | None = None
         self.requests: TaskRequests | None = None
         self.kwargs: Mapping[str, Any] = {}
@@ -256,7 +254,7 @@ class TaskState(RunningTask):
         self._settings: TaskSettings | None = None
 
     def __deepcopy__(self, memo: object) -> TaskState:
-        """The same state: lmms-eval copies a task's configuration where it prints it."""
+        """Return the same state: lmms-eval copies a task's configuration where it prints it."""
         return self
 
     def __repr__(self) -> str:
@@ -264,7 +262,6 @@ class TaskState(RunningTask):
 
     @property
     def settings(self) -> Any:
-        """The task's settings."""
         if self._settings is None:
             raise RuntimeError(f"Expected the settings of {self.name} to be known, but none of its items was asked.")
         return self._settings
@@ -280,17 +277,14 @@ class TaskState(RunningTask):
 
     @property
     def model(self) -> Any:
-        """The model that runs; None where none does."""
         return self.evaluation.model
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
-        """The run's judge for replies of a schema; None where nothing is to be judged."""
         if not self.evaluation.judge_needed:
             return self.verdicts
         return self.evaluation.judge(schema, self.kind.judge == "optional")
 
     def open_table(self) -> datasets.Dataset:
-        """The prepared table, for the one-row pointer that lmms-eval has read."""
         try:
             self.evaluation.check_grading(self.pointer)
             self.evaluation.check_view(self.pointer)
@@ -305,11 +299,10 @@ class TaskState(RunningTask):
         return self.shown.answered_items(table)
 
     def show(self, doc: Row) -> list[Any]:
-        """Return the visuals of the item's clips: paths of videos, or pictures."""
         return self.shown.visuals(doc)
 
     def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
-        """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
+        """Return the item's prompt. lmms-eval asks for one when it builds the task: then the settings are read."""
         try:
             if self._settings is None:
                 self.kwargs = kwargs or {}
@@ -330,19 +323,20 @@ class TaskState(RunningTask):
         return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """Return the item's record for the first response, and its contribution to each score."""
-        item_id, response = doc["item_id"], results[0] if results else ""
-        returned = self.requests.returned(item_id) if self.requests else response
+        key, response = (self.name, doc["item_id"]), results[0] if results else ""
+        returned = self.requests.returned(key[1]) if self.requests else response
         response = "" if response == NO_CONTENT else response  # in a log of an earlier version
-        frame, why = None, self.evaluation.why_unanswered(self.name, item_id) or why_no_answer(returned)
+        # Models of ours, and replays of logs, say by themselves which items they gave no whole answer to.
+        own: Mapping[tuple[str, str], Why] = getattr(self.model, "unanswered", None) or {}
+        frame, why = None, own.get(key) or self.evaluation.unanswered.get(key) or why_no_answer(returned)
         if why:
-            self.evaluation.unanswered[self.name, item_id] = why
+            self.evaluation.unanswered[key] = why
         elif UNANSWERED in doc:
             why = doc[UNANSWERED]
         elif self.view.name and self.evaluation.clips_needed and doc["asked"]:
             frame, why = self.shown.look_back(doc)
-        cut_off = doc.get("cut_off") or self.evaluation.is_cut_off(self.name, item_id)
-        if cut_off or (self.requests and self.requests.is_cut_off(item_id, self.model)):
+        used_all = self.requests is not None and self.requests.is_cut_off(key[1], self.model)
+        if used_all or key in getattr(self.model, "cut_off", ()):
             doc = {**doc, "cut_off": True}
         if why or response == NOT_ASKED:
             graded = grade({**doc, "asked": False}, "", self)
@@ -380,13 +374,7 @@ class TaskState(RunningTask):
         self.evaluation.records[self.name] = records
         return []
 
-    @property
-    def submits(self) -> bool:
-        """Whether a leaderboard takes this task."""
-        return self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
-
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
-        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard."""
         logged = [GradedItem.from_json(item) for item in items]
         for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
@@ -395,12 +383,24 @@ class TaskState(RunningTask):
         if not output_path or not self.submits or self.evaluation.shard:
             return None
         model = name_model(getattr(args, "model", ""), getattr(args, "model_args", ""))
-        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path), model)
+        return _write_submissions(self, Path(output_path), model)
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """A task's configuration with its hooks and aggregations bound; its records are kept where lmms-eval aggregates."""
-    own = _own_config(state)
+    """Return a task's configuration with its hooks and aggregations bound; its records are kept where lmms-eval
+    aggregates."""
+
+    def bind(function: Any, what: str, owner: object) -> Any:
+        if not function:
+            raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
+        if isinstance(function, str) and re.fullmatch(r"\w+(\.\w+)+", function):
+            module, _, name = function.rpartition(".")
+            function = getattr(importlib.import_module(module), name)
+        return partial(function, owner) if is_hook(function) else function
+
+    # What a user's variant does not name is that of the benchmark's first task that works as it does.
+    alike = (task.name for task in registry().tasks_of(state.benchmark.name).values() if task.kind is state.kind)
+    own: Mapping[str, Any] = task_configs(state.benchmark.folder).get(next(alike, ""), {})
     metrics = {metric.name: metric for metric in state.metrics}
     aggregations = {entry["metric"]: entry.get("aggregation") for entry in own.get("metric_list", ())}
     scores = []
@@ -408,41 +408,92 @@ def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
         name = entry["metric"]
         if name == RECORD or (name == SUBMISSION_ROWS and not state.submits):
             continue
-        metric = metrics.get(name)
-        function = _find(entry.get("aggregation") or aggregations.get(name), f"an aggregation of {name}", state)
+        metric, function = metrics.get(name), entry.get("aggregation") or aggregations.get(name)
+        aggregation = bind(function, f"an aggregation of {name}", metric or state)
         better = metric.higher_is_better if metric else None
-        scores.append({"metric": name, "aggregation": _bind(function, metric or state), "higher_is_better": better})
+        scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": better})
     scores.append({"metric": RECORD, "aggregation": state.keep_records, "higher_is_better": None})
-    hooks = {name: _bind(_find(config.get(name) or own.get(name), name, state), state) for name in HOOKS}
+    hooks = {name: bind(config.get(name) or own.get(name), name, state) for name in HOOKS}
     state.process_results = hooks["process_results"]
     return {**config, **hooks, "metric_list": scores}
 
 
 def state_of(task: Any) -> TaskState | None:
-    """The state of a task that lmms-eval has built; None for other people's."""
+    """Return the state of a task that lmms-eval has built; None for other people's."""
     config = getattr(task, "config", None)
-    for name in HOOKS:
-        for owner in getattr(getattr(config, name, None), "args", ()):
-            if isinstance(owner, TaskState):
-                return owner
-    return None
+    owners = (owner for name in HOOKS for owner in getattr(getattr(config, name, None), "args", ()))
+    return next((owner for owner in owners if isinstance(owner, TaskState)), None)
 
 
-def _own_config(state: TaskState) -> Mapping[str, Any]:
-    """The configuration of the first task of the benchmark's own that works as a state's does; empty without one."""
-    own = (task.name for task in registry().tasks_of(state.benchmark.name).values() if task.kind is state.kind)
-    return task_configs(state.benchmark.folder).get(next(own, ""), {})
+def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
+    """Yield those of loaded tasks that are ours, each with its state."""
+    for task in task_dict.values():
+        if isinstance(task, Mapping):
+            yield from find_tasks(task)
+        elif state := state_of(task):
+            yield state, task
 
 
-def _find(function: Any, what: str, state: TaskState) -> Any:
-    """A hook, by its dotted name where it is one."""
-    if not function:
-        raise InputError(f"Expected the task {state.name} to name {what} by !function, but it does not.")
-    if not isinstance(function, str) or not re.fullmatch(r"\w+(\.\w+)+", function):
-        return function
-    module, _, name = function.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+ASKED_AGAIN = (UnscoredReason.FAILED, UnscoredReason.BUDGET)
+LONGEST_NAME = 120
+"""Characters of a model's name in that of a file; file systems take 255 bytes together."""
 
 
-def _bind(function: Callable[..., Any], owner: object) -> Any:
-    return partial(function, owner) if is_hook(function) else function
+def _write_submissions(state: TaskState, output_path: Path, model: str) -> int | None:
+    """Write every file of a benchmark's form that a task completes, and return the rows of the task's own."""
+    benchmark, pointer, finished = state.benchmark, state.pointer, state.evaluation.finished
+    split, form, written = pointer["split"], benchmark.submission, None
+    assert form is not None, f"{benchmark.name} has no form of submission"
+    # Files of several models stay apart and say whose they are.
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", model)[:LONGEST_NAME].strip("._")
+    for part in form.parts:
+        tasks = tasks_of_part(registry().tasks_of(benchmark.name), split, part).values()
+        keys = [frozenset(task.pointer.items()) for task in tasks]
+        if frozenset(pointer.items()) not in keys or not finished.keys() >= set(keys):
+            continue
+        path = output_path / form.path(split, part)
+        path = path.with_name(f"{path.stem}.{safe}{path.suffix}") if safe else path
+        try:
+            table = read_prepared(benchmark.card, split, tasks)
+            items = [item for key in keys for item in finished[key]]
+            if failed := [item.record for item in items if item.record.unscored_reason in ASKED_AGAIN]:
+                logger.warning(
+                    "{} was not written: {:,} of {:,} items have no answer ({}). The same command asks them again.",
+                    path, len(failed), len(items), failed[0].why,
+                )  # fmt: skip
+                continue
+            built, expected = form.build(items, table, part), len(table.rows)
+            if built is None or (len(tasks) > 1 and built.rows < expected):
+                continue
+            _keep_earlier(path, built.text)
+            write_file(path, built.text)
+        except Exception as error:  # lmms-eval saves the results after this, and no file is worth losing them
+            logger.warning(
+                "{} was not written ({}: {}). The run keeps all else; with --log_samples, "
+                "`lmms-eval-tasks submit {} {} --out FILE` writes the file later.",
+                path, type(error).__name__, first_line(error), benchmark.name, output_path,
+            )  # fmt: skip
+            continue
+        lacks = ["it is incomplete and a leaderboard should refuse it"] if built.rows < expected else []
+        if built.empty:
+            lacks.append(
+                f"{built.empty} answers, unparsed or never asked, are empty texts, which no scorer takes for an option"
+            )
+        level = "WARNING" if lacks or built.partial else "INFO"
+        holds = f"{path} holds {built.rows} of {expected} items"
+        logger.log(level, "{}", "; ".join([holds, *lacks, *built.notes]))
+        if written is None and len(tasks) == 1:
+            written = built.rows
+    return written
+
+
+def _keep_earlier(path: Path, text: str) -> None:
+    """Keep an earlier run's file of the same name, as two seeds with one output path have, under a name of its own."""
+    if not path.is_file() or (earlier := path.read_bytes()) == text.encode("utf-8"):
+        return
+    for number in count(1):
+        kept = path.with_name(f"{path.stem}.{number}{path.suffix}")
+        with suppress(FileExistsError), kept.open("xb") as file:
+            file.write(earlier)
+            logger.warning("{} was another run's; that file is now {}. Give each run its own output path.", path, kept)
+            return

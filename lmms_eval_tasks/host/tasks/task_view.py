@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
@@ -58,19 +58,9 @@ class ClipCaption(RowForm):
     caption: WholeText
 
 
-@dataclass(frozen=True)
-class Captions:
-    """Captions by the names of clips, as prepared tables have them, or as the names of files."""
-
-    texts: Mapping[str, str]
-
-    def find(self, clip: str) -> str | None:
-        """The caption of a clip; None where it has none."""
-        return self.texts.get(clip)
-
-
-def read_captions() -> Captions:
-    """The captions that the environment names."""
+def read_captions() -> Mapping[str, str]:
+    """Return the captions that the environment names, by the names of clips, as prepared tables have them, or as the
+    names of files."""
     source = os.environ.get(CAPTIONS)
     if not source:
         raise InputError(
@@ -88,9 +78,13 @@ def read_captions() -> Captions:
 
 
 @cache
-def _read(path: Path, changed: int) -> Captions:
+def _read(path: Path, changed: int) -> Mapping[str, str]:
     issues, texts = Problems(), dict[str, str]()
-    for where, clip, caption in _run_captions(path) if path.is_dir() else _file_captions(path, issues):
+    if path.is_dir():
+        lines = _run_captions(path)
+    else:
+        lines = ((where, row.clip, row.caption) for where, row in read_rows(path, ClipCaption, issues, exact=False))
+    for where, clip, caption in lines:
         if not caption.strip():
             issues.add("caption", "Expected a text, but there is none in", where)
         elif clip in texts:
@@ -100,16 +94,11 @@ def _read(path: Path, changed: int) -> Captions:
     problems = Problems()
     problems.extend(issues, f"{path.name}, ")
     problems.raise_if_any(f"{path} cannot be used as captions")
-    return Captions(texts)
-
-
-def _file_captions(path: Path, issues: Problems) -> Iterator[tuple[str, str, str]]:
-    for where, row in read_rows(path, ClipCaption, issues, exact=False):
-        yield where, row.clip, row.caption
+    return texts
 
 
 def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Captions from the logs of a run; an empty one is as none, and says so when its item is asked."""
+    """Yield captions from the logs of a run; an empty one is as none, and says so when its item is asked."""
     run = read_run(folder, allow_predictions=True)
     tasks = [task for task, records in run.records.items() if records and records[0].view == FIRST_PASS]
     if not tasks:
@@ -117,12 +106,11 @@ def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
             f"Expected {folder} to hold a run of a view {FIRST_PASS}, but its tasks are {', '.join(run.records)}."
         )
     seen = set()
-    for task in tasks:
-        for item in run.items_of(task):
-            clip, responses = str(item.record.fields.get(CLIP)), item.responses
-            if responses and responses[0].strip() and clip not in seen:
-                seen.add(clip)
-                yield item.where, clip, responses[0]
+    for item in (item for task in tasks for item in run.items_of(task)):
+        clip, responses = str(item.record.fields.get(CLIP)), item.responses
+        if responses and responses[0].strip() and clip not in seen:
+            seen.add(clip)
+            yield item.where, clip, responses[0]
 
 
 class Encode(NamedTuple):
@@ -140,12 +128,15 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
     Shown.SHUFFLED: (FrameOrder.SHUFFLED, show_shuffled),
 }
 """What shows a clip's frames in another order: the order, and what makes a clip of it."""
+UNANSWERED = "unanswered"
+"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
+known that it gave one."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
     """Return a clip as shown by a view that needs clips: the path of a video or a picture, as lmms-eval's adapters take
     them."""
-    return read_made(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
+    return _load(find_making(view, clip, frame).run(open_store())) if view.is_made else str(clip)
 
 
 def find_making(view: View, clip: Path, frame: str) -> Making:
@@ -155,8 +146,7 @@ def find_making(view: View, clip: Path, frame: str) -> Making:
     return Making(ORDERS[view.shown][1], clip)
 
 
-def read_made(made: MadeClip) -> str | Image:
-    """Return a made clip or frame as lmms-eval's adapters take it: the path of a video, or a picture."""
+def _load(made: MadeClip) -> str | Image:
     from PIL import Image
 
     if made.path.suffix != ".png":
@@ -167,7 +157,7 @@ def read_made(made: MadeClip) -> str | Image:
 
 
 def open_store() -> ClipStore:
-    """Open the store of made frames and clips."""
+    """Return the store of made frames and clips."""
     return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
 
 
@@ -183,13 +173,6 @@ def _open_store(folder: Path, limit: str | None) -> ClipStore:
     return ClipStore(folder, read_limit(limit))
 
 
-UNANSWERED = "unanswered"
-"""The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
-known that it gave one."""
-
-Settings = TypeVar("Settings", bound=TaskSettings)
-
-
 class ItemKey(NamedTuple):
     """Key of an answer to an item, besides the question asked."""
 
@@ -198,23 +181,13 @@ class ItemKey(NamedTuple):
     shown: Mapping[str, Any]
 
 
-class Ahead(Protocol):
-    """Makes what requests show before their turn."""
-
-    def expect(self, requests: Sequence[Any]) -> None:
-        """Learn which requests will be asked, in this order, after those that are known already."""
-
-    def take(self, making: Making) -> MadeClip:
-        """Return what is shown now."""
-
-
 @dataclass
 class Asked:
-    """What a view asks of the evaluation: whether clips are looked at, by which model, and what was made ahead."""
+    """What a view asks of the evaluation: whether clips are looked at, by which model, and what makes clips ahead."""
 
     clips_needed: bool = True
     model: Any = None
-    ahead: Ahead | None = None
+    ahead: Any = None
 
 
 class TaskView:
@@ -232,7 +205,8 @@ class TaskView:
         return f"{self._view.name}: {shown}{position}{options}"
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
-        """The rows that are asked: all, changed where clips are masked; the first of each clip that is described."""
+        """Return the rows that are asked: all, changed where clips are masked; the first of each clip that is
+        described."""
         if self._kind.masking and self._view.shown is Shown.MASKED:
             import datasets
 
@@ -244,13 +218,13 @@ class TaskView:
         return table.select(sorted(first.values()))
 
     def clips(self, row: Row) -> tuple[Path, ...]:
-        """The files of which an item shows something; they may be missing."""
+        """Return the files of which an item shows something; they may be missing."""
         if not self._view.needs_clip:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
     def clip_names(self, table: datasets.Dataset) -> list[tuple[str, ...]]:
-        """For each row, the names of the clips of which something is shown; none where they are missing."""
+        """Return for each row the names of the clips of which something is shown; none where they are missing."""
         if not self._view.needs_clip:
             return [()] * len(table)
         named = table.select_columns([*self._kind.visuals, "clip_present"]).to_dict()
@@ -269,7 +243,8 @@ class TaskView:
         return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
     def seconds(self, row: Row) -> float | None:
-        """The length of each of an item's clips, the mean of several; None where the prepared table does not say."""
+        """Return the length of each of an item's clips, the mean of several; None where the prepared table does not
+        say."""
         together = row.get(CLIP_SECONDS)
         return None if together is None else together / self._columns
 
@@ -289,21 +264,18 @@ class TaskView:
     def visuals(self, row: Row) -> list[Any]:
         """Return the visuals of an item's clips: paths of videos, pictures, or clips that the model reads in another
         order."""
-        clips = self.clips(row)
+        clips, ahead = self.clips(row), self._asked.ahead
         if self._is_read_in_order:
             return [ReorderedClip(clip, ORDERS[self._view.shown][0]) for clip in clips]
         makings = self.makings(row)
         try:
-            return [read_made(self._take(making)) for making in makings] or [str(clip) for clip in clips]
+            made = [_load(ahead.take(making) if ahead else making.run(open_store())) for making in makings]
+            return made or [str(clip) for clip in clips]
         except UnreadableClip:
             placeholder = placeholder_path(self._benchmark)
             if self._view.shown is Shown.MASKED:
                 return [str(placeholder)]
             return [see(self._view, placeholder, self._kind.frame) for _ in clips]
-
-    def _take(self, making: Making) -> MadeClip:
-        ahead = self._asked.ahead
-        return ahead.take(making) if ahead else making.run(open_store())
 
     def makings(self, row: Row) -> list[Making]:
         """Return the makings of the files that show an item; empty if its clips are shown as they are or the model
@@ -315,7 +287,6 @@ class TaskView:
         return [Making(mask_boxes, clip, (self._boxes(row),)) for clip in self.clips(row)] if row["asked"] else []
 
     def _boxes(self, row: Row) -> tuple[TimedBox, ...]:
-        """Return the boxes that are black in an item's masked clip."""
         return tuple(self._kind.masking.boxes(row)) if self._kind.masking else ()
 
     @property
@@ -323,23 +294,25 @@ class TaskView:
         """Whether the model reads a clip's frames in another order by itself, as its class says by `reads_orders`."""
         return self._view.shown in ORDERS and bool(getattr(self._asked.model, "reads_orders", False))
 
-    def adjust_settings(self, settings: Settings) -> Settings:
-        """A task's settings with the prompt that the view asks with, where it has one of its own."""
-        if self._view.options_alone:
-            return replace(settings, prompt=read_prompt(OPTIONS_PROMPT))
-        return replace(settings, prompt=read_prompt(DESCRIBE)) if self._view.describes else settings
+    def adjust_settings(self, settings: TaskSettings) -> TaskSettings:
+        """Return a task's settings with the prompt that the view asks with, where it has one of its own."""
+        own = OPTIONS_PROMPT if self._view.options_alone else DESCRIBE if self._view.describes else None
+        return replace(settings, prompt=read_prompt(own)) if own else settings
 
     def put(self, row: Row, ask: Callable[[], str]) -> str:
-        """An item's prompt; `ask` gives that of the whole item."""
+        """Return an item's prompt; `ask` gives that of the whole item."""
         if self._view.describes:
             return without_clip(read_prompt(DESCRIBE).text, row["asked"])
         prompt = without_clip(ask(), row["asked"])
         if not self._view.captioned:
             return prompt
-        return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=prompt)
+        # Nobody reads the prompt where no clip is looked at.
+        caption = read_captions().get(row[self._kind.visuals[0]]) if self._asked.clips_needed else None
+        return read_prompt(CAPTIONED).render(caption=caption or NO_CAPTION, prompt=prompt)
 
     def trace(self, record: Record, row: Row, frame: int | None) -> Record:
-        """A record with what was shown of its item, by the index of a single frame; of a description, no score."""
+        """Return a record with what was shown of its item, by the index of a single frame; of a description, no
+        score."""
         record = replace(record, view=self._view.name)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
@@ -352,9 +325,10 @@ class TaskView:
         return record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
 
     def look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
-        """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
+        """Return the index of the single frame that an item was asked with, and why nothing could be shown of it."""
         if self._view.captioned:
-            return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")
+            captioned = read_captions().get(row[self._kind.visuals[0]])
+            return None, None if captioned else (UnscoredReason.NO_CAPTION, "")
         if not self._view.is_made or self._is_read_in_order:
             return None, None
         clips, store = self.clips(row), open_store()
@@ -368,9 +342,3 @@ class TaskView:
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
         return None, None
-
-    def _caption(self, row: Row) -> str | None:
-        """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""
-        if not self._asked.clips_needed:
-            return None
-        return read_captions().find(row[self._kind.visuals[0]])

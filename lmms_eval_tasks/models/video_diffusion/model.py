@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.asking.kept_answers import answers_folder, log_kept
-from lmms_eval_tasks.host.environment import installed_version
+from lmms_eval_tasks.host.model.identity import installed_version
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import RepeatedFailures, Request, RequestModel
 from lmms_eval_tasks.models.clip_reading import ReadAhead

@@ -1,23 +1,43 @@
-"""Facts for a run card, known hazards among them, gathered when lmms-eval has saved its results."""
+"""The end of a run, when lmms-eval has saved its results: the run card with its known hazards, the scores with
+intervals, and the last lines on the terminal.
+"""
 
 from __future__ import annotations
 
+import atexit
+import functools
+import inspect
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from functools import partial
 from importlib import metadata
+from itertools import count
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 import lmms_eval_tasks
-from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, installed_version, package_version
-from lmms_eval_tasks.host.model.model_identity import get_nested_attr, weights_identity
+from lmms_eval_tasks.host.model.identity import (
+    HARDWARE,
+    PACKAGES,
+    SOFTWARE,
+    get_nested_attr,
+    installed_version,
+    package_version,
+    weights_identity,
+)
 from lmms_eval_tasks.host.model.readers import CHOICE
-from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, shows_videos
+from lmms_eval_tasks.host.ranks import on_command_line
+from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState, shows_videos
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import assemble_run, read_lines
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, Hazard, RunFacts
 from lmms_eval_tasks.runs.run_card import (
     APPLIES,
@@ -33,11 +53,14 @@ from lmms_eval_tasks.runs.run_card import (
     known,
     read_trained_on,
 )
+from lmms_eval_tasks.runs.run_files import RESULTS, read_results, sample_log, write_card
+from lmms_eval_tasks.runs.scores import PartScores, ScoresFile, scores_of, write_scores
 from lmms_eval_tasks.utils.answers.evidence_boxes import qwen_limits
 from lmms_eval_tasks.utils.answers.hooks import Prompt
-from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments
+from lmms_eval_tasks.utils.benchmark.tasks import RECORD
+from lmms_eval_tasks.utils.core.table import Number
+from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide_secrets, parse_arguments, printable
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
 
@@ -48,33 +71,144 @@ NO_VALUE = frozenset({"", "none"})
 """Texts by which an argument of lmms-eval's command line is left unset."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
+UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
+DATE = "%Y%m%d_%H%M%S"
+"""How lmms-eval writes the second in which a run started in the names of its files."""
 
 
-@dataclass(frozen=True)
+def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method by which lmms-eval saves its results, with a run card and their scores with intervals beside
+    them."""
+    signature = inspect.signature(save)
+
+    @functools.wraps(save)
+    def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
+        given = signature.bind(self, *arguments, **named).arguments
+        try:
+            given["datetime_str"] = free_date(self, given["results"], given["datetime_str"])
+        except Exception as error:  # lmms-eval saves its results all the same, or says why not
+            logger.debug("Whether another run has the same date is not known ({}).", error)
+        saved = save(**given)
+        results = given["results"]
+        with _warn_without("run card"):
+            if path := saved_results(self, results):
+                write_card(path, gather(results, results.evaluation))
+        with _warn_without("file of scores"):
+            if (path := saved_results(self, results)) and (scores := _save_scores(path, results)):
+                announce(scores, path, self.output_path, bool(given.get("samples")))
+        return saved
+
+    return save_with_card
+
+
+@contextmanager
+def _warn_without(name: str) -> Iterator[None]:
+    """Go on where a file cannot be written: the run has its results, and no other file is worth losing what follows."""
+    try:
+        yield
+    except Exception as error:
+        logger.warning("No {} was written ({}: {}).", name, type(error).__name__, error)
+
+
+def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
+    """Return the date under which the files of a run can be saved: lmms-eval would append to the logs of a run of its
+    second."""
+    if not tracker.output_path or not isinstance(results, Results):
+        return date
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    folder.mkdir(parents=True, exist_ok=True)
+    start = datetime.strptime(date, DATE)
+    for second in count():
+        free = (start + timedelta(seconds=second)).strftime(DATE)
+        with suppress(FileExistsError):
+            (folder / f"{free}{RESULTS}").open("x").close()
+            return free
+    raise AssertionError
+
+
+def saved_results(tracker: Any, results: Mapping[str, Any]) -> Path | None:
+    """Return the results file that lmms-eval's tracker has just saved, on the first rank alone."""
+    if not tracker.output_path or not isinstance(results, Results):
+        return None
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    saved = folder / f"{tracker.date_id}{RESULTS}"
+    if not saved.is_file():
+        raise FileNotFoundError(f"there is no {saved}")
+    return saved
+
+
+def _save_scores(saved: Path, results: Results) -> ScoresFile | None:
+    """Write the scores of a run with their intervals beside its results file."""
+    records = results.evaluation.records
+    logs = read_lines(
+        {task: [{RECORD: record} for record in records.get(task, ())] for task in results.get("configs", ())}
+    )
+    if not logs:
+        return None
+    scores = scores_of(assemble_run(saved, read_results(saved), logs))
+    write_scores(saved, scores)
+    return scores
+
+
+def announce(scores: ScoresFile, results: Path, output_path: str, logged: bool = True) -> None:
+    """Print the last lines of a run when lmms-eval's command line ends; a Python program prints what it wants."""
+
+    def print_lines() -> None:
+        tasks = {task for part in scores.parts for task in part.tasks}
+        if not logged or all(sample_log(results, task).is_file() for task in tasks):
+            with suppress(OSError, ValueError):  # nobody reads any more
+                sys.stdout.write("".join(f"{line}\n" for line in closing_lines(scores, output_path, logged)))
+                sys.stdout.flush()
+
+    if on_command_line():
+        atexit.register(print_lines)
+
+
+def closing_lines(scores: ScoresFile, output_path: str, logged: bool = True) -> Iterator[str]:
+    """Yield a line for each task and group with its leading score, then how to look at the run."""
+    yield ""
+    for part in scores.shown_parts():
+        yield _line(part, output_path)
+        if part.tasks != [part.name]:
+            yield from (f"  {_line(scores.part(task), output_path)}" for task in part.tasks)
+    yield f"lmms-eval-tasks report {shlex.quote(output_path)}" if logged else UNLOGGED
+
+
+def _line(part: PartScores, output_path: str) -> str:
+    """Return a task's leading score, its interval, its number of groups, and why it is not comparable."""
+    apart = f"; {part.apart}" if part.apart else ""
+    try:
+        score = part.score(part.leading)
+    except KeyError:
+        return printable(f"{part.name}: no score")
+    task = registry().find_task(part.tasks[0])
+    facts = task.benchmark.card.splits.get(task.split) if task else None
+    if facts and facts.answers_withheld and not score.groups and part.outcomes:
+        submit = f"lmms-eval-tasks submit {part.benchmark} {shlex.quote(output_path)} --out FILE"
+        return printable(f"{part.name}: answers withheld; {submit}{apart}")
+    ends = (score.low, score.high) if score.low != score.high else (None, None)  # else the groups show no interval
+    after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
+    groups = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
+    return printable(f"{part.name}: {score.title} {Number(score.value, *ends, after=after).text}{groups}{apart}")
+
+
 class CardTask:
-    """A task of a run that has just ended."""
+    """A task of a run that has just ended, as the run card's fields find their values in it."""
 
-    state: TaskState
-    results: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        return self.state.name
-
-    @property
-    def benchmark(self) -> str:
-        return f"{self.state.benchmark.name}, split {self.state.pointer['split']}"
+    def __init__(self, state: TaskState, results: Mapping[str, Any]) -> None:
+        self.state, self.results, self.name = state, results, state.name
+        self.benchmark = f"{state.benchmark.name}, split {state.pointer['split']}"
 
     @property
     def config(self) -> Mapping[str, Any]:
         return self.results["configs"][self.name]  # type: ignore[no-any-return]
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> Any:
         return read_manifest(self.state.benchmark.card)
 
     @property
-    def prepared(self) -> SplitManifest:
+    def prepared(self) -> Any:
         return self.manifest.splits[self.state.pointer["split"]]
 
     @property
@@ -110,15 +244,17 @@ class CardTask:
 
 
 class CardRun:
-    """A run that has just ended in this process, with lmms-eval's results."""
+    """A run that has just ended in this process, as the run card's fields find their values in it."""
 
     def __init__(self, results: Mapping[str, Any], evaluation: Evaluation) -> None:
         self.results, self.evaluation = results, evaluation
         self.model, self.weights = evaluation.model, evaluation.weights
+        self.attribute = partial(get_nested_attr, self.model)
         self.config: Mapping[str, Any] = results.get("config") or {}
         self.options: Mapping[str, Any] = self.config.get("resolved_cli_args") or {}
         self.arguments = parse_arguments(self.config.get("model_args"))
         self.is_ours = type(self.model).__module__.startswith(f"{lmms_eval_tasks.__name__}.")
+        self.shows_clips = not self.is_ours or bool(self.attribute("shows_clips"))
         self._applying: dict[str, dict[str, str]] = {}
 
     def holders(self, section: str) -> Iterator[tuple[str, Any]]:
@@ -130,9 +266,6 @@ class CardRun:
             yield from ((f"{HAZARD}{name}", found) for name, found in self._applying.items())
         else:
             yield section, self
-
-    def attribute(self, *names: str) -> Any:
-        return get_nested_attr(self.model, *names)
 
     def checkpoint(self) -> str:
         for name in (
@@ -163,17 +296,10 @@ class CardRun:
 
     def trained_on(self) -> str:
         """Return what a file beside the weights says that they were trained on."""
-        try:
-            trained = read_trained_on(Path(self.checkpoint()).expanduser())
-        except (Unknown, OSError):
-            trained = None
-        if trained is None:
-            raise LeftOut
-        return trained.summary()
-
-    @property
-    def shows_clips(self) -> bool:
-        return not self.is_ours or bool(self.attribute("shows_clips"))
+        with suppress(Unknown, OSError):
+            if trained := read_trained_on(Path(self.checkpoint()).expanduser()):
+                return trained.summary()
+        raise LeftOut
 
     def frames(self) -> Any:
         return self.shown(*FRAME_NUMBERS) if self.shows_clips else "none: this model looks at no clip"
@@ -295,10 +421,9 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
         for section, holder in run.holders(field.section):
             finders = {field.name: partial(field.find, holder)} if field.name else field.find(holder)
             for name, find in finders.items():
-                value: Any = None
+                value, reason = None, "lmms-eval does not say"
                 try:
-                    value = find() if callable(find) else find
-                    reason = "lmms-eval does not say"
+                    value = _plain(find() if callable(find) else find)
                 except LeftOut:
                     continue
                 except Unknown as error:
@@ -307,18 +432,16 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
                     reason = f"{type(error).__name__}: {error}"
                 if value is None:
                     reasons[f"{section}.{name}"] = reason
-                card.setdefault(section, {})[name] = _plain(value)
+                card.setdefault(section, {})[name] = value
     if reasons:
         card[NOT_KNOWN] = reasons
-    return {
-        section: {
-            name: hide_secrets(value, os.environ) if isinstance(value, str) else value for name, value in fields.items()
-        }
-        for section, fields in card.items()
-    }
+    for fields in card.values():
+        fields |= {name: hide_secrets(text, os.environ) for name, text in fields.items() if isinstance(text, str)}
+    return card
 
 
 def _plain(value: Any) -> Value:
+    """Return a value as cards have it: a text, or a number."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or isinstance(value, (str, int)):

@@ -1,17 +1,21 @@
-"""An evaluation on several ranks: a check that they agree, and all questions of a clip dealt to one rank so that it is
-encoded once."""
+"""Questions dealt to the ranks of an evaluation, so that a clip is encoded once, and to the parts of a run; and the
+check that ranks would ask the same.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
+import os
 import pickle
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 from loguru import logger
 
@@ -21,14 +25,17 @@ from lmms_eval_tasks.host.asking.stages import PADDING, Ask, AskingStage, is_pad
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, stop_if_any
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
 from lmms_eval_tasks.host.tasks.task_view import Encode
+from lmms_eval_tasks.runs.run_files import PER_TASK, SHARD_OF_RUN, Shard
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.core.work import deal, join, no_progress
+from lmms_eval_tasks.utils.data.card import Card
 from lmms_eval_tasks.utils.data.clips import clip_lengths
-from lmms_eval_tasks.utils.data.home import media_path, read_manifest
+from lmms_eval_tasks.utils.data.home import clips_of_rows, media_path, read_manifest, read_table
+from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.judge.client import read_settings
 
-Facts = Mapping[str, str]
-"""What a rank would ask, in words: what it is about to what this rank has."""
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
@@ -53,9 +60,10 @@ def _task_facts(state: TaskState) -> dict[str, str]:
     table = state.evaluation.open_split(state.pointer)
     asked = list(table["asked"])
     absent = [item for item, is_asked in zip(table["item_id"], asked, strict=True) if not is_asked]
+    digest = f", {hashlib.sha256(chr(0).join(absent).encode()).hexdigest()[:12]}" if absent else ""
     facts = {
         "prepared data": f"{len(table):,} items, table {split.table_sha256[:12]}",
-        "items whose clip is missing": f"{len(absent):,}" + (f", {_digest(absent)}" if absent else ""),
+        "items whose clip is missing": f"{len(absent):,}{digest}",
     }
     if state.evaluation.clips_needed and True in asked:
         # The first rank has looked for all clips; a rank that does not see its folder lacks them all.
@@ -71,11 +79,7 @@ def _task_facts(state: TaskState) -> dict[str, str]:
     return facts
 
 
-def _digest(names: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:12]
-
-
-def describe_disagreement(ranks: Sequence[Facts]) -> str | None:
+def describe_disagreement(ranks: Sequence[Mapping[str, str]]) -> str | None:
     """Return the differences between the questions of the ranks, given the facts of each in order of rank, or None if
     they agree."""
     lines = []
@@ -100,6 +104,12 @@ def describe_disagreement(ranks: Sequence[Facts]) -> str | None:
     )
 
 
+def _deal_units(units: Sequence[Sequence[int]], cost: Callable[[Sequence[int]], float], hands: int) -> dict[int, int]:
+    """Return the hand of each place, from 0; a unit's places stay together."""
+    dealt = deal([cost(unit) for unit in units], [len(unit) for unit in units], hands)
+    return {place: hand for unit, hand in zip(units, dealt, strict=True) for place in unit}
+
+
 QUESTION = 0.15
 """What a question costs beside its clip, as a share of encoding a clip of mean length: about what a further question
 about the same 2,400 tokens of video took of the first one's time, on a CPU with 130 M parameters."""
@@ -120,10 +130,9 @@ class Deal:
 def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path, float | None], ranks: int) -> Deal:
     """Deal questions to ranks, the most expensive clip first and each to the rank with the least to do."""
     shown = {encode.clip for encodes in questions for encode in encodes}
-    known = [length for clip in shown if (length := lengths.get(clip)) is not None]
-    mean = sum(sorted(known)) / len(known) if known else 1.0
-    seconds = dict.fromkeys(shown, mean)
-    seconds |= {clip: length for clip in shown if (length := lengths.get(clip)) is not None}
+    known = {clip: length for clip in shown if (length := lengths.get(clip)) is not None}
+    mean = sum(sorted(known.values())) / len(known) if known else 1.0
+    seconds = dict.fromkeys(shown, mean) | known
 
     def cost(unit: Sequence[int]) -> float:
         encodes = {encode for question in unit for encode in questions[question] if encode.is_video}
@@ -133,16 +142,11 @@ def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path,
         return min((str(encode.clip) for encode in questions[unit[0]]), default=""), unit[0]
 
     units = sorted(join([[encode.clip for encode in encodes] for encodes in questions]), key=name)
-    dealt = [0] * len(questions)
-    for unit, rank in zip(
-        units, deal([cost(unit) for unit in units], [len(unit) for unit in units], ranks), strict=True
-    ):
-        for question in unit:
-            dealt[question] = rank
+    dealt = _deal_units(units, cost, ranks)
     clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
-    for question, rank in enumerate(dealt):
-        clips[rank].update((encode.clip, seconds[encode.clip]) for encode in questions[question])
-    return Deal(tuple(dealt), tuple(clips))
+    for question, encodes in enumerate(questions):
+        clips[dealt[question]].update((encode.clip, seconds[encode.clip]) for encode in encodes)
+    return Deal(tuple(dealt[question] for question in range(len(questions))), tuple(clips))
 
 
 class TaskMethod(NamedTuple):
@@ -177,7 +181,11 @@ class ClipDealer(AskingStage):
         ranks = current_exchange()
         if ranks.size == 1 or not self._evaluation.clips_needed:
             return ask(requests)
-        places = self._places(requests)
+        of_request: dict[int, list[int]] = {}  # one that is to be answered several times has several places
+        for place, request in enumerate(requests):
+            if request.task_name in self._evaluation.tasks and not is_padding(request):
+                of_request.setdefault(id(request), []).append(place)
+        places = list(of_request.values())
         own = [requests[all_[0]] for all_ in places]
         packed = self._pack(own)
         asked = None if packed is None else [AskedRequest(request.task_name, request.doc_id) for request in own]
@@ -196,36 +204,27 @@ class ClipDealer(AskingStage):
             sent[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
         return self._answer(ask, requests, ranks, places, ranks.deliver(sent))
 
-    def _places(self, requests: Sequence[Any]) -> list[list[int]]:
-        """The places of each request of ours: one that is to be answered several times has several."""
-        places: dict[int, list[int]] = {}
-        for place, request in enumerate(requests):
-            if request.task_name in self._evaluation.tasks and not is_padding(request):
-                places.setdefault(id(request), []).append(place)
-        return list(places.values())
-
     def _pack(self, requests: Sequence[Any]) -> list[bytes] | None:
-        """Requests as bytes; None where they cannot go to another rank."""
+        """Return requests as bytes, without their tasks; None where they cannot go to another rank."""
+
+        def detach(request: Any) -> Any:
+            task, detached = self._tasks[request.task_name], copy.copy(request)
+            detached.arguments = tuple(
+                TaskMethod(value.__name__)
+                if callable(value) and getattr(task, getattr(value, "__name__", ""), None) == value
+                else value
+                for value in request.arguments
+            )
+            return detached
+
         try:
-            return [pickle.dumps(self._detach(request)) for request in requests]
+            return [pickle.dumps(detach(request)) for request in requests]
         except Exception as error:  # whatever pickle raises, the run goes on as lmms-eval has it
             logger.debug("Requests cannot go to another rank ({}: {}).", type(error).__name__, error)
             return None
 
-    def _detach(self, request: Any) -> Any:
-        """A request without the task that it belongs to."""
-        task = self._tasks[request.task_name]
-        detached = copy.copy(request)
-        detached.arguments = tuple(
-            TaskMethod(value.__name__)
-            if callable(value) and getattr(task, getattr(value, "__name__", ""), None) == value
-            else value
-            for value in request.arguments
-        )
-        return detached
-
-    def _attach(self, data: bytes) -> Any:
-        """A request of another rank, from its bytes, with this rank's task."""
+    def _unpack(self, data: bytes) -> Any:
+        """Return a request of another rank, with this rank's task."""
         request = pickle.loads(data)
         task = self._tasks[request.task_name]
         request.arguments = tuple(
@@ -235,40 +234,32 @@ class ClipDealer(AskingStage):
 
     def _deal(self, hands: Sequence[Sequence[AskedRequest] | None]) -> list[list[int] | None]:
         """For each rank, which rank answers each of its requests; None for all where that cannot be known."""
-        count = len(hands)
-        unknown: list[list[int] | None] = [None] * count
+        unknown: list[list[int] | None] = [None] * len(hands)
         if None in hands:
             return unknown
-        asked = [one for hand in hands for one in hand or ()]
+        questions: list[tuple[Encode, ...]] = []
+        lengths: dict[Path, float | None] = {}
         try:
-            questions, lengths = self._read(asked)
+            for one in (one for hand in hands for one in hand or ()):
+                shown, row = self._evaluation.tasks[one.task].shown, self._tasks[one.task].eval_docs[one.doc_id]
+                questions.append(shown.encodes(row))
+                if (seconds := shown.seconds(row)) is not None:
+                    lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
         except Exception as error:  # a host that is built differently has other tasks, which can be asked all the same
             logger.debug("The clips of requests are not known ({}: {}).", type(error).__name__, error)
             return unknown
         clips = {encode.clip for encodes in questions for encode in encodes}
         if lacking := sorted(clips - lengths.keys()):
             lengths |= clip_lengths(lacking, no_progress, "opening clips")
-        deal = deal_questions(questions, lengths, count)
+        deal = deal_questions(questions, lengths, len(hands))
         if clips:
-            shares = [deal.seconds(rank) for rank in range(count)]
+            shares = [deal.seconds(rank) for rank in range(len(hands))]
             logger.info(
                 "The questions of a clip stay on one rank: {:,} clips, {:,} to {:,} s of video a rank.",
                 len(clips), round(min(shares)), round(max(shares)),
             )  # fmt: skip
         answering = iter(deal.ranks)
         return [list(islice(answering, len(hand or ()))) for hand in hands]
-
-    def _read(self, asked: Sequence[AskedRequest]) -> tuple[list[tuple[Encode, ...]], dict[Path, float | None]]:
-        """Return the inputs to encode for each request, and the lengths of clips in seconds from the prepared
-        tables."""
-        questions: list[tuple[Encode, ...]] = []
-        lengths: dict[Path, float | None] = {}
-        for one in asked:
-            shown, row = self._evaluation.tasks[one.task].shown, self._tasks[one.task].eval_docs[one.doc_id]
-            questions.append(shown.encodes(row))
-            if (seconds := shown.seconds(row)) is not None:
-                lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
-        return questions, lengths
 
     def _answer(
         self,
@@ -281,9 +272,9 @@ class ClipDealer(AskingStage):
         """Answer what this rank is dealt, and get the answers to its own requests."""
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
-            (requests[places[sent.number][0]] if sender == ranks.rank else self._attach(sent.request), sender, sent)
-            for sender, letter in enumerate(received)
-            for sent in letter
+            (requests[places[sent.number][0]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)
+            for sender, of_sender in enumerate(received)
+            for sent in of_sender
         ]
         # Sorting keeps the order of the ranks, and that of a rank's requests, where the document is the same.
         dealt.sort(key=lambda one: (order[one[0].task_name], one[0].doc_id))
@@ -308,14 +299,122 @@ class ClipDealer(AskingStage):
         return answers
 
     def _even_out(self, asked: list[Any], ours: Sequence[Any], ranks: Exchange) -> list[Any]:
-        """Requests with padding where ranks compute in step and each has to be asked as much as the others."""
+        """Return requests with padding where ranks compute in step and each has to be asked as much as the others."""
         if not computes_in_step(self._model):
             return asked
         counts, examples = zip(*ranks.gather((len(asked), self._pack(ours[:1]))), strict=True)
         missing = max(counts) - len(asked)
-        repeated = asked[-1:] or [self._attach(example[0]) for example in examples if example][:1]
+        repeated = asked[-1:] or [self._unpack(example[0]) for example in examples if example][:1]
         if not missing or not repeated:
             return asked
         padding = copy.copy(repeated[0])
         padding.metadata = {**(padding.metadata or {}), PADDING: True}
         return asked + [padding] * missing
+
+
+def deal_rows(card: Card, table: pyarrow.Table, parts: int) -> list[int]:
+    """Return the part of each row of a prepared table, from 1."""
+    clips = [tuple(dict.fromkeys(of_row)) for of_row in clips_of_rows(card, table)]
+    strata = [table.column(name).to_pylist() for name in card.strata_columns]
+    groups = zip(table.column("group_id").to_pylist(), *strata, strict=True)
+    measured = CLIP_SECONDS in table.column_names
+    column = table.column(CLIP_SECONDS).to_pylist() if measured else [None] * table.num_rows
+    seconds = {of_row: length for of_row, length in zip(clips, column, strict=True) if length is not None}
+    mean = sum(seconds.values()) / len(seconds) if seconds else 1.0
+    units = join([[("group", *group), *of_row] for group, of_row in zip(groups, clips, strict=True)])
+
+    def cost(unit: Sequence[int]) -> float:
+        return float(sum(sorted(seconds.get(shown, mean) for shown in {clips[row] for row in unit})))
+
+    dealt = _deal_units(units, cost, parts)
+    return [dealt[row] + 1 for row in range(table.num_rows)]
+
+
+@dataclass(frozen=True)
+class PartOfRun(AskingStage):
+    """Items that one part of a run asks."""
+
+    shard: Shard
+    documents: Mapping[str, frozenset[int]]
+    whole: Mapping[str, Mapping[str, int]]
+    tasks: Mapping[str, Any]
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Restrict lmms-eval to the documents of the part."""
+        if current_exchange().rank == 0:
+            asked, every = sum(map(len, self.documents.values())), sum(one["effective"] for one in self.whole.values())
+            logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
+            if self.empty:
+                logger.warning("Part {} of the run has no item of {}.", self.shard, summarize_names(self.empty))
+        with ExitStack() as stack:
+            for name, task in self.tasks.items():
+                build = functools.partial(_build_only, task.build_all_requests, task, self.documents[name])
+                stack.enter_context(patch.object(task, "build_all_requests", build))
+            yield
+
+    @property
+    def empty(self) -> list[str]:
+        """The tasks of which nothing is asked."""
+        return [name for name, documents in self.documents.items() if not documents]
+
+    def label(self, results: dict[str, Any]) -> None:
+        """Say in lmms-eval's results which part they are of, and how many items it has."""
+        for name, count in results.get("n-samples", {}).items():
+            count["effective"] = len(self.documents[name])
+        results[SHARD_OF_RUN] = {**self.shard._asdict(), "n-samples": dict(self.whole)}
+
+
+def _build_only(build_all: Callable[..., None], task: Any, documents: frozenset[int], **settings: Any) -> None:
+    """Make a task's requests, and keep those of some documents."""
+    build_all(**settings)
+    # lmms-eval grades the documents that have a request, and passes over the others.
+    task._instances = [request for request in task._instances if request.doc_id in documents]
+
+
+def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:
+    """Return the items that a part of a run asks."""
+    from lmms_eval.evaluator import get_sample_size
+
+    dealt: dict[tuple[str, str], Mapping[str, int]] = {}
+    documents, counts = {}, {}
+    for state, task in tasks.items():
+        key = (state.benchmark.name, state.pointer["split"])
+        if key not in dealt:
+            table, _ = read_table(state.benchmark.card, key[1])
+            parts = deal_rows(state.benchmark.card, table, shard.of)
+            dealt[key] = dict(zip(table.column("item_id").to_pylist(), parts, strict=True))
+        ids = task.eval_docs["item_id"]
+        # As lmms-eval has it: a share becomes a number at the first task, and the number is that of the others.
+        limit = get_sample_size(task, limit)
+        asked = range(offset, len(ids) if limit is None else min(len(ids), offset + int(limit)))
+        documents[state.name] = frozenset(
+            document for document in asked if dealt[key][state.kind.row_id(ids[document])] == shard.part
+        )
+        counts[state.name] = len(ids)
+    whole = {
+        name: {"original": count, "effective": count if not limit else min(int(limit), count)}
+        for name, count in counts.items()
+    }
+    return PartOfRun(shard, documents, whole, {state.name: task for state, task in tasks.items()})
+
+
+def without_tasks(task_dict: Mapping[Any, Any], names: Sequence[str]) -> dict[Any, Any]:
+    """Return tasks and groups as lmms-eval loads them, without some tasks, and without the groups that lose all of
+    theirs."""
+    kept: dict[Any, Any] = {}
+    for key, value in task_dict.items():
+        if isinstance(value, Mapping):
+            if members := without_tasks(value, names):
+                kept[key] = members
+        elif key not in names:
+            kept[key] = value
+    return kept
+
+
+def evaluate_nothing() -> dict[str, Any] | None:
+    """Return the results of a part without any item, as lmms-eval's `evaluate`, which fails on no task, would have
+    them."""
+    if int(os.environ.get("RANK", "0")):
+        return None
+    return {section: {} for section in (*PER_TASK, "samples")}

@@ -1,1 +1,0 @@
-"""Files written next to lmms-eval's results."""
