@@ -103,27 +103,20 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Replacement:
-    """A function of lmms-eval that one of ours takes the place of.
-
-    Attributes:
-        module: Its module.
-        owner: Its class; empty for a function of the module.
-        name: Its name.
-        wrap: Makes ours, given lmms-eval's.
-        calls: How it, and what else its owner has, is called here.
-        reason: Why no hook of lmms-eval does it.
-        loss: What lmms-eval-tasks lacks where it is not there, or is called in another way.
-        waits: Whether its module is not imported for it: it is replaced once others have imported it.
-    """
+    """A function of lmms-eval, of a class or by itself, that one of ours takes the place of."""
 
     module: str
     owner: str
     name: str
     wrap: Callable[[Any], Any]
     calls: Mapping[str, Call]
+    """How it, and what else its owner has, is called here."""
     reason: str
+    """Why no hook of lmms-eval does it."""
     loss: str
+    """What lmms-eval-tasks lacks where it is not there, or is called in another way."""
     waits: bool = False
+    """Whether its module is not imported for it: it is replaced once others have imported it."""
 
     def find_owner(self) -> Any:
         """Return the class or module that has it; raises ImportError or AttributeError where it is not there."""

@@ -284,15 +284,7 @@ def _faults(video: Mapping[str, Any], count: int, given: float, stated: float | 
 
 
 def _draw(pixels: Any, grid: Sequence[int], processor: Any) -> np.ndarray[Any, Any]:
-    """Return the frames that a processor of the Qwen-VL families has cut into patches.
-
-    Args:
-        pixels: float (patches, colours times frames times rows times columns of a patch).
-        grid: Patches in time, height and width.
-        processor: Its sizes, and how it scaled colours.
-
-    Returns:
-        uint8 (T, H, W, 3) RGB.
+    """Return the frames, uint8 (T, H, W, 3) RGB, that a processor of the Qwen-VL families has cut into patches.
 
     Source: ``patchify`` of ``video_processing_qwen2_vl.py`` of transformers 5.24, which this undoes.
     """

@@ -139,7 +139,11 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
     named = [folder.parent if folder.name.endswith(RESULTS) else folder for folder in folders]
     for texts in ([folder.name for folder in named], [folder.as_posix() for folder in named]):
         after = [re.findall(rf"{re.escape(name)}[-_= ]?({NUMBER}){ENDS}", text, re.IGNORECASE) for text in texts]
-        found = [numbers[-1] for numbers in after] if all(after) else _differing_numbers(texts)
+        # Else the only number in which the texts differ, or that a single text has.
+        alike = len({re.sub(NUMBER, "#", text) for text in texts}) == 1
+        columns = list(zip(*(re.findall(NUMBER, text) for text in texts), strict=True)) if alike else []
+        differing = [column for column in columns if len(texts) == 1 or len(set(column)) > 1]
+        found = [numbers[-1] for numbers in after] if all(after) else differing[0] if len(differing) == 1 else ()
         if found:
             break
     else:
@@ -153,15 +157,6 @@ def read_values(name: str, folders: Sequence[Path]) -> list[SeriesValue]:
     if doubled:
         raise InputError(f"Expected one run for each {name}, but these have the same: {', '.join(doubled)}.")
     return values
-
-
-def _differing_numbers(texts: Sequence[str]) -> list[str]:
-    """Return the only number in which texts differ, or that a single text has; none where there is no such number."""
-    numbers = [re.findall(NUMBER, text) for text in texts]
-    if len({re.sub(NUMBER, "#", text) for text in texts}) != 1:
-        return []
-    columns = [column for column in zip(*numbers, strict=True) if len(texts) == 1 or len(set(column)) > 1]
-    return list(columns[0]) if len(columns) == 1 else []
 
 
 @dataclass(frozen=True)

@@ -124,23 +124,18 @@ def known(value: Any, why: str) -> Any:
 
 
 class CardField(NamedTuple):
-    """A field of run cards.
-
-    Attributes:
-        section: Its section; of tasks and hazards, the beginning of its name.
-        name: Its name. An empty name stands for the section's fields that have no line of their own.
-        weight: Meaning of a difference between runs.
-        find: Function that finds the value in a run, or in a task or hazard of it, as host/saving/card_facts.py has
-            them; it may raise. Of a line without a name, it returns fields to their values or to functions that find
-            these. None where the section's line without a name finds it, or another command than the run writes it.
-        public: Its name in an export; a field without one stays here.
-    """
+    """A field of run cards."""
 
     section: str
+    """Its section; of tasks and hazards, the beginning of its name."""
     name: str
+    """Its name. An empty name stands for the section's fields that have no line of their own."""
     weight: Weight
     find: Callable[[Any], Any] | None = None
+    """Finds the value in a run, or in a task or hazard of it, as host/saving.py has them; it may raise. Without a name
+    it returns fields to their values, or to functions that find these."""
     public: str = ""
+    """Its name in an export; a field without one stays here."""
 
 
 MATTERS, MODEL, ENVIRONMENT, NEVER = Weight

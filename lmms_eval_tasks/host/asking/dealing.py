@@ -155,11 +155,8 @@ class TaskMethod(NamedTuple):
     name: str
 
 
-class AskedRequest(NamedTuple):
-    """Facts about a request by which the first rank decides which rank answers it."""
-
-    task: str
-    doc_id: int
+Asked = tuple[str, int]
+"""Task and document of a request, by which the first rank decides which rank answers it."""
 
 
 class SentRequest(NamedTuple):
@@ -188,7 +185,7 @@ class ClipDealer(AskingStage):
         places = list(of_request.values())
         own = [requests[all_[0]] for all_ in places]
         packed = self._pack(own)
-        asked = None if packed is None else [AskedRequest(request.task_name, request.doc_id) for request in own]
+        asked = None if packed is None else [(request.task_name, request.doc_id) for request in own]
         # Clips are opened on one rank, and ranks whose files have other names get the same deal.
         hands = ranks.gather(asked)
         answering = ranks.scatter(None if ranks.rank else self._deal(hands))
@@ -232,7 +229,7 @@ class ClipDealer(AskingStage):
         )
         return request
 
-    def _deal(self, hands: Sequence[Sequence[AskedRequest] | None]) -> list[list[int] | None]:
+    def _deal(self, hands: Sequence[Sequence[Asked] | None]) -> list[list[int] | None]:
         """For each rank, which rank answers each of its requests; None for all where that cannot be known."""
         unknown: list[list[int] | None] = [None] * len(hands)
         if None in hands:
@@ -240,8 +237,8 @@ class ClipDealer(AskingStage):
         questions: list[tuple[Encode, ...]] = []
         lengths: dict[Path, float | None] = {}
         try:
-            for one in (one for hand in hands for one in hand or ()):
-                shown, row = self._evaluation.tasks[one.task].shown, self._tasks[one.task].eval_docs[one.doc_id]
+            for task, doc_id in (asked for hand in hands for asked in hand or ()):
+                shown, row = self._evaluation.tasks[task].shown, self._tasks[task].eval_docs[doc_id]
                 questions.append(shown.encodes(row))
                 if (seconds := shown.seconds(row)) is not None:
                     lengths |= dict.fromkeys((encode.clip for encode in questions[-1]), seconds)
@@ -347,9 +344,15 @@ class PartOfRun(AskingStage):
             logger.info("Part {} of the run: {:,} of {:,} items.", self.shard, asked, every)
             if self.empty:
                 logger.warning("Part {} of the run has no item of {}.", self.shard, summarize_names(self.empty))
+
+        def build_only(build_all: Callable[..., None], task: Any, documents: frozenset[int], **settings: Any) -> None:
+            build_all(**settings)
+            # lmms-eval grades the documents that have a request, and passes over the others.
+            task._instances = [request for request in task._instances if request.doc_id in documents]
+
         with ExitStack() as stack:
             for name, task in self.tasks.items():
-                build = functools.partial(_build_only, task.build_all_requests, task, self.documents[name])
+                build = functools.partial(build_only, task.build_all_requests, task, self.documents[name])
                 stack.enter_context(patch.object(task, "build_all_requests", build))
             yield
 
@@ -363,13 +366,6 @@ class PartOfRun(AskingStage):
         for name, count in results.get("n-samples", {}).items():
             count["effective"] = len(self.documents[name])
         results[SHARD_OF_RUN] = {**self.shard._asdict(), "n-samples": dict(self.whole)}
-
-
-def _build_only(build_all: Callable[..., None], task: Any, documents: frozenset[int], **settings: Any) -> None:
-    """Make a task's requests, and keep those of some documents."""
-    build_all(**settings)
-    # lmms-eval grades the documents that have a request, and passes over the others.
-    task._instances = [request for request in task._instances if request.doc_id in documents]
 
 
 def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None, offset: int) -> PartOfRun:

@@ -101,3 +101,12 @@ def test_two_models_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     )
     write(tmp_path / "this" / "20261101_samples_two.jsonl", logged("q", filtered_resps="A"))
     assert set(read_responses(tmp_path / "this").by_item) == {("one", "q"), ("two", "q")}
+
+
+def test_the_parts_of_a_launch_are_left_to_the_run_that_they_were_merged_into(tmp_path: Path) -> None:
+    write(
+        tmp_path / "m" / "20261102_samples_one.jsonl", logged("q", filtered_resps="A"), logged("r", filtered_resps="B")
+    )
+    write(tmp_path / "parts" / "1-of-2" / "m" / "20261102_samples_one.jsonl", logged("q", filtered_resps="A"))
+    write(tmp_path / "parts" / "launch.json", {})
+    assert set(read_responses(tmp_path).by_item) == {("one", "q"), ("one", "r")}
