@@ -9,7 +9,7 @@ import pytest
 
 from lmms_eval_tasks.cast_bench.release import is_time
 
-CASES = json.loads((Path(__file__).parents[1] / "utils/evidence/cases/timestamps.json").read_text("utf-8"))
+CASES = json.loads((Path(__file__).parents[1] / "utils/answers/evidence/cases/timestamps.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("text", [*CASES["times"], *CASES["others"]], ids=repr)

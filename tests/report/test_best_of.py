@@ -74,7 +74,9 @@ def test_runs_that_were_asked_otherwise_are_named_and_not_compared(other: dict[s
     third = run(tmp_path / "3", 2, **other)
     (alone,) = find_several([read_run(first), read_run(third)])
     assert alone.found is None and len(alone.apart) == 2
-    assert "not compared with each other, because they have other items, another version" in " ".join(report(first, third).split())
+    assert "not compared with each other, because they have other items, another version" in " ".join(
+        report(first, third).split()
+    )
     (several,) = find_several([read_run(folder) for folder in (first, second, third)])
     assert several.found is not None and several.found.runs == 2
     assert [entry.run.path for entry in several.apart] == [read_run(third).path]

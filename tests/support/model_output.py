@@ -154,7 +154,9 @@ def long_texts(reader: str, size: int, every: bool = True) -> Iterator[tuple[str
 def recorded() -> list[str]:
     """Responses and replies that tests record: the answers' and the evidence's cases, the version gate's examples."""
     answers = json.loads((TESTS / "utils" / "answers" / "cases.json").read_text(encoding="utf-8"))["cases"]
-    evidence = json.loads((TESTS / "utils" / "evidence" / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
+    evidence = json.loads((TESTS / "utils" / "answers" / "evidence" / "cases" / "diagnosis.json").read_text("utf-8"))[
+        "cases"
+    ]
     texts = [case["text"] for case in (*answers, *evidence)]
     for name in {task.benchmark.name for task in registry().tasks.values()}:
         if (TESTS / "version_examples" / f"{name}.json").is_file():

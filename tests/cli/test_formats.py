@@ -19,7 +19,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.output import Format
 from lmms_eval_tasks.utils.data.card import SetKind
 
-HUMANS = Path(__file__).parent / "utils" / "stats" / "human_example"
+HUMANS = Path(__file__).parents[1] / "utils" / "people" / "human_example"
 SUBSET = "mvp_mini_robot_object_interactions"
 
 

@@ -22,7 +22,7 @@ from lmms_eval_tasks.host.model import identity as environment
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import sample_writers
 
-CLIPS = Path(__file__).parent / "utils" / "data" / "clips"
+CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 
 
 @pytest.fixture(autouse=True)

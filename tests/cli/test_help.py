@@ -1,6 +1,6 @@
 """What `--help` shows: groups of commands and examples, on a narrow terminal and in the reference.
 
-tests/test_docs.py has the tools parse the examples, as they stand in the reference.
+tests/pages/test_docs.py has the tools parse the examples, as they stand in the reference.
 """
 
 from __future__ import annotations

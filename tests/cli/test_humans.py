@@ -88,7 +88,7 @@ def test_what_cannot_be_used(tmp_path: Path, arguments: list[str], expected: str
 
 
 def test_runs_beside_people(tmp_path: Path) -> None:
-    """The worked example; its figures are worked out in tests/test_statistics_page.py."""
+    """The worked example; its figures are worked out in tests/pages/test_statistics_page.py."""
     runs = [write_example_run(tmp_path / name, answers) for name, answers in (("one", FIRST), ("two", SECOND))]
     people = (EXAMPLE / "responses.csv", "--items", EXAMPLE / "items.csv")
     out = tmp_path / "questions.csv"
