@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.people.agreement import SharedItem
 from lmms_eval_tasks.utils.people.responses import AskedQuestion
 from lmms_eval_tasks.utils.scoring.record import Record
 
-EXAMPLE = Path(__file__).parent.parent / "utils" / "stats" / "human_example"
+EXAMPLE = Path(__file__).parent.parent / "utils" / "people" / "human_example"
 LETTERS = "ABCDE"
 FIRST = "A B C D C B A E - A A A"
 SECOND = "A C A C C D D E E A A A"
