@@ -1,43 +1,39 @@
-"""The hooks of IntPhys 2's tasks: how a clip is asked about and the answer graded."""
+"""How IntPhys 2's answers are graded; its tasks' YAML names the shared hooks, which call `grade`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.api import (
-    Row,
-    RunningTask,
-    TaskContext,
-    hook,
-)
-from lmms_eval_tasks.api.answers import plausibility_grader
-from lmms_eval_tasks.intphys2 import surprise
+from lmms_eval_tasks.api import Row, TaskContext
+from lmms_eval_tasks.api.answers import IMPOSSIBLE, POSSIBLE, plausibility_grader
+from lmms_eval_tasks.api.hooks import doc_to_text, process_results
 from lmms_eval_tasks.intphys2.card import CARD
-from lmms_eval_tasks.intphys2.official import official_answer
 from lmms_eval_tasks.intphys2.prompt import asks_for_digit
 
+# By which YAML files of earlier versions name them.
 __all__ = ["process_results", "surprise_doc_to_text", "surprise_process_results"]
+surprise_doc_to_text, surprise_process_results = doc_to_text, process_results
 
 
-@hook
-def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of an answer, and what it contributes to each score."""
-    return task.grade_first(doc, results, grade)
+def official_answer(text: str, digits: bool = False) -> str | None:
+    """Read a response as the official notebook does.
 
+    "Yes" or "yes" anywhere is possible, else "No" or "no" anywhere is impossible: so "I do not know, yes" is possible,
+    and "cannot" is impossible, as is "now". YES and NO in capitals are nothing. To the prompt that asks for a digit, 1
+    anywhere is possible, else 0 anywhere is impossible: so "100" is possible.
 
-@hook
-def surprise_doc_to_text(
-    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
-) -> str:
-    """Nothing: losses are of the clips alone."""
-    return task.put(doc, lmms_eval_specific_kwargs, lambda row, settings: "")
+    Args:
+        text: The response.
+        digits: Whether the prompt asked for 1 or 0.
 
+    Returns:
+        The letter of the option; None where neither occurs, which the notebook counts as wrong.
 
-@hook
-def surprise_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a pair's losses, and what it contributes to each score."""
-    return task.grade_first(doc, results, surprise.grade)
+    Source: facebookresearch/IntPhys2@faf78cd, ComputeScoreIntPhys2.ipynb.
+    """
+    if any(sign in text for sign in (("1",) if digits else ("yes", "Yes"))):
+        return POSSIBLE
+    return IMPOSSIBLE if any(sign in text for sign in (("0",) if digits else ("no", "No"))) else None
 
 
 def own_fields(row: Row, response: object, context: TaskContext) -> dict[str, Any]:

@@ -1,16 +1,36 @@
-"""How the two clips of a matched pair are compared by their losses, for the task `intphys2_surprise`."""
+"""The tasks `intphys2_surprise`: the losses of a matched pair's two clips, from the pair to the report."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.api import GradedItem, InputError, Outcome, Record, Row, TaskContext, UnscoredReason
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIRS_SCORED,
+    Column,
+    GradedItem,
+    InputError,
+    Metric,
+    Outcome,
+    Panel,
+    Record,
+    Row,
+    RunRecords,
+    TaskContext,
+    TaskKind,
+    UnscoredReason,
+)  # fmt: skip
 from lmms_eval_tasks.api.answers import POSSIBLE
 from lmms_eval_tasks.api.clips import most_symmetric, symmetry
-from lmms_eval_tasks.api.losses import lowest_clip, read_clip_losses
-from lmms_eval_tasks.intphys2.card import CARD
+from lmms_eval_tasks.api.losses import AnswerForm, guess_losses, lowest_clip, read_clip_losses
+from lmms_eval_tasks.api.page import AnswerView, ItemView, ReferencedMetric, timestep_plot, usual_panels
+from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.intphys2.card import CAMERAS, CARD, CONDITIONS, DIFFICULTIES
 
 if TYPE_CHECKING:
     import datasets
@@ -25,6 +45,8 @@ NO_LOSSES = (
     'a model that has answer_forms = ("clip losses",); for a model that answers in words, the task is intphys2_main.'
 )
 _ENDING = "_pair"
+
+# ---- pairs as items, and their grade -------------------------------------------------------------------------------
 
 
 def matched_pairs(table: datasets.Dataset) -> datasets.Dataset:
@@ -41,17 +63,16 @@ def matched_pairs(table: datasets.Dataset) -> datasets.Dataset:
         members = found.setdefault((row["group_id"], row["coding"], row["pair"]), {})
         members[row["answer"] == POSSIBLE] = row
     pairs = [_pair(members[True], members[False]) for members in found.values()]
-    equal = most_symmetric({pair["item_id"]: _equality(pair) for pair in pairs})
-    features = datasets.Features(
-        {
-            **table.features,
-            CLIPS[1]: table.features["clip"],
-            MOTIONS[1]: table.features["motion"],
-            "motion_equal": table.features["clip_present"],
-        }
-    )
+    motions = {pair["item_id"]: [pair[column] for column in MOTIONS] for pair in pairs}
+    equal = most_symmetric({name: None if None in both else symmetry(both) for name, both in motions.items()})
+    features = {
+        **table.features,
+        CLIPS[1]: table.features["clip"],
+        MOTIONS[1]: table.features["motion"],
+        "motion_equal": table.features["clip_present"],
+    }
     rows = [{**pair, "motion_equal": pair["item_id"] in equal} for pair in pairs]
-    return datasets.Dataset.from_list(rows, features=features)
+    return datasets.Dataset.from_list(rows, features=datasets.Features(features))
 
 
 def _pair(possible: Row, impossible: Row) -> dict[str, Any]:
@@ -66,12 +87,6 @@ def _pair(possible: Row, impossible: Row) -> dict[str, Any]:
         **{column: row["motion"] for column, row in zip(MOTIONS, clips, strict=True)},
         **{column: possible[column] and impossible[column] for column in ("clip_present", "asked")},
     }
-
-
-def _equality(pair: Row) -> float | None:
-    """Return the equality of motion of the two clips, 0 to 1, or None if one of them is not known."""
-    motions = [pair[column] for column in MOTIONS]
-    return None if None in motions else symmetry(motions)
 
 
 def possible_clip(item_id: str) -> str:
@@ -94,7 +109,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome = Outcome.CORRECT if answered == row["answer"] else Outcome.WRONG
     elif answer.error is not None:
         reason, detail = UnscoredReason.of_error(answer.error.kind), answer.error.message
-    curves = answer.curves if answer else []
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],
@@ -112,9 +126,173 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
             "motion_equal": bool(row.get("motion_equal")),
             "losses": json.loads(answer.to_json())["losses"] if answer else None,
             "timesteps": answer.timesteps if answer else [],
-            "lowest": [lowest_clip(losses) for losses in zip(*curves, strict=True)],
+            "lowest": [lowest_clip(losses) for losses in zip(*(answer.curves if answer else []), strict=True)],
             "model": answer.settings.get("model") if answer else None,
             "settings_digest": answer.settings_digest if answer else None,
         },
     )
     return GradedItem(record)
+
+
+class LossFields(LogForm):
+    """Fields of a pair's losses that the scores need."""
+
+    clips: list[str | None]
+    motions: list[float | None]
+    motion_equal: bool
+    losses: list[float | str] | None
+    timesteps: list[float]
+    lowest: list[str]
+
+
+# ---- scores --------------------------------------------------------------------------------------------------------
+
+
+def _won(record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * record.correct
+
+
+def _moves_less(record: Record) -> float | None:
+    motions = record.fields["motions"]
+    if record.correct is None or None in motions:
+        return None
+    return 100.0 * (lowest_clip(motions) == record.expected)
+
+
+def _is(answer: str, record: Record) -> float | None:
+    return None if record.answered is None else 100.0 * (record.answered == answer)
+
+
+def _unparsed(record: Record) -> float | None:
+    return 100.0 * (record.outcome is Outcome.UNPARSED) if record.asked else None
+
+
+def _won_at(timestep: float, record: Record) -> float | None:
+    timesteps = record.fields["timesteps"]
+    if record.correct is None or timestep not in timesteps:
+        return None
+    lowest: str = record.fields["lowest"][timesteps.index(timestep)]
+    return 100.0 * (lowest == record.expected)
+
+
+PREFERENCE = Metric("plausibility_preference", "possible preferred", _won, errors="clustered")
+"""Percent of scored pairs whose possible clip has the lower loss; a tie and a loss that is not finite are no win.
+
+It is 100 less the plausibility preference error of LikePhys.
+"""
+EQUAL_MOTION = replace(PREFERENCE, errors="none").within("motion_equal", lambda record: record.fields["motion_equal"])
+"""The same over the pairs whose two clips move the most equally."""
+MOVES_LESS = Metric("motion_preference", "possible moves less", _moves_less, higher_is_better=None)
+"""Percent of scored pairs whose possible clip moves less: what a loss that follows nothing but motion would score."""
+TIE_RATE = Metric("tie_rate", "ties", partial(_is, "tie"), higher_is_better=False)
+NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(_is, "non-finite"), higher_is_better=False)
+UNPARSED_RATE = replace(COMMON_METRICS[0], value=_unparsed)
+"""Percent of pairs asked whose response is no losses; one with an error in their place is unscored."""
+PAIRS = replace(PAIRS_SCORED, value=_won, together=None)
+"""How many pairs the scores stand on."""
+METRICS = (
+    PREFERENCE,
+    EQUAL_MOTION,
+    MOVES_LESS,
+    *(
+        metric
+        for column, values in (("condition", CONDITIONS), ("camera", CAMERAS), ("difficulty", DIFFICULTIES))
+        for metric in replace(PREFERENCE, errors="none").by(column, values)
+    ),
+    TIE_RATE,
+    NON_FINITE_RATE,
+    PAIRS,
+    UNPARSED_RATE,
+    *COMMON_METRICS[1:],
+)
+
+
+def preference_at(timestep: float) -> Metric:
+    """The share of pairs that are won at one timestep."""
+    return Metric("plausibility_preference_at", PREFERENCE.title, partial(_won_at, timestep))
+
+
+# ---- the report ----------------------------------------------------------------------------------------------------
+
+CHANCE = CARD.chance[PREFERENCE.name]
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """The score, the same where motion is equal, and what motion alone would score."""
+    return (
+        ReferencedMetric(PREFERENCE, CHANCE, note="A pair is won where its possible clip has the lower loss."),
+        ReferencedMetric(EQUAL_MOTION, CHANCE, note="Of the 30% of pairs whose two clips move the most equally."),
+        ReferencedMetric(MOVES_LESS, CHANCE, note="What a loss would score that follows nothing but motion."),
+    )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """The score by timestep, where a run has some, and which clip has the lower loss."""
+    timed = [run for run in runs if any(record.fields["timesteps"] for record in run.records)]
+    if not timed:
+        return usual_panels(runs)
+    timesteps = sorted({timestep for run in timed for record in run.records for timestep in record.fields["timesteps"]})
+    curves = [(run.name, run, preference_at) for run in timed]
+    figure = timestep_plot(f"{PREFERENCE.title} by timestep", timesteps, curves, rule=CHANCE)
+    note = (
+        "Percent of pairs whose possible clip has the lower loss at a timestep alone, from little noise to much; 50 is "
+        "chance. Bars are 95% intervals over scenes."
+    )
+    return [Panel("Possible preferred, by timestep", figure, note), *usual_panels(runs)]
+
+
+def item_view(record: Record, row: Row) -> ItemView:
+    """The pair's two clips in the order in which they were shown."""
+    clips = {letter: clip for letter, clip in zip(LETTERS, record.fields["clips"], strict=True) if clip}
+    return ItemView(clips, text=f"Clip {record.expected} is possible, and should have the lower loss.")
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The loss of each clip, also along the timesteps, and how much moves in it."""
+    facts: dict[str, str] = {}
+    for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
+        facts |= {
+            f"{name} {letter}": number if isinstance(number, str) else f"{number:.6g}"
+            for letter, number in zip(LETTERS, numbers, strict=False)
+            if number is not None
+        }
+    answer = read_clip_losses(response, len(LETTERS))
+    if answer is None or not answer.timesteps:
+        return AnswerView(facts)
+    curves = {
+        f"{letter}, {'possible' if letter == record.expected else 'impossible'}": list(
+            zip(answer.timesteps, losses, strict=True)
+        )
+        for letter, losses in zip(LETTERS, answer.curves, strict=True)
+    }
+    return AnswerView(facts, curves=curves, axes=("timestep", "loss"))
+
+
+SURPRISE = TaskKind(
+    metrics=METRICS,
+    ask=lambda row, settings: "",
+    grade=grade,
+    columns=(
+        Column(PREFERENCE, interval=True),
+        Column(PREFERENCE, "vs 50", against=CHANCE),
+        Column(EQUAL_MOTION, "equal motion", interval=True),
+        Column(MOVES_LESS, "moves less"),
+        Column(TIE_RATE),
+        Column(NON_FINITE_RATE),
+        Column(UNPARSED_RATE),
+        Column(COMMON_METRICS[1]),
+        Column(PAIRS),
+    ),
+    references=references,
+    panels=panels,
+    item_view=item_view,
+    answer_view=answer_view,
+    visuals=CLIPS,
+    guesses=lambda row: guess_losses(len(CLIPS)),
+    answer_form=AnswerForm.CLIP_LOSSES,
+    rows=matched_pairs,
+    row_id=possible_clip,
+    log_form=log_line(LossFields, CARD.strata_columns),
+    views=(),
+    no_submission="the leaderboard takes answers about single clips, and of the held-out ones alone.",
+)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.intphys2.official import official_answer
+from lmms_eval_tasks.intphys2.hooks import official_answer
 from lmms_eval_tasks.utils.answers.plausible import IMPOSSIBLE, POSSIBLE, read_plausibility
 
 LINES = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()]

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from releases import write_clip
 
-from lmms_eval_tasks.intphys2 import prepare as module
-from lmms_eval_tasks.intphys2.card import CARD, KINDS
-from lmms_eval_tasks.intphys2.metadata import read_items
-from lmms_eval_tasks.intphys2.prepare import METADATA, prepare
+from lmms_eval_tasks.intphys2 import benchmark as module
+from lmms_eval_tasks.intphys2.benchmark import METADATA, prepare
+from lmms_eval_tasks.intphys2.card import CARD, KINDS, read_items
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
@@ -170,7 +169,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
         "got `gravity`.",
         "Main/metadata.csv, row 5: Expected a SceneIndex, but got none.",
         f"Main/metadata.csv, row 10: Expected each clip once, but row 9 has {rows[7]['filename']} too.",
-        "Main/metadata.csv, row 11: Expected the name of a clip, but got `../up`.",
+        "Main/metadata.csv, row 11: Expected filename to name a clip's file, but got `../up`.",
         "Main/metadata.csv, scene_2: Expected each of its four clips once, but got 1_Possible 1, 1_Impossible 1, "
         "2_Possible 1, 2_Impossible 0.",
         "Debug/metadata.csv: Expected it beside the clips, but there is none.",
@@ -183,10 +182,10 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ("SceneIndex", "Expected the columns SceneIndex as well"),
-        ("type", "Expected the columns type as well"),
-        ("condition", "Expected the columns condition as well"),
-        ("filename", "Expected the columns one of name, filename, file_name as well"),
+        ("SceneIndex", "Expected a column SceneIndex, but"),
+        ("type", "Expected a column type, but"),
+        ("condition", "Expected a column condition, but"),
+        ("filename", "Expected a column name or filename or file_name, but"),
     ],
 )
 def test_a_column_that_is_needed(column: str, told: str, tmp_path: Path) -> None:

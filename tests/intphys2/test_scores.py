@@ -14,11 +14,9 @@ import pytest
 
 from lmms_eval_tasks.api import InputError, Problems, Record
 from lmms_eval_tasks.api.prompts import Prompt
-from lmms_eval_tasks.intphys2.benchmark import BENCHMARK
+from lmms_eval_tasks.intphys2.benchmark import BENCHMARK, FORM, references
+from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
 from lmms_eval_tasks.intphys2.hooks import grade
-from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
-from lmms_eval_tasks.intphys2.report import references
-from lmms_eval_tasks.intphys2.submission import FORM
 from lmms_eval_tasks.utils.answers.plausible import read_plausibility
 from lmms_eval_tasks.utils.data.card import DataSet
 from lmms_eval_tasks.utils.submission.form import Table
@@ -252,7 +250,7 @@ def test_a_file_in_any_order_is_taken(tmp_path: Path, table: Table) -> None:
     lines = [{"row_id": name * 64, "model_answer": answer} for name, answer in zip("cab", (None, 0, 1), strict=True)]
     found = checked(tmp_path / "file.jsonl", table, lines)
     assert (found.rows, found.empty, found.against) == (3, 1, table)
-    assert checked(tmp_path / "file.jsonl", None, lines).notes == ("The published split has 344 clips.",)
+    assert checked(tmp_path / "file.jsonl", None, lines).notes == ("The published split has 344 items.",)
     assert checked(tmp_path / "file.jsonl", table, lines[:2], True).notes == ("Incomplete: 1 of 3 items have no row.",)
 
 
@@ -264,8 +262,8 @@ def test_a_file_in_any_order_is_taken(tmp_path: Path, table: Table) -> None:
         ({"model_answer": "1"}, "model_answer: Expected"),
         ({"task": "Main"}, "task: Expected"),
         ({"data_name": "mvp"}, "data_name: Expected"),
-        ({"row_id": "d" * 64}, "row_id: Expected clips of split heldout, but got"),
-        ({"row_id": "b" * 64}, "row_id: Expected each clip once, but got again"),
+        ({"row_id": "d" * 64}, "row_id: Expected items of split heldout, but got"),
+        ({"row_id": "b" * 64}, "row_id: Expected each id once, but got again"),
     ],
 )
 def test_a_line_of_another_form_is_refused(change: dict[str, Any], told: str, tmp_path: Path, table: Table) -> None:

@@ -12,8 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.api import InputError, Record
-from lmms_eval_tasks.intphys2.surprise import grade, matched_pairs, possible_clip
-from lmms_eval_tasks.intphys2.surprise_metrics import EQUAL_MOTION, METRICS, MOVES_LESS, PREFERENCE, preference_at
+from lmms_eval_tasks.intphys2.surprise import (
+    EQUAL_MOTION,
+    METRICS,
+    MOVES_LESS,
+    PREFERENCE,
+    grade,
+    matched_pairs,
+    possible_clip,
+    preference_at,
+)
 
 SCENES = 20
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF
+from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF
 from lmms_eval_tasks.sample.scenes.violations import CLIPS, FAMILIES
 from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve, solve_frames
 from lmms_eval_tasks.sample.world.camera import REACH, film_moving

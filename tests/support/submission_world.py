@@ -22,8 +22,8 @@ from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
 from lmms_eval_tasks.causalvqa.benchmark import CARD as CAUSALVQA
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.intphys2.benchmark import prepare as prepare_intphys2
 from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
-from lmms_eval_tasks.intphys2.prepare import prepare as prepare_intphys2
 from lmms_eval_tasks.mvp.card import CARD as MVP
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord

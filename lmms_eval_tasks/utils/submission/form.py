@@ -187,14 +187,15 @@ class ChoiceForm:
         split_of: The split that a line names; None where lines name none.
         siblings: The ids that a file must have where it has one of them, for a split that is not prepared.
         id_field: The field of the item's id.
-        answer_field: The field of the answer; an empty text stands for none.
+        answer_field: The field of the answer.
+        no_answer: What stands for none: an empty text or None.
         notes: What to know before a file is sent, a sentence each.
     """
 
     card: Card
     row_type: type[RowForm]
     values: Callable[[Row, str], Mapping[str, str]]
-    answers: Callable[[Row | None], Sequence[str] | None]
+    answers: Callable[[Row | None], Sequence[str | int] | None]
     path: Callable[[str, str], str]
     parts: tuple[str, ...] = ("answers",)
     answer: str = "the letter of an option"
@@ -203,6 +204,7 @@ class ChoiceForm:
     siblings: Callable[[str], Iterable[str]] = lambda item_id: ()
     id_field: str = "row_id"
     answer_field: str = "model_answer"
+    no_answer: str | None = ""
     notes: tuple[str, ...] = ()
 
     def examine(
@@ -229,13 +231,13 @@ class ChoiceForm:
         lines, fields = [], self.row_type.model_fields
         for row in (row for row in table.rows if row["item_id"] in letters):
             letter = letters[row["item_id"]]
-            answer = (self.answers(row) or ())[ascii_uppercase.index(letter)] if letter else ""
+            answer = (self.answers(row) or ())[ascii_uppercase.index(letter)] if letter else self.no_answer
             values = {**self.values(row, table.split), self.answer_field: answer}
             if values.keys() != fields.keys():
                 wanted, got = ", ".join(fields), ", ".join(values)
                 raise InputError(f"Expected the fields {wanted} of {self.row_type.__name__}, but got {got}.")
             lines.append({name: values[name] for name in fields})
-        empty = sum(not line[self.answer_field] for line in lines)
+        empty = sum(line[self.answer_field] == self.no_answer for line in lines)
         return Built(as_lines(lines), len(lines), empty, self.notes)
 
     def check(self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: Problems) -> Checked:
@@ -243,7 +245,7 @@ class ChoiceForm:
         title = self.card.title
         read = read_rows(path, self.row_type, issues)
         lines = [(where, str(getattr(row, self.id_field)), row) for where, row in read]
-        empty = sum(not getattr(row, self.answer_field) for *_, row in lines)
+        empty = sum(getattr(row, self.answer_field) == self.no_answer for *_, row in lines)
         if not lines:
             return Checked(title, 0, 0, "")
         items = {split: {row["item_id"]: row for row in table.rows} for split, table in prepared.items()}
@@ -276,7 +278,7 @@ class ChoiceForm:
             for wrong, clause, case in self.compare(row, item, split or ""):
                 issues.add(wrong, clause, f"{case} ({where})")
             answer, allowed = getattr(row, self.answer_field), self.answers(item)
-            if answer and allowed is not None and answer not in allowed:
+            if answer != self.no_answer and allowed is not None and answer not in allowed:
                 clause = f"Expected {self.answer} of the item, or an empty text, but got"
                 issues.add(self.answer_field, clause, f"{describe(answer)} ({where})")
         name = f"split {split}, subset {subset}" if subset else f"split {split}"
@@ -290,7 +292,9 @@ class ChoiceForm:
         else:
             other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
             checked = f"the form alone: {other}"
-        if not prepared and not split:
+        if split and not table and len(self.card.splits) > 1 and (size := self.card.splits[split].items):
+            notes.append(f"The published split has {size:,} items.")
+        elif not prepared and not split:
             sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values() if facts.items)
             notes.append(f"The published splits have {sizes} items.")
         return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
