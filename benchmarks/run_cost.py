@@ -120,7 +120,7 @@ def write_table(home: Path, sample: Path, items: int) -> Path:
 
 def write_plain_tasks(folder: Path, table: Path, names: list[str]) -> None:
     """Write tasks of the host over the same table, with as many scores."""
-    from lmms_eval_tasks.mvp.card import SUBSETS
+    from lmms_eval_tasks.mvp.benchmark import SUBSETS
 
     folder.mkdir()
     only = "\n".join(f'{subset} = only("{subset}")' for subset in SUBSETS)

@@ -6,8 +6,7 @@ from task_states import new_state
 
 from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.task_view import DESCRIBE
-from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.mvp.hooks import installed_official_prompt, official_prompt
+from lmms_eval_tasks.mvp.benchmark import CARD, installed_official_prompt, official_prompt
 from lmms_eval_tasks.prompting import check_choice, choose_prompt, prompt_ids, read_prompt
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import Prompt

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import Problems as Problems  # its former place
 from lmms_eval_tasks.utils.core.files import is_safe, write_file
-from lmms_eval_tasks.utils.core.forms import CsvTable, WholeText, as_lines, read_csv, read_object, read_released_json
+from lmms_eval_tasks.utils.core.forms import WholeText, as_lines, read_csv, read_object, read_released_json
 from lmms_eval_tasks.utils.core.text import describe, quote, summarize_names
 from lmms_eval_tasks.utils.data.card import PublishedStatistics
 from lmms_eval_tasks.utils.data.home import clip_path
@@ -18,7 +21,6 @@ from lmms_eval_tasks.utils.data.release import (
 )
 
 __all__ = [
-    "CsvTable",
     "DamagedSource",
     "PublishedStatistics",
     "UnreadableClip",
@@ -38,3 +40,15 @@ __all__ = [
     "summarize_names",
     "write_file",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what has gone into `forms`."""
+    if name != "CsvTable":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        f"{__name__}.CsvTable goes: read by lmms_eval_tasks.api.forms.read_csv_form.", FutureWarning, stacklevel=2
+    )
+    from lmms_eval_tasks.utils.core.forms import CsvTable
+
+    return CsvTable

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.mvp.prepare import ANNOTATIONS, load_subset, read_items
+from lmms_eval_tasks.mvp.benchmark import ANNOTATIONS, CARD, SUBSETS, load_subset, read_items
 from lmms_eval_tasks.train.stages.choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import first_line

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.report.shortcut_tables import read_choice_sets
 

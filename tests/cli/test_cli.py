@@ -19,7 +19,7 @@ from yocausal_world import write_release
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.model import identity as environment
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.sample.build import sample_writers
 
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"

@@ -15,7 +15,7 @@ from rebuilt import (
 )
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.record import Record

@@ -16,7 +16,7 @@ from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.finished.submit import submit, validate
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.utils.core.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("home")

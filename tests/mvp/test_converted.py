@@ -10,8 +10,7 @@ import pytest
 from mvp_downloads import episode, write_records, write_scene, write_webm
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.mvp.converted import EpisodeClip, PictureClip, WebmClip, frame_of
-from lmms_eval_tasks.mvp.tfrecord import index_records
+from lmms_eval_tasks.mvp.raw_downloads import episode_clip, frame_of, index_records, picture_clip, webm_clip
 from lmms_eval_tasks.utils.data.pictures import FrameCoder
 from lmms_eval_tasks.utils.data.prepare import place_clip
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource
@@ -32,7 +31,7 @@ def made(tmp_path: Path, clip: Clip) -> Path:
 
 def test_a_webm_keeps_its_pictures_and_times(tmp_path: Path) -> None:
     source = write_webm(tmp_path / "1.webm", 1)
-    pictures, times = decoded(made(tmp_path, WebmClip(source)))
+    pictures, times = decoded(made(tmp_path, webm_clip(source)))
     original, at = decoded(source)
     assert len(pictures) == len(original) == 9
     assert np.abs(np.int16(pictures) - np.int16(original)).mean() < 3
@@ -40,12 +39,12 @@ def test_a_webm_keeps_its_pictures_and_times(tmp_path: Path) -> None:
 
 
 def test_a_webm_of_an_odd_width_keeps_it(tmp_path: Path) -> None:
-    pictures, _ = decoded(made(tmp_path, WebmClip(write_webm(tmp_path / "1.webm", 1, size=(43, 24)))))
+    pictures, _ = decoded(made(tmp_path, webm_clip(write_webm(tmp_path / "1.webm", 1, size=(43, 24)))))
     assert pictures[0].shape == (24, 43, 3)
 
 
 def test_scenes_have_a_hundred_pictures_at_24_a_second(tmp_path: Path) -> None:
-    pictures, times = decoded(made(tmp_path, PictureClip(write_scene(tmp_path / "scene", 60))))
+    pictures, times = decoded(made(tmp_path, picture_clip(write_scene(tmp_path / "scene", 60))))
     assert times == [Fraction(number, 24) for number in range(100)]
     for number, picture in enumerate(pictures, 1):
         assert np.abs(picture.reshape(-1, 3).mean(axis=0) - (60 + number, 60, 40)).max() < 4
@@ -53,7 +52,7 @@ def test_scenes_have_a_hundred_pictures_at_24_a_second(tmp_path: Path) -> None:
 
 def test_episodes_have_their_pictures_at_5_a_second(tmp_path: Path) -> None:
     (record,) = index_records(write_records(tmp_path / "x", [episode([10, 120, 250])]))
-    pictures, times = decoded(made(tmp_path, EpisodeClip(0, record)))
+    pictures, times = decoded(made(tmp_path, episode_clip(0, record)))
     assert times == [Fraction(number, 5) for number in range(3)]
     assert [round(float(picture.mean()), -1) for picture in pictures] == [10, 120, 250]
 
@@ -69,17 +68,17 @@ def test_a_clip_is_made_once_and_again_where_its_source_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_webm(tmp_path / "1.webm", 1)
-    first = made(tmp_path, WebmClip(source)).read_bytes()
+    first = made(tmp_path, webm_clip(source)).read_bytes()
     with monkeypatch.context() as patched:
         patched.setattr(FrameCoder, "__enter__", lambda coder: pytest.fail("made again"))
-        assert made(tmp_path, WebmClip(source)).read_bytes() == first
+        assert made(tmp_path, webm_clip(source)).read_bytes() == first
         (tmp_path / "made.mp4").rename(tmp_path / "earlier.mp4")
-        assert made(tmp_path, WebmClip(source)).read_bytes() == first
+        assert made(tmp_path, webm_clip(source)).read_bytes() == first
     (tmp_path / "made.mp4").write_bytes(first[:-50])
     (tmp_path / "earlier.mp4").unlink()
-    assert made(tmp_path, WebmClip(source)).read_bytes() == first
+    assert made(tmp_path, webm_clip(source)).read_bytes() == first
     write_webm(source, 90, frames=7)
-    assert len(decoded(made(tmp_path, WebmClip(source)))[0]) == 7
+    assert len(decoded(made(tmp_path, webm_clip(source)))[0]) == 7
 
 
 def damage(tmp_path: Path, clip: Clip) -> str:
@@ -94,39 +93,39 @@ def test_a_damaged_webm_is_named(tmp_path: Path) -> None:
     path = write_webm(tmp_path / "1.webm", 1, frames=24)
     whole = path.read_bytes()
     path.write_bytes(b"no video")
-    assert damage(tmp_path, WebmClip(path)) == "ssv2: Expected ~/1.webm to be a video, but it cannot be opened."
+    assert damage(tmp_path, webm_clip(path)) == "ssv2: Expected ~/1.webm to be a video, but it cannot be opened."
     # Behind its header nothing: the film is as long as it was, and of zeros, as an unfinished download is.
     path.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"\0"))
-    assert damage(tmp_path, WebmClip(path)) == "ssv2: Expected ~/1.webm to last 2.00 seconds, but it was cut off."
+    assert damage(tmp_path, webm_clip(path)) == "ssv2: Expected ~/1.webm to last 2.00 seconds, but it was cut off."
 
 
 @pytest.mark.parametrize("form", ["plain", "sound", "live"])
 @pytest.mark.parametrize("share", [0.42, 0.8, 0.97])
 def test_a_webm_that_was_cut_short_is_not_taken_for_a_shorter_one(form: str, share: float, tmp_path: Path) -> None:
     path = write_webm(tmp_path / "1.webm", 1, frames=36, sound=form == "sound", live=form == "live")
-    assert len(decoded(made(tmp_path, WebmClip(path)))[0]) == 36
+    assert len(decoded(made(tmp_path, webm_clip(path)))[0]) == 36
     (tmp_path / "made.mp4").unlink()
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     assert re.fullmatch(
         r"ssv2: Expected ~/1\.webm to hold all that it says it holds, but it was cut off: it lacks at least [\d,]+ of "
         r"its bytes\.",
-        damage(tmp_path, WebmClip(path)),
+        damage(tmp_path, webm_clip(path)),
     )
 
 
 def test_what_lies_behind_a_film_is_no_part_of_it(tmp_path: Path) -> None:
     path = write_webm(tmp_path / "1.webm", 1)
     path.write_bytes(path.read_bytes() + bytes(5_000))
-    assert len(decoded(made(tmp_path, WebmClip(path)))[0]) == 9
+    assert len(decoded(made(tmp_path, webm_clip(path)))[0]) == 9
 
 
 def test_a_damaged_picture_or_episode_is_named(tmp_path: Path) -> None:
     scene = write_scene(tmp_path / "scene", 60)
     (scene / "scene_050.png").write_bytes(b"")
-    assert damage(tmp_path, PictureClip(scene)) == (
+    assert damage(tmp_path, picture_clip(scene)) == (
         "~/scene: Expected scene_050.png to be a picture, but it cannot be decoded."
     )
     (record,) = index_records(write_records(tmp_path / "x", [episode([1, 2], steps=3)]))
-    assert damage(tmp_path, EpisodeClip(8, record)) == (
+    assert damage(tmp_path, episode_clip(8, record)) == (
         "~/x, episode 8: Expected one picture for each of 3 steps, but got 2."
     )

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from mvp_downloads import LENGTHS, episode, episode_colour, example, png, write_episodes, write_records
 
-from lmms_eval_tasks.mvp.episodes import Episodes, read_frames, reading_order
-from lmms_eval_tasks.mvp.tfrecord import index_records
+from lmms_eval_tasks.mvp.raw_downloads import Episodes, index_records, read_frames, reading_order
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -90,7 +89,7 @@ def test_an_episode_that_is_not_whole_says_what_it_lacks(tmp_path: Path) -> None
     last = b"steps/is_last\x12\x06\x1a\x04\x0a\x02\x00"
     ended = episode([1, 2]).replace(last + b"\x01", last + b"\x00")
     assert problem(tmp_path, ended) == "Expected an episode from its first step to its last, but it is a part of one."
-    assert problem(tmp_path, b"\xff") == "Expected a whole tf.train.Example, but it ends in a number."
+    assert problem(tmp_path, b"\xff") == "Expected a whole tf.train.Example, but it cannot be read."
 
 
 def test_a_picture_that_cannot_be_shown_is_named(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from raw_releases import contents, mvp_pair, write_snapshot
 from releases import write_clip
 
-from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, pair_at_random, prepare, read_candidates, read_items
 from lmms_eval_tasks.mvp.hooks import strata
-from lmms_eval_tasks.mvp.prepare import pair_at_random, prepare, read_candidates, read_items
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
@@ -97,12 +96,12 @@ def test_every_problem_of_the_annotations_is_reported_at_once(tmp_path: Path, vi
         "`__import__('os').getcwd()`.\n"
         f"  {at}, row 10 (video_id count_2): Expected candidates to be a list of two texts, but got "
         "`['left', 'right', 'up']`.\n"
-        f"  {at}, row 12 (video_id same_2): Expected candidates that differ, but got `left` twice.\n"
-        f"  {at}, row 14 (video_id path_2): Expected video_path to name a file in the videos' folder, but got "
-        "`/pt/../../x.mp4`.\n"
+        f'  {at}, row 12 (video_id same_2): Expected candidates that differ, but got `["left", " left"]`.\n'
+        f"  {at}, row 14 (video_id path_2): Expected video_path to name a clip's file, but got "
+        "`pt/../../x.mp4`.\n"
         f"  {at}, row 16 (video_id twice_1): Expected each video_id once, but row 15 has it too.\n"
-        f"  {at}, row 18 (video_id empty_2): Expected a text as question, but got none.\n"
-        f"  {at}, row 19 (video_id stemless): Expected video_id in the form <pair>_<member>.\n"
+        f"  {at}, row 18 (video_id empty_2): Expected a question, but got none.\n"
+        f"  {at}, row 19 (video_id stemless): Expected video_id in the form <pair>_<member>, but got `stemless`.\n"
         f"  {at}, pair one: Expected two rows, but got 1 (video_id one_1).\n"
         f"  {at}, pair three: Expected two rows, but got 3 (video_id three_1, three_2, three_3)."
     )
@@ -113,8 +112,8 @@ def test_a_missing_column(tmp_path: Path, videos: Path) -> None:
     rows = [{name: value for name, value in row.items() if name != "answer"} for row in mvp_pair("x")]
     assert refusal(tmp_path, videos, rows) == (
         "MVP, split mini, cannot be prepared: 1 problem, nothing was written.\n"
-        f"  {HOI}/mini: Expected the columns video_id, video_path, question, answer, candidates, but answer is "
-        "missing."
+        f"  {HOI}/mini: Expected a column answer, but the columns are video_id, video_path, question, candidates, "
+        "source."
     )
 
 
@@ -123,7 +122,7 @@ def test_candidates_are_two_texts_or_a_sentence(value: object) -> None:
     try:
         candidates = read_candidates(value)
     except ValueError as error:
-        assert str(error).startswith("Expected candidates")
+        assert str(error).startswith("Expected {field} ")
     else:
         assert len(set(candidates)) == 2 and all(text.strip() for text in candidates)
 

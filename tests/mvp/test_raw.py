@@ -15,8 +15,7 @@ from releases import write_clip
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.card import SOURCES
-from lmms_eval_tasks.mvp.prepare import prepare
+from lmms_eval_tasks.mvp.benchmark import SOURCES, prepare
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.clips import is_readable
 from lmms_eval_tasks.utils.data.home import clip_path
@@ -228,7 +227,7 @@ def conversions(originals: Path, raw: dict[str, Path], monkeypatch: pytest.Monke
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from lmms_eval_tasks.mvp.prepare import prepare
+from lmms_eval_tasks.mvp.benchmark import prepare
 from lmms_eval_tasks.utils.core import files
 from lmms_eval_tasks.utils.data.pictures import FrameCoder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.finished.submit import validate
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.forms import as_lines
 

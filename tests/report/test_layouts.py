@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.card import CELLS
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.report.layouts import layout_tables
 from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.utils.core.errors import InputError

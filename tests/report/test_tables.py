@@ -13,7 +13,7 @@ from lmms_eval_tasks.api.evidence import grade_evidence
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
 from lmms_eval_tasks.cast_bench.hooks import evidence_question
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.report.score_tables import columns_of, reference_tables, run_warnings, score_tables, stratum_tables
 from lmms_eval_tasks.runs.folder import Run, read_run

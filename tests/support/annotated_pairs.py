@@ -15,7 +15,7 @@ from judge_server import Action, Drop, Fail, Hold, Say
 from stub_server import MvpPlayer, material_of
 
 from lmms_eval_tasks.construct.mvp.minimal_pairs import SIDE, frame_numbers
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.sample.writers.mvp import ASKED, TruePair, pairs_of, truth_of, write_sources
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg

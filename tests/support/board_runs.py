@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.runs.scores import PartScores, ScoreEntry, ScoresFile, scores_text
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 

@@ -11,7 +11,7 @@ from typing import Any
 from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 
 MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)

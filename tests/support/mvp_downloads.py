@@ -16,7 +16,7 @@ from PIL import Image
 from raw_releases import mvp_pair, write_snapshot
 from releases import write_clip
 
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 
 CLIPS: Mapping[str, tuple[str, str]] = {
     "pt": ("pt/video_1.mp4", "pt/video_2.mp4"),

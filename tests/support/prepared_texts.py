@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lmms_eval_tasks.mvp import prepare as mvp
+from lmms_eval_tasks.mvp import benchmark as mvp
 from lmms_eval_tasks.registry import building, find_benchmark
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
 from lmms_eval_tasks.utils.core.errors import Problems

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from releases import write_clip
 
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 
 QUESTION = {
     "qid": "q1",

@@ -24,8 +24,8 @@ from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.intphys2.benchmark import prepare as prepare_intphys2
 from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
-from lmms_eval_tasks.mvp.card import CARD as MVP
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.mvp.benchmark import CARD as MVP
+from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.yocausal.card import CARD as YOCAUSAL

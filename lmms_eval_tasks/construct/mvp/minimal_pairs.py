@@ -18,7 +18,7 @@ from lmms_eval_tasks.construct.curation.shortcut_filters import single_frame_fil
 from lmms_eval_tasks.construct.curation.vectors import read_vectors
 from lmms_eval_tasks.construct.engine.steps import Asking, Forecast, Remove, Removed, Step, step
 from lmms_eval_tasks.construct.mvp.rows import AskedClip, MinimalPair, MvpBuildConfig, PairedClip
-from lmms_eval_tasks.mvp.card import CARD
+from lmms_eval_tasks.mvp.benchmark import CARD
 from lmms_eval_tasks.utils.answers.opening import content
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg

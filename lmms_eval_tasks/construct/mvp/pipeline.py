@@ -23,8 +23,7 @@ from lmms_eval_tasks.construct.mvp.questions import (
     write_pair_questions,
 )
 from lmms_eval_tasks.construct.mvp.rows import AnnotatedClip, MinimalPair, MvpBuildConfig, read_annotations
-from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.mvp.prepare import VIDEOS
+from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.identity import carry_sample_mark
 from lmms_eval_tasks.utils.data.prepare import link

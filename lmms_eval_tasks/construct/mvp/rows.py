@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import is_safe
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value

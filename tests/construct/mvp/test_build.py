@@ -13,7 +13,7 @@ from host_run import own_command, run_host
 from judge_server import JudgeServer, PictureScript
 
 from lmms_eval_tasks.construct.mvp import build
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError
 
 PHYSICS = 8

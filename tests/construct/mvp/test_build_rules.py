@@ -36,7 +36,7 @@ from lmms_eval_tasks.construct.mvp.rows import (
     read_annotations,
 )
 from lmms_eval_tasks.host.tasks.running import Evaluation
-from lmms_eval_tasks.mvp.prepare import prepare
+from lmms_eval_tasks.mvp.benchmark import prepare
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.judge.client import UnreadableReply

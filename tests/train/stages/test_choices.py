@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.cli import TRAINERS

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
+from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import clip_seconds
