@@ -6,6 +6,7 @@ of its precision and recall, .9217; here F1 is always computed from the counts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -128,15 +129,13 @@ def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
     for take, truth in reference.items():
         one = predicted.get(take, TakeLinks(()))
         actions = truth.actions if truth.actions is not None else one.actions
-        if actions is not None and (
-            missing := {end for pair in (*one.links, *truth.links) for end in pair} - {*actions}
-        ):
-            names = ", ".join(map(describe, sorted(missing)))
-            problems.add(
-                describe(take), f"Expected links between its {len(actions)} actions, but got some with {names}."
-            )
-            continue
-        counts[take] = count_links(one.links, truth.links, actions)
+        ends = {end for pair in (*one.links, *truth.links) for end in pair}
+        if actions is not None and (missing := sorted(ends.difference(actions))):
+            names = ", ".join(map(describe, missing))
+            message = f"Expected links between its {len(actions)} actions, but got some with {names}."
+            problems.add(describe(take), message)
+        else:
+            counts[take] = count_links(one.links, truth.links, actions)
     problems.raise_if_any("The graphs cannot be compared")
     unknown = tuple(take for take in predicted if take not in reference)
     return GraphQuality(counts, tuple(take for take in reference if take not in predicted), unknown)
@@ -157,7 +156,7 @@ class GraphOfClip:
 
     def __init__(self, graph: ClipGraph) -> None:
         self._row = graph
-        self.place = {action.id: number for number, action in enumerate(graph.actions)}
+        self.place: dict[str | None, int] = {action.id: number for number, action in enumerate(graph.actions)}
         self.texts = {action.id: action.text for action in graph.actions}
         self.links = nx.DiGraph()
         self.links.add_nodes_from(self.place)
@@ -171,29 +170,23 @@ class GraphOfClip:
     def disagreement(self, question: CounterfactualQuestion) -> str | None:
         """Return the reason a question does not follow from the graph by its rule; None if it does, or was not made by
         rule."""
-        if question.rule is None:
+        rule, action, outcome = question.rule, question.action, question.outcome
+        if rule is None:
             return None
-        if (question.level, question.verdict) != BY_RULE[question.rule]:
-            level, verdict = BY_RULE[question.rule]
-            return f"by the rule {question.rule} it is of level {level} with the verdict {verdict}"
-        if question.rule == "absent_goal":
-            return self._absent(question) if asked_goal(question, self._row) else "it asks of no main goal"
-        if question.outcome not in self.place:
-            return f"the outcome {describe(question.outcome)} is no action of the clip"
-        if question.rule == "absent":
-            return self._absent(question)
-        if question.action not in self.place:
-            return f"the action {describe(question.action)} is no action of the clip"
-        return self._relation(question.rule, question.action, question.outcome)
-
-    def _absent(self, question: CounterfactualQuestion) -> str | None:
-        if not question.absent_action:
-            return "it names no absent action"
-        if same_words(question.absent_action) in map(same_words, self.texts.values()):
-            return f"the clip shows {describe(question.absent_action)}"
-        return None
-
-    def _relation(self, rule: Rule, action: str, outcome: str) -> str | None:
+        level, verdict = BY_RULE[rule]
+        if (question.level, question.verdict) != (level, verdict):
+            return f"by the rule {rule} it is of level {level} with the verdict {verdict}"
+        if rule == "absent_goal" and not asked_goal(question, self._row):
+            return "it asks of no main goal"
+        if rule != "absent_goal" and outcome not in self.place:
+            return f"the outcome {describe(outcome)} is no action of the clip"
+        if rule in ("absent", "absent_goal"):
+            if not question.absent_action:
+                return "it names no absent action"
+            is_there = same_words(question.absent_action) in map(same_words, self.texts.values())
+            return f"the clip shows {describe(question.absent_action)}" if is_there else None
+        if action not in self.place:
+            return f"the action {describe(action)} is no action of the clip"
         if not self._holds(rule, action, outcome, self.links):
             return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
         # A path is one, and its answer the same, with a link beside it.
@@ -201,7 +194,7 @@ class GraphOfClip:
             return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
         return None
 
-    def _holds(self, rule: Rule, action: str, outcome: str, links: nx.DiGraph) -> bool:
+    def _holds(self, rule: Rule, action: str | None, outcome: str | None, links: nx.DiGraph) -> bool:
         distance = self.place[outcome] - self.place[action]
         link = links.has_edge(action, outcome)
         path = nx.has_path(links, action, outcome)
@@ -225,10 +218,7 @@ def check_set(folder: Path) -> dict[str, int]:
     issues.raise_if_any(f"{folder.name} cannot be checked")
     problems = disagreements(questions.items(), graphs)
     problems.raise_if_any(f"{folder.name} does not follow from its graphs")
-    counts: dict[str, int] = {}
-    for question in questions.values():
-        counts[question.rule or "no rule"] = counts.get(question.rule or "no rule", 0) + 1
-    return counts
+    return dict(Counter(question.rule or "no rule" for question in questions.values()))
 
 
 def disagreements(

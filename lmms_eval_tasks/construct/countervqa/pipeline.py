@@ -41,6 +41,7 @@ from lmms_eval_tasks.construct.countervqa.verification import (
 )
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet, BuiltTable
 from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
+from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
 from lmms_eval_tasks.construct.engine.running import FACTS, Pipeline, PipelineRun, RowOutcome, write_lines
 from lmms_eval_tasks.construct.engine.steps import AnyStep, Forecast, PipelineRow, make_case
@@ -77,7 +78,7 @@ def steps_of(config: CounterVqaConfig) -> Sequence[AnyStep]:
         steps += [filter_graphs.given(config, forecast=Forecast()), write_naive.given(config, forecast=written)]
     else:
         steps += [filter_graphs.given(config)]
-        if config.asks(ABSENT):
+        if config.models.keys() & {ABSENT, DEFAULT_ROLE}:
             steps += [imagine_absent.given(config, forecast=_expected("absent", EXPLAINED))]
         steps += [write_candidates.given(config, forecast=Forecast(rows=questions))]
     if config.rephrase:
@@ -108,18 +109,11 @@ def _expected(
 def log_lines(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
     """A line for everything that a model was asked, also where nothing came of it."""
     assert isinstance(row, TakeRow)
-    about = row.id if isinstance(row, TakeQuestion) else step.name
+    take, about = row.take.uid, row.id if isinstance(row, TakeQuestion) else step.name
+    names = ("reply", "reason", "model", "prompt", "problem")
     return [
-        {
-            "role": asked.role,
-            "take": row.take.uid,
-            "about": asked.about or about,
-            "reply": asked.reply,
-            "reason": asked.reason,
-            "model": asked.model,
-            "prompt": asked.prompt,
-            "problem": asked.problem,
-        }
+        {"role": asked.role, "take": take, "about": asked.about or about}
+        | {name: getattr(asked, name) for name in names}
         for asked in outcome.asked
     ]
 

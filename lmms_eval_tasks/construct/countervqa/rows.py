@@ -128,10 +128,6 @@ class CounterVqaConfig(BuildConfig):
                     folders[role] = f"run_{times[settings.sampling]}"
         return folders
 
-    def asks(self, role: str) -> bool:
-        """Whether there is a model for a role."""
-        return role in self.models or DEFAULT_ROLE in self.models
-
     @property
     def thresholds(self) -> Thresholds:
         """The least measures of a graph that is kept."""
