@@ -16,6 +16,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import Plan, PlannedItem, asked_items
 from lmms_eval_tasks.construct.engine.config import read_config
+from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
 from lmms_eval_tasks.report.page_files import EMBEDDED_AT_MOST, Clips, script_digest, template_environment
@@ -27,28 +28,8 @@ from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.prepare import link_or_copy
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, InquiryForm, TimedDescription
+from lmms_eval_tasks.utils.people.inquiries import AskedItem, Inquiry, InquiryForm
 from lmms_eval_tasks.utils.reporting.palette import ink_styles
-
-
-def clock(second: int) -> str:
-    """A second as ``MM:SS``."""
-    return f"{second // 60:02}:{second % 60:02}"
-
-
-def shown_descriptions(described: Sequence[TimedDescription]) -> list[dict[str, Any]]:
-    """Return the descriptions of a clip in the form that a page holds."""
-    return [
-        {
-            "name": one.name,
-            "start": clock(one.start),
-            "end": clock(one.end),
-            "text": one.text,
-            "boxes": {second: [round(share, 4) for share in box] for second, box in one.boxes.items()},
-        }
-        for one in described
-    ]
-
 
 TASKS: Mapping[InquiryForm, str] = {
     "choice": "Watch the clip, then answer the question about it. If you are not sure, give the answer that you think "
@@ -79,12 +60,10 @@ class PageTexts(BaseModel):
 
     @property
     def consent_digest(self) -> str:
-        """Digest that identifies the consent text in answer files: 16 hexadecimal digits, or empty if there is no
-        text."""
+        """Digest of the consent text, as answer files name it; empty without a text."""
         return hashlib.sha256(self.consent.encode()).hexdigest()[:16] if self.consent else ""
 
     def instructions_for(self, inquiry: Inquiry) -> str:
-        """The instructions, in paragraphs."""
         if self.instructions:
             return self.instructions
         task = TASKS[inquiry.form]
@@ -94,7 +73,6 @@ class PageTexts(BaseModel):
 
 
 def read_texts(path: Path) -> PageTexts:
-    """The texts of a YAML file."""
     return read_config(path, PageTexts)[0]
 
 
@@ -114,19 +92,15 @@ DESCRIBED = ("descriptions", "revision")
 
 @dataclass
 class _Shelf:
-    """The clips of one page: name on the page to file."""
-
     secret: str
     files: dict[str, Path] = field(default_factory=dict)
 
     def place(self, benchmark: str, clip: str) -> str:
-        """The name of a clip on the page."""
         name = hashlib.sha256(f"{self.secret}:{clip}".encode()).hexdigest()[:20] + Path(clip).suffix
         self.files[name] = clip_path(benchmark, clip)
         return name
 
     def embeds(self, clips: Clips) -> bool:
-        """Whether the page is to hold them."""
         size = sum(path.stat().st_size for path in self.files.values())
         return clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
 
@@ -168,7 +142,6 @@ def write_pages(
 
 
 def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) -> None:
-    """See that what is prepared asks what was planned."""
     benchmark, split = plan.source
     digests = {item_id: inquiry.digest(item) for item_id, item in items.items()}
     if absent := sorted({row.item_id for row in plan.rows} - items.keys()):
@@ -202,7 +175,6 @@ def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], s
 def shown_item(
     benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
 ) -> dict[str, Any]:
-    """Return one item in the form that a page holds."""
     shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
     if planned.attention:
         chosen = next(choice for choice in item.choices if choice.value == planned.attention)
@@ -215,7 +187,16 @@ def shown_item(
     if inquiry.form in KEYED:
         shown |= {"key": item.key, "kind": item.kind}
     if inquiry.form in DESCRIBED:
-        shown["entries"] = shown_descriptions(item.descriptions)
+        shown["entries"] = [
+            {
+                "name": one.name,
+                "start": clock(one.start),
+                "end": clock(one.end),
+                "text": one.text,
+                "boxes": {second: [round(share, 4) for share in box] for second, box in one.boxes.items()},
+            }
+            for one in item.descriptions
+        ]
     labels = item.labels or [""] * len(clips)
     return {
         **shown, "clips": [[shelf.place(benchmark, clip), label] for clip, label in zip(clips, labels, strict=True)]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -30,9 +29,11 @@ class EditedEntry(RowForm):
     text: WholeText
 
 
-class GivenAnswer(RowForm):
-    """Answer of an annotator to one item."""
+TEXTS: dict[str, Any] = {"exclude": {"place", "seconds", "plays"}, "exclude_none": True}
+"""Leaves what an answer holds but for when it was given."""
 
+
+class GivenAnswer(RowForm):
     place: Annotated[int, Field(ge=1)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     plays: Annotated[int, Field(ge=0)] = 0
@@ -51,8 +52,7 @@ class GivenAnswer(RowForm):
 
     @property
     def given(self) -> set[str]:
-        """The fields that hold something of an answer."""
-        return set(self.model_dump(exclude={"place", "seconds", "plays"}, exclude_none=True))
+        return set(self.model_dump(**TEXTS))
 
 
 FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
@@ -78,20 +78,16 @@ class AnswerFile(RowForm):
     answers: list[GivenAnswer]
 
 
-@dataclass(frozen=True)
-class Collected:
-    """The answers of a plan."""
-
-    responses: tuple[dict[str, str], ...]
+class Collected(NamedTuple):
+    responses: list[dict[str, str]]
     planned: dict[str, int]
     answered: dict[str, int]
     inattentive: dict[str, int]
-    silent: tuple[str, ...]
+    silent: list[str]
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return the digest that identifies a plan and all that it asks in pages and answer files: 16 characters of its
-    SHA-256."""
+    """Return the digest that identifies a plan and all that it asks in pages and answer files."""
     return hashlib.sha256(as_csv(plan).encode()).hexdigest()[:16]
 
 
@@ -141,7 +137,6 @@ RATED_COLUMNS = ("item", "version", "item_id", "annotator")
 
 
 def read_answer_files(plan: Plan, paths: Sequence[Path], inquiry: Inquiry) -> list[AnswerFile]:
-    """The files that pages of a plan saved, one an annotator."""
     files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
     digest, own = plan_digest(plan), plan.by_annotator
     problems, read = Problems(), dict[str, AnswerFile]()
@@ -189,14 +184,12 @@ def planned_answers(plan: Plan, files: Sequence[AnswerFile]) -> Iterator[tuple[P
 
 
 def collect_answers(plan: Plan, files: Sequence[AnswerFile], attention_errors: int = 0) -> Collected:
-    """The choices that were made."""
     own = plan.by_annotator
     answered = {file.annotator: sum(bool(answer.given) for answer in file.answers) for file in files}
     inattentive: dict[str, int] = {}
     for file in sorted(files, key=lambda file: file.annotator):
         given = {answer.place: answer.choice for answer in file.answers}
-        checks = [row for row in own[file.annotator] if row.attention]
-        failed = sum(given.get(row.place) != row.attention for row in checks)
+        failed = sum(given.get(row.place) != row.attention for row in own[file.annotator] if row.attention)
         if failed > attention_errors:
             inattentive[file.annotator] = failed
     attentive = [file for file in files if file.annotator not in inattentive]
@@ -204,35 +197,20 @@ def collect_answers(plan: Plan, files: Sequence[AnswerFile], attention_errors: i
         dict(zip(COLUMNS, (row.item, row.version, row.annotator, given.choice or ""), strict=True))
         for row, given in planned_answers(plan, attentive)
     ]
-    return Collected(
-        responses=tuple(responses),
-        planned={file.annotator: len(own[file.annotator]) for file in files},
-        answered=answered,
-        inattentive=inattentive,
-        silent=tuple(name for name in own if name not in answered),
-    )
+    planned = {file.annotator: len(own[file.annotator]) for file in files}
+    return Collected(responses, planned, answered, inattentive, [name for name in own if name not in answered])
 
 
 def collect_ratings(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
-    """A row for each item that somebody rated: which, who, and a column for each scale."""
-    return [
-        {
-            **dict(zip(RATED_COLUMNS, (row.item, row.version, row.item_id, row.annotator), strict=True)),
-            **(given.ratings or {}),
-        }
-        for row, given in planned_answers(plan, files)
-    ]
+    """Return a row for each item that somebody rated: which, who, and a column for each scale."""
+    rated = planned_answers(plan, files)
+    return [{**{name: getattr(row, name) for name in RATED_COLUMNS}, **(given.ratings or {})} for row, given in rated]
 
 
 def collect_edits(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, Any]]:
-    """A row for each item whose texts were put right: which, by whom, and the texts as they were left."""
+    """Return a row for each item whose texts were put right: which, by whom, and the texts as they were left."""
     return [
-        {
-            "item_id": row.item_id,
-            "version": row.version,
-            "annotator": row.annotator,
-            **given.model_dump(exclude={"place", "seconds", "plays"}, exclude_none=True),
-        }
+        {"item_id": row.item_id, "version": row.version, "annotator": row.annotator, **given.model_dump(**TEXTS)}
         for row, given in planned_answers(plan, files)
     ]
 
@@ -244,8 +222,7 @@ REVIEW_COLUMNS = (
 
 
 def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
-    """A row for each review: the version, who reviewed it and chose what before the key was shown, and what they
-    found."""
+    """Return a row for each review: the version, who chose what before the key was shown, and what they found."""
     reviews = []
     for row, given in planned_answers(plan, files):
         flags = "".join(sorted(set(given.flags or [])))

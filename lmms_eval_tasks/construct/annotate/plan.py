@@ -47,8 +47,6 @@ SEPARATOR = "|"
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """One version of a question."""
-
     item: str
     version: str
     item_id: str
@@ -88,7 +86,6 @@ class Plan:
 
     @property
     def by_annotator(self) -> dict[str, list[PlannedItem]]:
-        """Annotator to rows, in the plan's order."""
         grouped: defaultdict[str, list[PlannedItem]] = defaultdict(list)
         for row in self.rows:
             grouped[row.annotator].append(row)
@@ -96,20 +93,17 @@ class Plan:
 
     @property
     def source(self) -> tuple[str, str]:
-        """Its benchmark and split."""
         return self.rows[0].benchmark, self.rows[0].split
 
     @property
     def mode(self) -> str:
-        """Mode of the plan, which says the kind of question asked."""
         return self.rows[0].mode
 
 
 def annotators_needed(
     questions: Sequence[PlannedQuestion], responses: int, minutes: float, whole_pairs: bool = False
 ) -> int:
-    """Return the number of annotators who see at most `minutes` of clips on average, and never two versions of a
-    question."""
+    """Return how many see at most `minutes` of clips on average, and never two versions of a question."""
     total = responses * sum(question.milliseconds for question in questions)
     largest = 1 if whole_pairs else max(Counter(question.item for question in questions).values())
     return max(responses * largest, math.ceil(total / (60_000 * minutes)))
@@ -185,7 +179,11 @@ def _share_out(
         if whole:
             slots = [[(question, question.version) for question in group] for _ in range(responses)]
         else:
-            slots = [[(question, way)] for question in group for way in _ways(question, responses, draws)]
+            slots = []
+            for question in group:
+                # Each way is used equally often, or once more.
+                ways = draws.sample(question.ways, len(question.ways)) or [question.version]
+                slots += [[(question, ways[number % len(ways)])] for number in range(responses)]
         draws.shuffle(slots)
         slots.sort(key=lambda slot: -slot[0][0].milliseconds)
         chosen = [heapq.heappop(heap) for _ in slots]
@@ -195,22 +193,11 @@ def _share_out(
     return given
 
 
-def _ways(question: PlannedQuestion, responses: int, draws: random.Random) -> list[str]:
-    """Return the way in which each response's annotator is shown a question; each way is used equally often, or once
-    more."""
-    if not question.ways:
-        return [question.version] * responses
-    ways = draws.sample(question.ways, len(question.ways))
-    return [ways[number % len(ways)] for number in range(responses)]
-
-
 def as_csv(plan: Plan) -> str:
-    """A plan as CSV, a row per annotator and item."""
     return table_text(COLUMNS, (asdict(row) for row in plan.rows))
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """Rows as CSV."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
@@ -329,7 +316,6 @@ def _responses(chosen: Benchmark, source: Path, task: str) -> dict[str, str]:
 def planned_questions(
     benchmark: str, inquiry: Inquiry, items: Mapping[str, AskedItem], progress: Progress = no_progress
 ) -> list[PlannedQuestion]:
-    """The items as a plan shares them out."""
     paths = {clip: clip_path(benchmark, clip) for item in items.values() for clip in item.clips}
     lengths = clip_lengths(paths.values(), progress, f"{benchmark}: reading the length of clips")
     if unknown := [clip for clip, path in paths.items() if lengths[path] is None]:

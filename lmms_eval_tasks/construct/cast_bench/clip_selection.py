@@ -65,8 +65,6 @@ Grey = NDArray[np.floating[Any]]
 
 
 class ClipMeasures(NamedTuple):
-    """Measurements of a clip."""
-
     jump: float
     shake: float
     blur: float
@@ -137,8 +135,6 @@ def _shift(before: Any, after: Any, shape: tuple[int, ...]) -> tuple[float, floa
 
 
 class ClipVerdict(Form):
-    """Verdict of a model on a clip."""
-
     several_people_act_apart: bool
     shaken: bool
     whip_pans: bool
@@ -219,7 +215,6 @@ SMALLEST_CROP = 32
 
 
 def outline(picture: Picture, box: PixelBox) -> Picture:
-    """Return a picture with a line around a box, outside of it where there is room."""
     image = Image.fromarray(picture)
     thick = max(1, round(max(image.size) / 200))
     left, top, right, bottom = box

@@ -57,8 +57,6 @@ MOST_WORDS = 29
 
 
 class StaticText(Form):
-    """Category and appearance of an instance."""
-
     category: str
     person: bool
     description: str
@@ -110,8 +108,6 @@ class WrittenEntry(Form):
 
 
 class WrittenEntries(Form):
-    """Actions of an instance, line by line."""
-
     entries: list[WrittenEntry]
 
 

@@ -43,8 +43,6 @@ from lmms_eval_tasks.utils.core.text import describe, first_line
 
 
 class Choice(Form):
-    """The letter of one of the six options."""
-
     choice: str = Field(pattern="^[A-F]$")
 
 
@@ -103,7 +101,6 @@ class Revision(RowForm):
 
 
 def read_revisions(path: Path) -> dict[str, Revision]:
-    """Return wording to its revision, from a file that `annotate collect` writes."""
     issues = Problems()
     revisions: dict[str, Revision] = {}
     decisions = {"question", "options", "entries", "discarded"}

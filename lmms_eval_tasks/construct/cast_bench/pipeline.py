@@ -109,7 +109,6 @@ SUFFIX = ".mp4"
 
 
 def find_clips(config: CastBenchConfig) -> list[Path]:
-    """Return the clips, by their names."""
     problems = Problems()
     for name, folder in (("clips", config.clips), ("tracks", config.tracks)):
         if not folder.is_dir():
@@ -122,7 +121,6 @@ def find_clips(config: CastBenchConfig) -> list[Path]:
 
 
 def source_files(config: CastBenchConfig) -> list[Path]:
-    """Return all files that a set is built from."""
     clips = find_clips(config)
     tracks = [path for clip in clips for path in track_files(config.tracks, clip.stem, config.masklets)]
     by_people = [path for path in (config.descriptions, config.revisions) if path is not None]
@@ -154,7 +152,6 @@ def read_sources(config: CastBenchConfig) -> list[ClipRow]:
 
 
 def steps_of(config: CastBenchConfig) -> list[Step]:
-    """Return the steps that a configuration asks for."""
     steps = [
         measure_clips.given(config),
         select_clips.given(config),

@@ -37,8 +37,6 @@ MOST_WORDS = 15
 
 
 class WrittenQuestions(Form):
-    """The questions about a clip."""
-
     questions: list[WrittenQuestion] = Field(min_length=1)
 
 
@@ -58,7 +56,6 @@ def write_questions(row: DescribedClipRow, asking: Asking, config: CastBenchConf
 
 
 def listed_instances(row: DescribedClipRow) -> list[dict[str, object]]:
-    """Return the instances of a clip as models are shown them."""
     return [
         {
             "id": one.instance.id,

@@ -25,8 +25,6 @@ BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 
 
 class CastBenchConfig(BuildConfig):
-    """The configuration of `build`."""
-
     clips: ConfigPath
     tracks: ConfigPath
     masklets: Literal["manual", "auto", "both"] = "both"
@@ -55,8 +53,6 @@ def as_label(name: str) -> str:
 
 
 class TrackedInstance(RowForm):
-    """Somebody or something in a clip, and where it is."""
-
     id: str
     source: str
     name: str
@@ -64,16 +60,12 @@ class TrackedInstance(RowForm):
 
 
 class TimedEntry(RowForm):
-    """Action of an instance from one second to another, both included."""
-
     start: int
     end: int
     text: str
 
 
 class ClipRow(PipelineRow):
-    """A clip."""
-
     clip: str
     width: int
     height: int
@@ -83,8 +75,6 @@ class ClipRow(PipelineRow):
 
 
 class InstanceRow(PipelineRow):
-    """An instance of a clip as it is described."""
-
     source: ClipRow
     instance: TrackedInstance
     category: str = ""
@@ -101,14 +91,11 @@ class InstanceRow(PipelineRow):
 
 
 class DescribedClipRow(PipelineRow):
-    """A clip with its instances as they are described."""
-
     source: ClipRow
     described: tuple[InstanceRow, ...]
 
     @property
     def by_id(self) -> dict[str, InstanceRow]:
-        """Id of an instance to the instance."""
         return {one.instance.id: one for one in self.described}
 
 
@@ -136,8 +123,6 @@ class WrittenQuestion(Form):
 
 
 class DraftRow(PipelineRow):
-    """A question as it was written, not checked yet."""
-
     about: DescribedClipRow
     written: WrittenQuestion
 
@@ -168,13 +153,10 @@ class QuestionRow(PipelineRow):
 
     @property
     def clip(self) -> ClipRow:
-        """The clip that it is about."""
         return self.about.source
 
 
 class RoledOption(RowForm):
-    """An option and its role: the answer, or the kind of wrong option that the card names."""
-
     role: str
     text: str
 
@@ -187,7 +169,6 @@ class OptionsRow(PipelineRow):
 
     @property
     def key(self) -> int:
-        """Place of the right option, from 0 on."""
         return [option.role for option in self.options].index(ANSWER)
 
 
@@ -199,7 +180,6 @@ _WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
 
 
 def on_one_line(text: str) -> str:
-    """Return a text with single spaces in place of all other white space."""
     return " ".join(text.split())
 
 
@@ -209,7 +189,6 @@ def is_legible(text: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, without its punctuation."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -237,7 +216,6 @@ def near_miss_fault(near_miss: str, original: str) -> str:
 
 
 def length_range(original: str) -> tuple[int, int]:
-    """Return the fewest and the most characters of a near-miss."""
     return -(-9 * len(original) // 10), 11 * len(original) // 10
 
 
@@ -293,7 +271,6 @@ def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
 
 
 def released_piece(instance: InstanceRow, piece: EvidencePiece) -> dict[str, Any]:
-    """Return a piece of evidence as a release has it."""
     return {
         "evidence_start_time": clock(piece.start),
         "evidence_end_time": clock(piece.end),

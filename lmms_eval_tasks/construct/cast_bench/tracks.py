@@ -33,8 +33,6 @@ class BoxedInstance(RowForm):
 
 
 class BoxFile(RowForm):
-    """Our file of tracks."""
-
     instances: list[BoxedInstance]
 
 

@@ -45,8 +45,6 @@ TEXT, VIDEO = "text", "video"
 
 
 class WrittenDistractor(Form):
-    """A wrong answer as a model writes it."""
-
     distractor: str
 
 
@@ -107,7 +105,6 @@ def write_distractors(row: QuestionRow, asking: Asking, config: CastBenchConfig)
 
 
 def _text_fault(row: QuestionRow, text: str) -> str:
-    """Return the fault that rules find in the text-based distractor, empty if they find none."""
     names = [name for one in row.about.described if (name := one.instance.name)]
     if not words_of(text):
         return "text distractor is empty"
@@ -124,7 +121,6 @@ def _text_fault(row: QuestionRow, text: str) -> str:
 
 
 def _video_fault(row: QuestionRow, video: str, text: str) -> str:
-    """Return the fault that rules find in the video-based distractor, empty if they find none."""
     if not words_of(video):
         return "video distractor is empty"
     if not is_legible(video):
@@ -139,7 +135,6 @@ def _video_fault(row: QuestionRow, video: str, text: str) -> str:
 
 
 def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict[str, str]:
-    """Return the fault of each distractor that a model finds, compared with the other answers."""
     reply = asking.ask(
         CHECKER, "cast_bench_exclusivity", Exclusivity,
         question=row.question, answers={"answer": row.answer, **texts},
@@ -158,8 +153,6 @@ def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict
 
 
 class WrittenNearMiss(Form):
-    """A near-miss as a model writes it."""
-
     near_miss: str
 
 
@@ -210,7 +203,6 @@ def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tr
 
 
 def _compare(row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:
-    """Return the fault that a model finds in a near-miss, empty if it finds none."""
     reply = asking.ask(
         CHECKER, "cast_bench_near_miss_check", NearMissComparison,
         question=row.question, original=original, changed=text, others=dict(others),

@@ -63,7 +63,6 @@ _ANSWER = re.compile(rf"\bAnswer\W{{1,6}}([{LETTERS}])\W{{1,6}}END\W*\Z", re.IGN
 
 
 def read_letter(text: str) -> str:
-    """Return the letter that a reply ends with, as in ``Answer: B END``."""
     if not _END.search(text):
         raise UnreadableReply("missing END: the reply does not end with the word END")
     if (answer := _ANSWER.search(text)) is None:
@@ -120,8 +119,6 @@ REVIEW_COLUMNS = ("item", "version", "reviewer", "choice", "flags", "type", "sta
 
 @dataclass(frozen=True)
 class Review:
-    """Verdict of a reviewer on one version of a question."""
-
     version: int
     reviewer: str
     flags: frozenset[str]
@@ -141,7 +138,6 @@ Reviews = Mapping[str, Sequence[Review]]
 
 
 def read_reviews(paths: Sequence[Path]) -> Reviews:
-    """Read tables of reviews, as `annotate collect` writes them."""
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
     seen: dict[tuple[str, ...], str] = {}
@@ -179,7 +175,6 @@ def _flags_of(reviews: Sequence[Review]) -> str:
 
 @step("not reviewed", paper="53% out", section="2.2")
 def review_nothing(rows: Sequence[QuestionPair], _: Remove) -> Sequence[QuestionPair]:
-    """Keep all questions, where there was no review."""
     return rows
 
 
@@ -226,8 +221,6 @@ def _widest_span(row: QuestionPair, reviews: Sequence[Review], clips: Path) -> t
 
 
 class RepairedTexts(PlainWording):
-    """A pair's texts after a repair."""
-
     distractors: FourOptions
     paraphrases: FourOptions
 

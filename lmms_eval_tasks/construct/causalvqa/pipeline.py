@@ -105,7 +105,6 @@ def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
 
 
 def steps_of(config: PairBuildConfig) -> Sequence[Step]:
-    """Return the steps that a configuration asks for."""
     pictures, tries = Pictures(config.clips, config.frames), config.tries
     reviewing = [review_nothing]
     if config.reviews:

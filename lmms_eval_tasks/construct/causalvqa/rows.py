@@ -35,8 +35,6 @@ VERSIONS = (0, 1)
 
 
 class AnnotatedQuestion(PipelineRow):
-    """A question by an annotator."""
-
     clip: str
     start: float
     end: float
@@ -46,21 +44,15 @@ class AnnotatedQuestion(PipelineRow):
 
 
 class DescribedQuestion(AnnotatedQuestion):
-    """A question whose clip is described."""
-
     description: str
     afterwards: str
 
 
 class AnsweredQuestion(DescribedQuestion):
-    """A question that a model has answered, too."""
-
     first_answer: str
 
 
 class SeededQuestion(AnsweredQuestion):
-    """A question with wrong answers made of what is visible."""
-
     seeds: tuple[str, ...]
 
 
@@ -81,12 +73,10 @@ class QuestionPair(QuestionWithDistractors):
     difficulty: str = ""
 
     def options(self, version: int) -> list[str]:
-        """The texts of a version's options, in their order."""
         texts = (self.answer, *(self.paraphrases if version else self.distractors))
         return [texts[place] for place in self.orders[version]]
 
     def key(self, version: int) -> str:
-        """The letter of a version's right option."""
         return LETTERS[self.orders[version].index(0)]
 
     @property
@@ -115,7 +105,6 @@ def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fa
 
 
 def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
-    """Return the faults of distractors by themselves: equal ones, and one that is marked."""
     same = [text for text in distractors if bare_words(text) == bare_words(answer)]
     equal = [(one, other) for one, other in combinations(distractors, 2) if bare_words(one) == bare_words(other)]
     return [
@@ -148,8 +137,6 @@ QuestionText = Annotated[str, AfterValidator(lambda text: _text(text, LONGEST_QU
 
 
 class PairBuildConfig(BuildConfig):
-    """The configuration of a build."""
-
     annotations: ConfigPath
     clips: ConfigPath
     frames: Annotated[int, Field(ge=1, le=256)] = 8
@@ -189,7 +176,6 @@ class AnnotatorRow(RowForm):
 
 
 def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
-    """Read annotators' questions, in the file's order."""
     source, problems = config.annotations, Problems()
     rows = list(_read(source, problems))
     paths = {row.clip: config.clips / row.clip for _, row in rows if is_safe(row.clip)}

@@ -86,8 +86,6 @@ class Pictures:
 
 
 class PartDescription(Form):
-    """Description of a part of a video."""
-
     description: Annotated[str, Field(min_length=1)]
 
 
@@ -105,8 +103,6 @@ def describe(row: AnnotatedQuestion, asking: Asking, pictures: Pictures) -> Desc
 
 
 class ShortAnswer(Form):
-    """A model's answer."""
-
     answer: OptionText
 
 
@@ -119,8 +115,6 @@ def answer_first(row: DescribedQuestion, asking: Asking, pictures: Pictures) -> 
 
 
 class FourDistractors(Form):
-    """Wrong options."""
-
     distractors: FourOptions
 
 
@@ -134,8 +128,6 @@ def seed_distractors(row: AnsweredQuestion, asking: Asking, pictures: Pictures) 
 
 
 class PlainWording(Form):
-    """A question and its answer as a model words them."""
-
     question: QuestionText
     answer: OptionText
 
@@ -161,8 +153,6 @@ def put_plainly(row: SeededQuestion, asking: Asking, tries: int) -> SeededQuesti
 
 
 class WordingComparison(Form):
-    """Whether two wordings mean the same, and what is different."""
-
     same: bool
     difference: str
 
@@ -220,8 +210,6 @@ def synonym_faults(question: str, answer: str, distractors: Sequence[str], askin
 
 
 class FourParaphrases(Form):
-    """The distractors in other words."""
-
     paraphrases: FourOptions
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +45,6 @@ from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lmms_eval_tasks.construct.annotate.answer_files import AnswerFile
     from lmms_eval_tasks.construct.annotate.plan import Plan
     from lmms_eval_tasks.utils.core.table import FittingTable
 
@@ -176,14 +174,30 @@ def collect(
     for consent, agreed in Counter(file.consent for file in files if file.consent).items():
         console.print(f"agreed to the consent text {consent}: {agreed:,} of {len(files):,}")
     if inquiry.form == "review":
-        _write_reviews(console, read, files, out)
+        reviews = collect_reviews(read, files)
+        decided = Counter(decide_items(reviews).values())
+        planned = len({row.item_id for row in read.rows if not row.attention})
+        counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
+        console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
+        write_file(out, table_text(REVIEW_COLUMNS, reviews))
+        console.print(f"Written: {out}", soft_wrap=True)
     elif inquiry.form == "ratings":
         rated = collect_ratings(read, files)
         write_file(out, table_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
         console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
         _print_next(console, read, out)
     elif inquiry.form == "choice":
-        _write_answers(console, read, files, attention_errors, out)
+        collected = collect_answers(read, files, attention_errors)
+        planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
+        console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
+        if collected.silent:
+            console.print(f"without a file: {len(collected.silent):,} ({summarize_names(collected.silent)})")
+        if collected.inattentive:
+            named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
+            console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
+        write_file(out, table_text(COLUMNS, collected.responses))
+        console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
+        _print_next(console, read, out)
     else:
         edits = collect_edits(read, files)
         write_file(out, as_lines(edits))
@@ -194,23 +208,8 @@ def collect(
         )
 
 
-def _write_answers(console: Console, plan: Plan, files: Sequence[AnswerFile], attention_errors: int, out: Path) -> None:
-    collected = collect_answers(plan, files, attention_errors)
-    planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
-    console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
-    if collected.silent:
-        console.print(f"without a file: {len(collected.silent):,} ({summarize_names(collected.silent)})")
-    if collected.inattentive:
-        named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
-        console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
-    write_file(out, table_text(COLUMNS, collected.responses))
-    console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
-    _print_next(console, plan, out)
-
-
 def _print_next(console: Console, plan: Plan, out: Path) -> None:
-    """Print the command that grades the answers; where the release withholds the keys, ask for a file from somebody who
-    has them."""
+    """Print the command that grades the answers; where the release withholds the keys, ask for a file of them."""
     benchmark, split = plan.source
     items = f"{benchmark}:{split}"
     if plan.mode not in (ANSWER, LAST_FRAME):
@@ -224,16 +223,6 @@ def _print_next(console: Console, plan: Plan, out: Path) -> None:
         )
         items = "keys.csv"
     console.print(f"Next:  lmms-eval-tasks humans {out} --items {items}", soft_wrap=True)
-
-
-def _write_reviews(console: Console, plan: Plan, files: Sequence[AnswerFile], out: Path) -> None:
-    reviews = collect_reviews(plan, files)
-    decided = Counter(decide_items(reviews).values())
-    planned = len({row.item_id for row in plan.rows if not row.attention})
-    counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
-    console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
-    write_file(out, table_text(REVIEW_COLUMNS, reviews))
-    console.print(f"Written: {out}", soft_wrap=True)
 
 
 def _summary(made: Plan, annotators: int) -> FittingTable:

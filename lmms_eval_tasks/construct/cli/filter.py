@@ -73,9 +73,7 @@ def single_frame(
             f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair "
             f"goes where at least {100 * frame_share:g}% of the frames of each of its clips are."
         )
-        _show(output, opened, list(answers), groups, rule)
-        _show_published(output, opened, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
-        _write(output, out, groups)
+        _report(output, opened, list(answers), groups, rule, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME), out)
 
 
 @filter_app.command("blind")
@@ -99,26 +97,39 @@ def blind(
         answers = view_records(opened, BLIND, models)
         groups = blind_filter(answers, models)
         rule = f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind."
-        _show(output, opened, list(answers), groups, rule)
-        _show_published(output, opened, groups, (Control.BLIND,))
-        _write(output, out, groups)
+        _report(output, opened, list(answers), groups, rule, (Control.BLIND,), out)
 
 
-def _show(
-    output: Output, runs: Sequence[Run], models: Sequence[str], groups: Sequence[FilteredGroup], rule: str
+def _report(
+    output: Output,
+    runs: Sequence[Run],
+    models: Sequence[str],
+    groups: Sequence[FilteredGroup],
+    rule: str,
+    controls: Sequence[Control],
+    out: Path,
 ) -> None:
+    """Print what was removed, beside what was published for runs of the whole release, and write each pair's outcome
+    to a file."""
+    from lmms_eval_tasks.utils.reporting.references import published_controls
+
     output.note(f"models: {', '.join(models)}", whole=True)
-    for why in _apart(runs):
+    apart = sorted({run.apart(run.records) for run in runs} - {""})
+    for why in apart:
         output.warn(f"NOT THE WHOLE RELEASE: {why}")
     table = _table(groups)
     versions = {task: version for run in runs for task, version in run.versions.items() if task in run.records}
     named = ", ".join(f"{task} version {version}" for task, version in versions.items())
     table.caption, table.signature = rule, f"{named}; models {', '.join(models)}; {METHOD}"
     output.table(table)
-
-
-def _apart(runs: Sequence[Run]) -> list[str]:
-    return sorted({run.apart(run.records) for run in runs} - {""})
+    for task in () if apart else dict.fromkeys(group.task for group in groups):
+        known = registry().find_task(task)
+        for published in published_controls(known.benchmark.folder, task) if known else ():
+            if published.control in controls:
+                output.note(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
+    write_file(out, as_lines(group.to_json() for group in groups))
+    removed = sum(group.removed for group in groups)
+    output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)
 
 
 def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
@@ -138,24 +149,3 @@ def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
             percent = Number(100 * removed / len(decided), low, high, len(decided), "%")
         table.add_row(name, len(part), removed, percent, len(part) - removed, unscored)
     return table
-
-
-def _show_published(
-    output: Output, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
-) -> None:
-    """Print the published results of the filter for the filtered tasks; nothing unless the whole release was
-    filtered."""
-    from lmms_eval_tasks.utils.reporting.references import published_controls
-
-    find = registry().find_task
-    for task in () if _apart(runs) else dict.fromkeys(group.task for group in groups):
-        known = find(task)
-        for published in published_controls(known.benchmark.folder, task) if known else ():
-            if published.control in controls:
-                output.note(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
-
-
-def _write(output: Output, out: Path, groups: Sequence[FilteredGroup]) -> None:
-    write_file(out, as_lines(group.to_json() for group in groups))
-    removed = sum(group.removed for group in groups)
-    output.note(f"Pairs: {removed:,} removed, {len(groups) - removed:,} kept: {out}", whole=True)

@@ -44,7 +44,7 @@ from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
 from lmms_eval_tasks.construct.engine.running import FACTS, Pipeline, PipelineRun, RowOutcome, write_lines
-from lmms_eval_tasks.construct.engine.steps import AnyStep, Forecast, PipelineRow, make_case
+from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -61,12 +61,12 @@ SENTENCE, REASONED, EXPLAINED = 150, 300, 600
 """Characters of a model's question, of its answer with a reason, and of a reply in several sentences."""
 
 
-def steps_of(config: CounterVqaConfig) -> Sequence[AnyStep]:
+def steps_of(config: CounterVqaConfig) -> Sequence[Step]:
     """The steps that a configuration asks for, in order."""
     config.check()
     questions = len(set(RULE_LEVELS.values())) * config.candidates
     if config.naive or config.links is not None:
-        steps: list[AnyStep] = [take_given_links.given(config)]
+        steps: list[Step] = [take_given_links.given(config)]
     else:
         pairs = [{"pair": 10, "first": "A10", "second": "A11"}] * PAIRS_A_REQUEST
         observed = _expected("observer", 45 * len(pairs), lambda pairs: ceil(pairs / PAIRS_A_REQUEST), pairs=pairs)
@@ -106,7 +106,7 @@ def _expected(
     return forecast
 
 
-def log_lines(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
+def log_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
     """A line for everything that a model was asked, also where nothing came of it."""
     assert isinstance(row, TakeRow)
     take, about = row.take.uid, row.id if isinstance(row, TakeQuestion) else step.name

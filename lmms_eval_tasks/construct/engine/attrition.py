@@ -19,8 +19,6 @@ REPLACE = "Let a smaller set take the place of the one that is there."
 
 @dataclass(frozen=True)
 class BuiltTable:
-    """A table to print."""
-
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -39,8 +37,6 @@ class BuiltSet:
 
 @dataclass(frozen=True)
 class StepCounts:
-    """Counts of one step."""
-
     name: str
     came: int
     left: int
@@ -61,7 +57,6 @@ class StepCounts:
         }
 
     def as_step(self) -> AttritionStep:
-        """The counts as they are kept with the set."""
         return AttritionStep(step=self.name, came=self.came, left=self.left, removed=_sorted(self.removed))
 
 
@@ -78,7 +73,6 @@ def attrition_table(first: str, rows: int, paper: PaperCount, steps: Sequence[St
 
 
 def _sorted(counts: Counter[str]) -> dict[str, int]:
-    """Counts, the largest first, equals by name."""
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
@@ -87,7 +81,6 @@ NAMED = 3
 
 
 def draw_attrition(first: str, rows: int, steps: Sequence[StepCounts], path: Path) -> None:
-    """Draw a bar for what a build began with and one for each step, with the main reasons of what went."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -41,15 +41,11 @@ class Price(BaseModel):
 
 
 class RoleSettings(JudgeSettings):
-    """Settings for reaching and asking the model of a role."""
-
     price: Price | None = None
     tokens_an_image: int = Field(default=800, ge=0)
 
 
 class BuildConfig(BaseModel):
-    """Base of the forms of a benchmark's configuration."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
@@ -67,7 +63,6 @@ class BuildConfig(BaseModel):
         return {}
 
     def role(self, name: str) -> RoleSettings:
-        """The settings of a role: its own, or those of `default`."""
         return self.models[name] if name in self.models else self.models[DEFAULT_ROLE]
 
     def check_roles(self, needed: Sequence[str], where: str) -> None:

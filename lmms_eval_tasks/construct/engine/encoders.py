@@ -22,8 +22,6 @@ TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 
 @dataclass(frozen=True)
 class SentenceEncoder:
-    """A sentence encoder."""
-
     name: str
     encode: Callable[[Sequence[str]], Any]
 
@@ -75,8 +73,6 @@ def _tfidf(texts: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """Texts with their vectors, each text encoded once."""
-
     rows: dict[str, int]
     vectors: Any
 
@@ -98,7 +94,6 @@ class EncodedTexts:
 
 
 def encode_texts(texts: Sequence[str], encoder: SentenceEncoder) -> EncodedTexts:
-    """Encode texts, equal ones once."""
     rows = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     if not rows:
         return EncodedTexts(rows, np.zeros((0, 1)))
@@ -118,15 +113,12 @@ Component = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Embedding(BaseModel):
-    """A text's vector."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     embedding: list[Component] = Field(min_length=1)
 
 
 def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
-    """A sentence encoder that asks a server."""
     judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings)
 
     def encode(texts: Sequence[str]) -> np.ndarray:

@@ -33,7 +33,6 @@ class RequestBudget:
         """Requests that were sent."""
 
     def spend(self) -> None:
-        """Count a request that is about to be sent."""
         with self._lock:
             if self._left is not None:
                 self._left = max(self._left - 1, -1)
@@ -69,7 +68,6 @@ F = TypeVar("F", bound=Form)
 
 
 def read_form(text: str, form: type[F]) -> F:
-    """A reply of a form, read as strictly as a judge's."""
     try:
         return read_reply(text, form)
     except UnreadableReply as error:
@@ -98,8 +96,6 @@ T = TypeVar("T")
 
 
 class Models:
-    """Models of a build, ready to be asked; threads share it."""
-
     def __init__(
         self,
         config: BuildConfig,
@@ -122,7 +118,6 @@ class Models:
         """What servers failed at since `take_server_faults`, also where the next request succeeded."""
 
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
-        """Return the judge that asks a role for replies that `read` can read."""
         with self._lock:
             settings, place = self._config.role(role), self._place(role)
             if (settings, place, read) not in self._judges:
@@ -134,7 +129,6 @@ class Models:
             return self._judges[settings, place, read]
 
     def model(self, role: str) -> str:
-        """The name of the model of a role."""
         return self._config.role(role).model
 
     def check(self, roles: Sequence[str]) -> None:
@@ -162,11 +156,9 @@ class Models:
 
     @property
     def sent(self) -> int:
-        """Requests that were sent."""
         return self._budget.sent
 
     def check_budget(self) -> None:
-        """Stop where a request could not be sent for want of budget."""
         self._budget.check()
 
     def take_server_faults(self) -> Counter[str]:

@@ -15,21 +15,16 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Generic
 
 import lmms_eval_tasks
-from lmms_eval_tasks.construct.engine.attrition import (
-    BuiltSet,
-    StepCounts,
-    attrition_table,
-    draw_attrition,
-)
+from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepCounts, attrition_table, draw_attrition
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import (
-    AnyStep,
     AskedReply,
     Asking,
     PaperCount,
     PipelineRow,
     Removed,
+    Step,
     check_ids,
     roles_of,
 )
@@ -48,21 +43,19 @@ class Pipeline(Generic[C]):
     config: type[C]
     read: Callable[[C], Sequence[PipelineRow]]
     source_files: Callable[[C], Sequence[Path]]
-    steps: Callable[[C], Sequence[AnyStep]]
+    steps: Callable[[C], Sequence[Step]]
     first: str
     write: Callable[[Sequence[Any], Path, C], Sequence[str]] | None = None
     """Writes the rows that are left into the folder of the release, and returns warnings."""
     paper: PaperCount = field(default_factory=PaperCount)
     write_set: Callable[[PipelineRun[C], Path, bool], BuiltSet] | None = None
     """Writes all files of a set in place of `write_release`, for a benchmark whose sets have another layout."""
-    lines: Callable[[AnyStep, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
+    lines: Callable[[Step, PipelineRow, RowOutcome], Sequence[Mapping[str, Any]]] | None = None
     """Lines that are kept of the outcome of a row in a step, in place of those of `audit_lines`."""
 
 
 @dataclass(frozen=True)
 class RowOutcome:
-    """Outcome of a row in a step."""
-
     rows: Sequence[PipelineRow] = ()
     removed: Removed | None = None
     asked: Sequence[AskedReply] = ()
@@ -71,9 +64,7 @@ class RowOutcome:
 
 @dataclass(frozen=True)
 class StepRun:
-    """Rows that a step left, and its counts."""
-
-    step: AnyStep
+    step: Step
     left: Sequence[Any]
     counts: StepCounts
     without_reply: int
@@ -93,17 +84,16 @@ class PipelineRun(Generic[C]):
     sources: Sequence[Mapping[str, str]]
     rows: Sequence[Any]
     runs: Sequence[StepRun]
-    audits: Mapping[AnyStep, HiddenLines]
+    audits: Mapping[Step, HiddenLines]
     sent: int
     progress: Progress
 
     @property
     def left(self) -> Sequence[Any]:
-        """The rows that are left by the last step."""
         return self.runs[-1].left if self.runs else self.rows
 
 
-Log = Callable[[AnyStep, PipelineRow, RowOutcome], None]
+Log = Callable[[Step, PipelineRow, RowOutcome], None]
 """Keeps the outcome of a row in a step; called in the order of the steps and of their rows."""
 
 
@@ -136,7 +126,7 @@ def write_lines(path: Path, *audits: HiddenLines) -> None:
 
 
 def run_steps(
-    steps: Sequence[AnyStep],
+    steps: Sequence[Step],
     rows: Sequence[PipelineRow],
     models: Models,
     log: Log,
@@ -170,7 +160,7 @@ Outcomes = Generator[tuple[PipelineRow, RowOutcome]]
 
 
 def _look_at_all(
-    step: Any, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
+    step: Step, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
 ) -> Outcomes:
     removed: dict[str, Removed] = {}
     left += step.run(rows, removed.__setitem__)
@@ -182,7 +172,7 @@ def _look_at_all(
 
 
 def _look_at_each(
-    step: Any, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
+    step: Step, rows: Sequence[PipelineRow], models: Models, left: list[PipelineRow], progress: Progress
 ) -> Outcomes:
     threads = models.threads(step.roles) if step.roles else os.cpu_count()
     with ThreadPoolExecutor(threads, thread_name_prefix="build") as pool:
@@ -202,7 +192,7 @@ def _look_at_each(
             raise
 
 
-def _look_at_row(step: Any, row: PipelineRow, models: Models) -> RowOutcome:
+def _look_at_row(step: Step, row: PipelineRow, models: Models) -> RowOutcome:
     asking = Asking(models)
     try:
         made = step.run(row, asking)
@@ -229,21 +219,20 @@ def run_pipeline(
     pipeline: Pipeline[C],
     config: C,
     values: dict[str, Any],
-    steps: Sequence[AnyStep],
+    steps: Sequence[Step],
     rows: Sequence[PipelineRow],
     out: Path,
     max_requests: int | None = None,
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
-    """Build a set."""
     models = Models(config, config.replies or out / REPLIES, max_requests)
     models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.
     sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
     audits = {step: HiddenLines(out) for step in steps}
 
-    def log(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> None:
+    def log(step: Step, row: PipelineRow, outcome: RowOutcome) -> None:
         if lines := (pipeline.lines or audit_lines)(step, row, outcome):
             audits[step].add(lines)
 
@@ -258,19 +247,24 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     assert pipeline.write is not None
     counts = [step.counts for step in run.runs]
     without_reply = sum(step.without_reply for step in run.runs)
-    facts = {"version": lmms_eval_tasks.__version__, "benchmark": pipeline.benchmark, "config": run.values}
+    facts = {
+        "version": lmms_eval_tasks.__version__,
+        "benchmark": pipeline.benchmark,
+        "config": run.values,
+        "sources": run.sources,
+    }
     with replacing_set(out, SET) as folder:
         for number, (step, audit) in enumerate(run.audits.items(), start=1):
             write_lines(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
         attrition = {"start": {pipeline.first: len(run.rows)}, "steps": [count.facts() for count in counts]}
-        _write_json(folder / ATTRITION, attrition)
+        write_file(folder / ATTRITION, json.dumps(attrition, ensure_ascii=False, indent=1) + "\n")
         draw_attrition(pipeline.first, len(run.rows), counts, folder / PICTURE)
         if not left:
             raise InputError(_nothing_left(counts, out))
         if (out / RELEASE).exists() and not replace:
             hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
             refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
-        _write_json(folder / FACTS, {**facts, "sources": run.sources})
+        write_file(folder / FACTS, json.dumps(facts, ensure_ascii=False, indent=1) + "\n")
         (folder / RELEASE).mkdir()
         warnings = list(pipeline.write(left, folder / RELEASE, run.config))
     if without_reply:
@@ -284,7 +278,6 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
 
 
 def _rows_there(out: Path) -> int | None:
-    """Return the number of rows of the existing set, or None if it does not say."""
     try:
         attrition = json.loads((out / ATTRITION).read_text(encoding="utf-8"))
         last = attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
@@ -302,7 +295,7 @@ def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
     return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {audits} has each row."
 
 
-def audit_lines(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
+def audit_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:
     """Return a line with the outcome of a row and its reason, and all that was asked about it."""
     line = {
         "row": row.id,
@@ -312,7 +305,3 @@ def audit_lines(step: AnyStep, row: PipelineRow, outcome: RowOutcome) -> list[di
         "asked": [asked.facts() for asked in outcome.asked],
     }
     return [line]
-
-
-def _write_json(path: Path, value: Any) -> None:
-    write_file(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -24,20 +23,15 @@ from lmms_eval_tasks.utils.judge.replies import Case, reply_key
 
 
 class PipelineRow(RowForm):
-    """Base of the rows of a pipeline."""
-
     id: str
 
 
 def check_ids(rows: Sequence[PipelineRow], where: str) -> None:
-    """Refuse rows of which two have one name."""
     if repeated := [name for name, number in Counter(row.id for row in rows).items() if number > 1]:
         raise InputError(f"Expected each id once in {where}, but got again: {summarize_names(repeated)}.")
 
 
 class Removed(Exception):
-    """A row does not go on."""
-
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
@@ -118,48 +112,9 @@ def step(
 
 
 Row = TypeVar("Row", bound=PipelineRow)
-In = TypeVar("In", bound=PipelineRow)
-Out = TypeVar("Out", bound=PipelineRow)
-
-
-class RowStep(ABC, Generic[In, Out]):
-    """A step as a class, which looks at one row at a time."""
-
-    name: ClassVar[str]
-    takes: ClassVar[type[PipelineRow]]
-    gives: ClassVar[type[PipelineRow]]
-    paper: ClassVar[PaperCount] = PaperCount()
-    of_all = False
-    # Of some steps these depend on the configuration.
-    roles: tuple[str, ...] = ()
-    forecast: Forecast = Forecast()
-
-    @abstractmethod
-    def run(self, row: In, asking: Asking) -> Sequence[Out]:
-        """Return the rows made of a row: a pure function of it, the configuration and the replies."""
-
-
-class SetStep(ABC, Generic[In, Out]):
-    """A step as a class, which looks at all rows and asks nobody."""
-
-    name: ClassVar[str]
-    takes: ClassVar[type[PipelineRow]]
-    gives: ClassVar[type[PipelineRow]]
-    paper: ClassVar[PaperCount] = PaperCount()
-    of_all = True
-    roles: tuple[str, ...] = ()
-    forecast: Forecast = Forecast()
-
-    @abstractmethod
-    def run(self, rows: Sequence[In], remove: Remove) -> Sequence[Out]:
-        """Return the rows made of the given rows."""
-
-
-AnyStep = Step | RowStep[Any, Any] | SetStep[Any, Any]
 
 
 def keep_each(rows: Sequence[Row], remove: Remove, change: Callable[[Row], Row]) -> list[Row]:
-    """Return the rows as a function changes each, without those that it removes."""
     kept = []
     for row in rows:
         try:
@@ -169,8 +124,8 @@ def keep_each(rows: Sequence[Row], remove: Remove, change: Callable[[Row], Row])
     return kept
 
 
-def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:
-    """The roles that steps ask, each once, in the order in which they are asked first."""
+def roles_of(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return the roles that steps ask, each once, in the order in which they are asked first."""
     return tuple(dict.fromkeys(role for step in steps for role in step.roles))
 
 
@@ -198,7 +153,6 @@ class AskedReply:
     """The part of the row, where one was asked about."""
 
     def facts(self) -> dict[str, Any]:
-        """It as JSON values; a problem and a part are among them where there is one."""
         optional = ("problem", "about")
         return {name: value for name, value in asdict(self).items() if value is not None or name not in optional}
 
@@ -214,7 +168,8 @@ class Asking:
 
     def ask(self, role: str, prompt_id: str, form: type[F], images: Sequence[bytes] = (), **material: Any) -> F:
         """Ask for a JSON object."""
-        return self.ask_text(role, prompt_id, _form_reader(form), images, **material)
+        reply: F = self.ask_text(role, prompt_id, _reader(form), images, **material)
+        return reply
 
     def ask_text(
         self, role: str, prompt_id: str, read: Callable[[str], T], images: Sequence[bytes] = (), **material: Any
@@ -283,18 +238,13 @@ def make_case(prompt_id: str, images: Sequence[bytes] = (), **material: Any) -> 
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False)), prompt, tuple(images))
 
 
-def _form_reader(form: type[F]) -> Callable[[str], F]:
-    """The one function that reads replies of a form."""
-    return cast(Callable[[str], F], _reader(form))
-
-
 @cache
-def _reader(form: type[Form]) -> Callable[[str], Form]:
+def _reader(form: type[Form]) -> Callable[[str], Any]:
+    """Return the one function that reads replies of a form."""
     return partial(read_form, form=form)
 
 
 def _fault(text: str, read: Callable[[str], Any]) -> str:
-    """The kind of what is wrong with a reply."""
     try:
         read(text)
     except UnreadableReply as error:

@@ -15,7 +15,6 @@ from lmms_eval_tasks.utils.answers.evidence_reading import is_clock, official_se
 
 
 def clock(second: int) -> str:
-    """A second as ``MM:SS``."""
     return f"{second // 60:02d}:{second % 60:02d}"
 
 
@@ -70,8 +69,6 @@ def is_marked(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Fault:
-    """Fault of a text."""
-
     reason: str
     detail: str
 

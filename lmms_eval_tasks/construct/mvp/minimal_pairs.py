@@ -84,7 +84,6 @@ def filter_single_frames(row: MinimalPair, asking: Asking, config: MvpBuildConfi
 
 
 def single_frame_step(config: MvpBuildConfig) -> Step:
-    """Return the filter by the roles and frames of a configuration."""
     settings = config.single_frame
     requests = 2.0 * settings.frames * len(settings.roles)
     forecast = Forecast(requests, characters=900, images=1, reply_tokens=10, rows=0.8)
@@ -94,7 +93,6 @@ def single_frame_step(config: MvpBuildConfig) -> Step:
 def _frame_answers(
     row: MinimalPair, clip: PairedClip, asking: Asking, config: MvpBuildConfig
 ) -> Iterator[tuple[str, Record]]:
-    """Yield each model's answer to each frame of a clip."""
     try:
         with asking.heavy():
             reader = PyavFrames(config.videos / clip.clip, threads=1)
@@ -131,7 +129,6 @@ def read_letter(text: str) -> str:
 
 @step("balance by skill", paper=f"{CARD.splits['full'].groups:,} pairs", section="3")
 def balance_skills(rows: Sequence[MinimalPair], remove: Remove, config: MvpBuildConfig) -> list[MinimalPair]:
-    """Take the most alike pairs of the skills in turn."""
     skills: defaultdict[str, list[MinimalPair]] = defaultdict(list)
     for pair in sorted(rows, key=lambda pair: (-pair.cosine, pair.id)):
         skills[pair.skill].append(pair)

@@ -87,8 +87,6 @@ def _one_text_each(texts: Iterable[str]) -> dict[str, str]:
 
 
 class ChosenContrasts(Form):
-    """Ids of the descriptions that exclude the given one."""
-
     contrasts: list[str]
 
 
@@ -199,8 +197,6 @@ def _names(question: str, candidate: str, other: str) -> bool:
 
 
 class CheckedCandidates(Form):
-    """Faults of a question and its candidates."""
-
     same_meaning: bool
     both_can_hold: bool
     gives_away: bool

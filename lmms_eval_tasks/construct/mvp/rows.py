@@ -19,8 +19,6 @@ from lmms_eval_tasks.utils.core.text import describe
 
 
 class AnnotatedClip(PipelineRow):
-    """A clip with what its source says of it."""
-
     clip: str
     source: str
     category: str
@@ -31,14 +29,10 @@ class AnnotatedClip(PipelineRow):
 
 
 class NeighbouredClip(AnnotatedClip):
-    """A clip with what it might be told from."""
-
     others: tuple[str, ...]
 
 
 class ContrastedClip(AnnotatedClip):
-    """A clip with the others that its annotation excludes."""
-
     contrasts: tuple[str, ...]
 
 
@@ -91,8 +85,6 @@ class FrameFilter(BaseModel):
 
 
 class MvpBuildConfig(BuildConfig):
-    """Sources and settings of a build."""
-
     annotations: Annotated[tuple[ConfigPath, ...], Field(min_length=1)]
     videos: ConfigPath
     embeddings: ConfigPath
@@ -148,7 +140,6 @@ def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip
 
 
 def _annotated(line: AnnotationLine, where: str, videos: Path, issues: Problems) -> AnnotatedClip:
-    """A line as a row, every issue of it noted."""
     texts = {name: (getattr(line, name) or "").strip() for name in ("question", "answer", "label", "caption")}
     options = tuple(option.strip() for option in line.options or ())
     for name in NEEDED:

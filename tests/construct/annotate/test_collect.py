@@ -70,7 +70,7 @@ def test_answers_of_the_inattentive_are_left_out_unless_allowed(tmp_path: Path) 
     careless["answers"][check.place - 1]["choice"] = "AB".replace(check.attention, "")
     files = read(PLAN, write(tmp_path, a=careless, b=answers("a002")))
     collected = collect_answers(PLAN, files)
-    assert collected.inattentive == {"a001": 1} and collected.silent == ("a003", "a004")
+    assert collected.inattentive == {"a001": 1} and collected.silent == ["a003", "a004"]
     assert [row["annotator"] for row in collected.responses] == ["a002"] * 4
     assert {row["item"] for row in collected.responses} == {"q0", "q1", "q2", "q3"}
     assert len(collect_answers(PLAN, files, attention_errors=1).responses) == 8

@@ -22,7 +22,7 @@ from lmms_eval_tasks.construct.engine.command import pipeline_command
 from lmms_eval_tasks.construct.engine.config import RoleSettings
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.running import RowOutcome, run_steps
-from lmms_eval_tasks.construct.engine.steps import AnyStep, AskedReply, Asking, PipelineRow, step
+from lmms_eval_tasks.construct.engine.steps import AskedReply, Asking, PipelineRow, Step, step
 from lmms_eval_tasks.utils.core.errors import InputError
 
 build = pipeline_command(lambda: PIPELINE)
@@ -429,7 +429,7 @@ def hold_replies(row: NumberRow, asking: Asking, given: list[weakref.ref[Reply]]
 def test_replies_are_logged_in_the_order_of_the_rows_and_let_go_of_before_the_step_ends(tmp_path: Path) -> None:
     given, logged, most = list[weakref.ref[Reply]](), list[str](), 0
 
-    def log(_: AnyStep, row: PipelineRow, outcome: RowOutcome) -> None:
+    def log(_: Step, row: PipelineRow, outcome: RowOutcome) -> None:
         nonlocal most
         logged.append(row.id)
         most = max(most, sum(reply() is not None for reply in given))
