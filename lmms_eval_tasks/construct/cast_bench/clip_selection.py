@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 from scipy import fft, ndimage
 
-from lmms_eval_tasks.construct.cast_bench.rows import SELECTOR, CastBenchConfig, ClipRow, PixelBox
+from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, PixelBox
 from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed, step
 from lmms_eval_tasks.construct.engine.texts import clock
@@ -26,6 +26,7 @@ from lmms_eval_tasks.utils.data.made import TimedBox, boxes_at, touched_pixels
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
+SELECTOR = "selector"
 LEAST_INSTANCES = 2
 
 

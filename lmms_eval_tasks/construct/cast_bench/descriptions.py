@@ -24,7 +24,6 @@ from lmms_eval_tasks.construct.cast_bench.clip_selection import (
     spread_seconds,
 )
 from lmms_eval_tasks.construct.cast_bench.rows import (
-    DESCRIBER,
     CastBenchConfig,
     ClipRow,
     DescribedClipRow,
@@ -52,6 +51,7 @@ def split_instances(row: ClipRow, _: Asking) -> list[InstanceRow]:
     return [InstanceRow(id=f"{row.id}/{one.id}", source=row, instance=one) for one in row.instances if one.boxes]
 
 
+DESCRIBER = "describer"
 MOST_WORDS = 29
 """The paper: under 30."""
 

@@ -20,8 +20,6 @@ from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.construct.cast_bench.clip_selection import blacken, clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.descriptions import EditedText
 from lmms_eval_tasks.construct.cast_bench.rows import (
-    BLIND_SOLVER,
-    MASKED_SOLVER,
     CastBenchConfig,
     EvidencePiece,
     OptionsRow,
@@ -40,6 +38,8 @@ from lmms_eval_tasks.construct.engine.texts import clock, read_span
 from lmms_eval_tasks.utils.core.errors import Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe, first_line
+
+BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 
 
 class Choice(Form):

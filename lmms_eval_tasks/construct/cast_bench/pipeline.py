@@ -22,12 +22,7 @@ from lmms_eval_tasks.construct.cast_bench.descriptions import (
     read_edits,
     split_instances,
 )
-from lmms_eval_tasks.construct.cast_bench.filters import (
-    apply_revisions,
-    filter_by_mask,
-    filter_by_text,
-    read_revisions,
-)
+from lmms_eval_tasks.construct.cast_bench.filters import apply_revisions, filter_by_mask, filter_by_text, read_revisions
 from lmms_eval_tasks.construct.cast_bench.questions import check_question, keep_distinct, lay_boxes, write_questions
 from lmms_eval_tasks.construct.cast_bench.rows import (
     CastBenchConfig,
@@ -35,7 +30,6 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     DescribedClipRow,
     EvidencePiece,
     OptionsRow,
-    QuestionRow,
     released_piece,
     released_row,
     roles_of,
@@ -60,8 +54,7 @@ DESCRIPTIONS = "descriptions"
 
 
 def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchConfig) -> list[str]:
-    """Write the questions in their order, their clips, and a line about each question that a release has no field
-    for."""
+    """Write the questions in their order, their clips, and the facts of each that a release has no field for."""
     (folder / VIDEOS).mkdir()
     for clip in dict.fromkeys(row.asked.clip.clip for row in rows):
         link_or_copy((config.clips / clip).resolve(), folder / VIDEOS / clip)
@@ -70,20 +63,16 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
     write_file(folder / DESCRIPTIONS / FILE, as_lines(map(described_row, clips.values())))
     write_file(folder / ROLES, as_lines(roles_of(row).model_dump() for row in rows))
     carry_sample_mark(config.clips, folder)
-    unmatched = sum(_has_short_instance(row.asked) for row in rows)
-    if not unmatched:
-        return []
-    return [
+    unmatched = 0
+    for row in rows:
+        spans: defaultdict[str, list[int]] = defaultdict(list)
+        for one in row.asked.evidence:
+            spans[one.instance] += [one.start, one.end]
+        unmatched += any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
+    short = (
         f"{unmatched:,} questions have an instance whose evidence spans less than {DEFAULTS.eps_overlap} seconds: as "
-        "the official code is run, no answer can be matched with it."
-    ]
-
-
-def _has_short_instance(asked: QuestionRow) -> bool:
-    spans: defaultdict[str, list[int]] = defaultdict(list)
-    for one in asked.evidence:
-        spans[one.instance] += [one.start, one.end]
-    return any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
+    )
+    return [f"{short}the official code is run, no answer can be matched with it."] if unmatched else []
 
 
 def described_row(about: DescribedClipRow) -> dict[str, Any]:
@@ -94,15 +83,9 @@ def described_row(about: DescribedClipRow) -> dict[str, Any]:
         for entry in one.entries:
             piece = EvidencePiece(start=entry.start, end=entry.end, rationale=entry.text, **of_instance)
             entries.append(released_piece(one, piece))
-    return {
-        "video": about.source.clip,
-        "question": "Do those in the clip do what is written?",
-        "question_type": "Other",
-        "scene_category": "",
-        "options": {"A": "Yes.", "B": "No."},
-        "answer": "A",
-        "evidence": json.dumps(entries, ensure_ascii=False),
-    }
+    question = {"question": "Do those in the clip do what is written?", "question_type": "Other", "scene_category": ""}
+    options = {"options": {"A": "Yes.", "B": "No."}, "answer": "A"}
+    return {"video": about.source.clip, **question, **options, "evidence": json.dumps(entries, ensure_ascii=False)}
 
 
 SUFFIX = ".mp4"

@@ -15,7 +15,6 @@ from pydantic import Field
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER, read_type, type_definitions
 from lmms_eval_tasks.construct.cast_bench.clip_selection import clip_images, spread_seconds
 from lmms_eval_tasks.construct.cast_bench.rows import (
-    WRITER,
     CastBenchConfig,
     DescribedClipRow,
     DraftRow,
@@ -31,6 +30,7 @@ from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, Remove, Removed, step
 from lmms_eval_tasks.construct.engine.texts import clock, holds_text, is_marked, read_span
 
+WRITER = "writer"
 MOST_EVIDENCE = 5
 MOST_WORDS = 15
 """Of an answer, and of a distractor from the question's words."""

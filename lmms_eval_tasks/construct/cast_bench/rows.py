@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 from string import ascii_uppercase
 from typing import Any, Literal
 
@@ -18,10 +17,6 @@ from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.utils.core.forms import RowForm
-
-SELECTOR, DESCRIBER, WRITER = "selector", "describer", "writer"
-TEXT_WRITER, VIDEO_WRITER, NEAR_MISS_WRITER, CHECKER = "text_distractor", "video_distractor", "near_miss", "checker"
-BLIND_SOLVER, MASKED_SOLVER = "blind_solver", "masked_solver"
 
 
 class CastBenchConfig(BuildConfig):
@@ -41,10 +36,6 @@ class CastBenchConfig(BuildConfig):
 
 PixelBox = tuple[int, int, int, int]
 """``x1, y1, x2, y2`` in pixels of the clip's frame, outer edges."""
-
-TEXT_BASED, VIDEO_BASED = "text-based", "video-based"
-MADE_FIRST = (ANSWER, TEXT_BASED, VIDEO_BASED)
-"""Roles of the options of which near-misses are made."""
 
 
 def as_label(name: str) -> str:
@@ -174,8 +165,6 @@ class OptionsRow(PipelineRow):
 
 LONGEST = 600
 """Characters of a text that a model writes."""
-LONGEST_CHANGE = 3
-"""Words in a row that may be another in a near-miss."""
 _WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
 
 
@@ -197,26 +186,6 @@ def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
     marked = [re.escape(one) for one in ids if re.search(r"[\d_]", one)]
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(marked)})(?!\w)", re.IGNORECASE)
     return bool(marked) and any(pattern.search(text) for text in texts)
-
-
-def near_miss_fault(near_miss: str, original: str) -> str:
-    """Return the rule by which a text is no near-miss of another, empty if it is one."""
-    shortest, longest = length_range(original)
-    if not shortest <= len(near_miss) <= longest:
-        return "near-miss: length not within 10%"
-    before, after = words_of(original), words_of(near_miss)
-    compared = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    changes = [change for change in compared if change[0] != "equal"]
-    if not changes:
-        return "near-miss: nothing changed"
-    _, first, last, first_after, last_after = changes[0]
-    if len(changes) > 1 or max(last - first, last_after - first_after) > LONGEST_CHANGE:
-        return "near-miss: more than one attribute changed"
-    return ""
-
-
-def length_range(original: str) -> tuple[int, int]:
-    return -(-9 * len(original) // 10), 11 * len(original) // 10
 
 
 NOT_SEEN = (-1, -1, -1, -1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,21 +20,12 @@ from lmms_eval_tasks.cast_bench.card import NEAR_MISS
 from lmms_eval_tasks.cast_bench.release import ANSWER
 from lmms_eval_tasks.construct.cast_bench.questions import MOST_WORDS, listed_instances
 from lmms_eval_tasks.construct.cast_bench.rows import (
-    CHECKER,
-    MADE_FIRST,
-    NEAR_MISS_WRITER,
-    TEXT_BASED,
-    TEXT_WRITER,
-    VIDEO_BASED,
-    VIDEO_WRITER,
     CastBenchConfig,
     OptionsRow,
     QuestionRow,
     RoledOption,
     holds_id,
     is_legible,
-    length_range,
-    near_miss_fault,
     on_one_line,
     words_of,
 )
@@ -41,6 +33,7 @@ from lmms_eval_tasks.construct.engine.roles import Form
 from lmms_eval_tasks.construct.engine.steps import Asking, step
 from lmms_eval_tasks.construct.engine.texts import Refused, Unfit, bare_words, holds_text, is_marked, until_good
 
+TEXT_WRITER, VIDEO_WRITER, NEAR_MISS_WRITER, CHECKER = "text_distractor", "video_distractor", "near_miss", "checker"
 TEXT, VIDEO = "text", "video"
 
 
@@ -152,6 +145,11 @@ def _clashes(row: QuestionRow, texts: Mapping[str, str], asking: Asking) -> dict
     return faults
 
 
+TEXT_BASED, VIDEO_BASED = "text-based", "video-based"
+LONGEST_CHANGE = 3
+"""Words in a row that may be another in a near-miss."""
+
+
 class WrittenNearMiss(Form):
     near_miss: str
 
@@ -167,7 +165,7 @@ class NearMissComparison(Form):
 def write_near_misses(row: QuestionRow, asking: Asking, config: CastBenchConfig) -> OptionsRow:
     """Add a near-miss of each answer, and put the six options in order, each with its role."""
     options = {ANSWER: row.answer, TEXT_BASED: row.text_distractor, VIDEO_BASED: row.video_distractor}
-    for role in MADE_FIRST:
+    for role in (ANSWER, TEXT_BASED, VIDEO_BASED):
         # As the card names it.
         options[f"{NEAR_MISS}-of-{role}"] = _write_near_miss(row, role, options, config.tries, asking)
     listed = [RoledOption(role=role, text=text) for role, text in options.items()]
@@ -191,15 +189,35 @@ def _write_near_miss(row: QuestionRow, role: str, options: Mapping[str, str], tr
         fault = near_miss_fault(text, original)
         if not fault and not is_legible(text):
             fault = "near-miss: not printable"
-        if not fault and is_marked(text):
+        elif not fault and is_marked(text):
             fault = "near-miss: says which option it is"
-        if not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
+        elif not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
             fault = "near-miss: equals another option"
         if fault := fault or _compare(row, text, original, others, asking):
             raise Unfit(fault, f"of the {role} option: {text}", near_miss=text, why=fault)
         return text
 
     return until_good(tries, write)
+
+
+def near_miss_fault(near_miss: str, original: str) -> str:
+    """Return the rule by which a text is no near-miss of another, empty if it is one."""
+    shortest, longest = length_range(original)
+    if not shortest <= len(near_miss) <= longest:
+        return "near-miss: length not within 10%"
+    before, after = words_of(original), words_of(near_miss)
+    compared = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changes = [change for change in compared if change[0] != "equal"]
+    if not changes:
+        return "near-miss: nothing changed"
+    _, first, last, first_after, last_after = changes[0]
+    if len(changes) > 1 or max(last - first, last_after - first_after) > LONGEST_CHANGE:
+        return "near-miss: more than one attribute changed"
+    return ""
+
+
+def length_range(original: str) -> tuple[int, int]:
+    return -(-9 * len(original) // 10), 11 * len(original) // 10
 
 
 def _compare(row: QuestionRow, text: str, original: str, others: Mapping[str, str], asking: Asking) -> str:

@@ -240,12 +240,12 @@ Counts = Mapping[str, Any]
 
 def count_build(run: PipelineRun[CounterVqaConfig]) -> Counts:
     """Count the losses of a build at each stage, as `build.json` has them."""
-    counts = {step.counts.name: step.counts for step in run.runs}
+    counts = {one.step.name: one for one in run.runs}
     measured, chosen, judged = (_left(run, one.name) for one in (measure_graphs, choose_pairs, judge_pairs))
     failing = Counter(name for row in measured for name in row.measures.failed(run.config.thresholds))
     checks = [counts[one.name].removed for one in (verify_question, leave_out_solved) if one.name in counts]
     rejected = sum(checks, Counter[str]())
-    candidates = counts[write_naive.name if run.config.naive else write_candidates.name].left
+    candidates = len(counts[write_naive.name if run.config.naive else write_candidates.name].left)
     pairs: dict[str, int] = {}
     if choose_pairs.name in counts:
         seen, tested = sum(row.seen for row in chosen), sum(len(row.pairs) for row in chosen)

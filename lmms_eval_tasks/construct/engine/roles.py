@@ -18,37 +18,6 @@ from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
 from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send, ServerError
 
-
-class BudgetReached(InputError):
-    """As many requests were sent as the user allows."""
-
-
-class RequestBudget:
-    """Counts the requests that are sent, and refuses those that are too many; threads share it."""
-
-    def __init__(self, most: int | None = None) -> None:
-        self._left = most
-        self._lock = threading.Lock()
-        self.sent = 0
-        """Requests that were sent."""
-
-    def spend(self) -> None:
-        with self._lock:
-            if self._left is not None:
-                self._left = max(self._left - 1, -1)
-                if self._left < 0:
-                    raise ServerError("the budget is reached", again=False)
-            self.sent += 1
-
-    def check(self) -> None:
-        """Stop where a request could not be sent for want of budget."""
-        if self._left is not None and self._left < 0:
-            raise BudgetReached(
-                f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
-                "Every reply is kept: the same command goes on from here, with as many requests more."
-            )
-
-
 NO_REPLY = "no usable reply"
 
 _REFUSAL = re.compile(
@@ -71,14 +40,11 @@ def read_form(text: str, form: type[F]) -> F:
     try:
         return read_reply(text, form)
     except UnreadableReply as error:
-        raise UnreadableReply(f"{_kind(text, str(error))}: {error}") from None
-
-
-def _kind(text: str, message: str) -> str:
-    if "{" not in text:
-        return "refusal" if is_refusal(text) else "no JSON"
-    # What `read_json` finds wrong has no colon; what the form does names its field first.
-    return "another form" if ":" in message else "malformed JSON"
+        # What `read_json` finds wrong has no colon; what the form does names its field first.
+        kind = "another form" if ":" in str(error) else "malformed JSON"
+        if "{" not in text:
+            kind = "refusal" if is_refusal(text) else "no JSON"
+        raise UnreadableReply(f"{kind}: {error}") from None
 
 
 def is_refusal(text: str) -> bool:
@@ -96,18 +62,14 @@ T = TypeVar("T")
 
 
 class Models:
-    def __init__(
-        self,
-        config: BuildConfig,
-        folder: Path,
-        max_requests: int | None = None,
-    ) -> None:
+    """Models of a build, ready to be asked, within a budget of requests; threads share it."""
+
+    def __init__(self, config: BuildConfig, folder: Path, max_requests: int | None = None) -> None:
         self._config = config
-        self._records = {"": ReplyRecord(folder)}
-        self._apart = config.apart
-        for name in set(self._apart.values()):
-            self._records[name] = ReplyRecord(folder / name)
-        self._budget = RequestBudget(max_requests)
+        self._records = {name: ReplyRecord(folder / name) for name in ("", *config.apart.values())}
+        self._left = max_requests
+        self.sent = 0
+        """Requests that were sent."""
         self._lock = threading.Lock()
         # By their settings, so that two roles of one model that ask the same at once ask it once, unless apart.
         self._senders: dict[tuple[RoleSettings, str], Send] = {}
@@ -119,7 +81,7 @@ class Models:
 
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
         with self._lock:
-            settings, place = self._config.role(role), self._place(role)
+            settings, place = self._config.role(role), self._config.apart.get(role, "")
             if (settings, place, read) not in self._judges:
                 sender = self._sender(role)
                 # What is bounded is the requests, not what is made of their replies.
@@ -146,7 +108,7 @@ class Models:
 
     def unreadable(self, role: str, key: str) -> list[str]:
         """The texts of the replies to a role's request in this build that could not be read, in their order."""
-        return self._records[self._place(role)].unreadable(key)
+        return self._records[self._config.apart.get(role, "")].unreadable(key)
 
     def threads(self, roles: tuple[str, ...]) -> int:
         """In how many threads roles are asked: twice as many as requests may be under way, so that none is missing
@@ -154,12 +116,13 @@ class Models:
         """
         return 2 * max(self._config.role(role).concurrent for role in roles)
 
-    @property
-    def sent(self) -> int:
-        return self._budget.sent
-
     def check_budget(self) -> None:
-        self._budget.check()
+        """Stop where a request could not be sent for want of budget."""
+        if self._left is not None and self._left < 0:
+            raise InputError(
+                f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
+                "Every reply is kept: the same command goes on from here, with as many requests more."
+            )
 
     def take_server_faults(self) -> Counter[str]:
         """The faults of servers since the last call, by kind."""
@@ -167,11 +130,8 @@ class Models:
             faults, self.server_faults = self.server_faults, Counter()
         return faults
 
-    def _place(self, role: str) -> str:
-        return self._apart.get(role, "")
-
     def _sender(self, role: str) -> Send:
-        settings, place = self._config.role(role), self._place(role)
+        settings, place = self._config.role(role), self._config.apart.get(role, "")
         if (settings, place) not in self._senders:
             slots = threading.BoundedSemaphore(settings.concurrent)
             send = partial(self._send, judge_sender(settings), slots)
@@ -179,7 +139,12 @@ class Models:
         return self._senders[settings, place]
 
     def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> Reply:
-        self._budget.spend()
+        with self._lock:
+            if self._left is not None:
+                self._left = max(self._left - 1, -1)
+                if self._left < 0:
+                    raise ServerError("the budget is reached", again=False)
+            self.sent += 1
         try:
             with slots:
                 return send(case)

@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Generic
 
 import lmms_eval_tasks
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepCounts, attrition_table, draw_attrition
+from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepRun, attrition_table, draw_attrition
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import (
@@ -60,18 +60,6 @@ class RowOutcome:
     removed: Removed | None = None
     asked: Sequence[AskedReply] = ()
     without_reply: bool = False
-
-
-@dataclass(frozen=True)
-class StepRun:
-    step: Step
-    left: Sequence[Any]
-    counts: StepCounts
-    without_reply: int
-    asked: int
-    """How many things rows made it ask."""
-    unanswered: int
-    """How many of them brought no usable reply."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +125,8 @@ def run_steps(
     for step in steps:
         left: list[PipelineRow] = []
         outcomes = (_look_at_all if step.of_all else _look_at_each)(step, rows, models, left, progress)
-        removed, asked_again, without_reply, asked_for, unanswered = Counter[str](), Counter[str](), 0, 0, 0
+        removed, asked_again = Counter[str](), Counter[str]()
+        asked_for = unanswered = without_reply = 0
         with closing(outcomes):
             for row, outcome in outcomes:
                 log(step, row, outcome)
@@ -149,9 +138,8 @@ def run_steps(
                 for asked in outcome.asked:
                     asked_again.update(asked.unreadable if asked.reason is None else ())
         check_ids(left, f"the rows of the step {step.name!r}")
-        faults = models.take_server_faults()
-        counts = StepCounts(step.name, len(rows), len(left), removed, asked_again, faults, step.paper)
-        runs.append(StepRun(step, left, counts, without_reply, asked_for, unanswered))
+        counts = (removed, asked_again, models.take_server_faults(), asked_for, unanswered, without_reply)
+        runs.append(StepRun(step, len(rows), left, *counts))
         rows = left
     return runs
 
@@ -245,8 +233,7 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     """Write a set: its release, the outcome of each row in each step, and counts, as a file and a picture."""
     pipeline, left = run.pipeline, run.left
     assert pipeline.write is not None
-    counts = [step.counts for step in run.runs]
-    without_reply = sum(step.without_reply for step in run.runs)
+    without_reply = sum(one.without_reply for one in run.runs)
     facts = {
         "version": lmms_eval_tasks.__version__,
         "benchmark": pipeline.benchmark,
@@ -256,11 +243,11 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
     with replacing_set(out, SET) as folder:
         for number, (step, audit) in enumerate(run.audits.items(), start=1):
             write_lines(folder / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", audit)
-        attrition = {"start": {pipeline.first: len(run.rows)}, "steps": [count.facts() for count in counts]}
+        attrition = {"start": {pipeline.first: len(run.rows)}, "steps": [one.facts() for one in run.runs]}
         write_file(folder / ATTRITION, json.dumps(attrition, ensure_ascii=False, indent=1) + "\n")
-        draw_attrition(pipeline.first, len(run.rows), counts, folder / PICTURE)
+        draw_attrition(pipeline.first, len(run.rows), run.runs, folder / PICTURE)
         if not left:
-            raise InputError(_nothing_left(counts, out))
+            raise InputError(_nothing_left(run.runs, out))
         if (out / RELEASE).exists() and not replace:
             hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
             refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
@@ -271,9 +258,9 @@ def write_release(run: PipelineRun[C], out: Path, replace: bool) -> BuiltSet:
         warnings.append(
             f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
         )
-    table = attrition_table(pipeline.first, len(run.rows), pipeline.paper, counts)
+    table = attrition_table(pipeline.first, len(run.rows), pipeline.paper, run.runs)
     summary = f"{len(left):,} of {len(run.rows):,} {pipeline.first}; {run.sent:,} requests were sent"
-    made = SetAttrition(start=pipeline.first, rows=len(run.rows), steps=tuple(count.as_step() for count in counts))
+    made = SetAttrition(start=pipeline.first, rows=len(run.rows), steps=tuple(one.as_step() for one in run.runs))
     return BuiltSet(out / RELEASE, summary, [table], warnings, made)
 
 
@@ -286,13 +273,13 @@ def _rows_there(out: Path) -> int | None:
     return last if isinstance(last, int) else None
 
 
-def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
-    last = next((count for count in counts if not count.left), None)
+def _nothing_left(runs: Sequence[StepRun], out: Path) -> str:
+    last = next((run for run in runs if not run.left), None)
     if last is None or not last.came:
         return "There was no row to begin with, and no set was written."
     reasons = ", ".join(f"{reason} ({number:,})" for reason, number in last.removed.most_common())
     audits = out / FAILED / STEPS
-    return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {audits} has each row."
+    return f"No row was left after the step {last.step.name!r}: {reasons}.\nNo set was written; {audits} has each row."
 
 
 def audit_lines(step: Step, row: PipelineRow, outcome: RowOutcome) -> list[dict[str, Any]]:

@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from causalvqa_world import (
-    OVERCOME,
-    PLANTED,
-    ClipWorld,
-    ClipWorldPlayer,
-    Truth,
-    write_annotations,
-    write_build_config,
-)
+from causalvqa_world import OVERCOME, PLANTED, ClipWorld, ClipWorldPlayer, Truth, write_annotations, write_build_config
 from judge_server import JudgeServer
 from killed_builds import files_of
 

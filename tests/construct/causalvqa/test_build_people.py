@@ -20,12 +20,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
 from lmms_eval_tasks.construct.annotate.plan import PlannedItem, read_plan
 from lmms_eval_tasks.construct.causalvqa import build
-from lmms_eval_tasks.construct.causalvqa.filters import (
-    apply_answers,
-    apply_reviews,
-    read_reviews,
-    refuse_flagged_again,
-)
+from lmms_eval_tasks.construct.causalvqa.filters import apply_answers, apply_reviews, read_reviews, refuse_flagged_again
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.construct.engine.steps import Removed
 from lmms_eval_tasks.utils.core.errors import InputError

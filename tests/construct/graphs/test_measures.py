@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.construct.countervqa.graphs import (
-    Depth,
-    GraphMeasures,
-    Thresholds,
-    mean_outlier_scores,
-)
+from lmms_eval_tasks.construct.countervqa.graphs import Depth, GraphMeasures, Thresholds, mean_outlier_scores
 from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts, tfidf_encoder
 
 VECTORS = {"east": (2.0, 0.0), "north": (0.0, 5.0), "west": (-1.0, 0.0), "nothing": (0.0, 0.0)}
