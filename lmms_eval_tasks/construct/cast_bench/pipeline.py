@@ -69,10 +69,12 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
         for one in row.asked.evidence:
             spans[one.instance] += [one.start, one.end]
         unmatched += any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
-    short = (
+    if not unmatched:
+        return []
+    return [
         f"{unmatched:,} questions have an instance whose evidence spans less than {DEFAULTS.eps_overlap} seconds: as "
-    )
-    return [f"{short}the official code is run, no answer can be matched with it."] if unmatched else []
+        "the official code is run, no answer can be matched with it."
+    ]
 
 
 def described_row(about: DescribedClipRow) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -138,30 +139,21 @@ def _masklets(path: Path, kind: str, frame: Frame, last: int, issues: Problems) 
         yield TrackedInstance(id=name, source=name, name="", boxes=boxes)
 
 
-MORE, SIGN, BITS = 32, 16, 5
-LONGEST = 13
-"""Characters of a number: more hold no length of a run in any picture."""
+_NUMBER = re.compile("[P-o]{0,12}[0-O]")
+"""A number of run lengths: five bits a character, the lowest first. More characters hold no length in any picture."""
 
 
 def run_lengths(text: str) -> list[int]:
     """Return the lengths of the runs; `pycocotools` gives a box of any text instead, and refuses none."""
+    numbers = _NUMBER.findall(text)
+    if sum(map(len, numbers)) != len(text):
+        raise ValueError("characters that are no numbers")
     lengths: list[int] = []
-    place = 0
-    while place < len(text):
-        value = bits = 0
-        for more in text[place : place + LONGEST]:
-            part = ord(more) - ord("0")
-            if not 0 <= part < 2 * MORE:
-                raise ValueError(f"the character {more!r}")
-            value |= (part & (MORE - 1)) << bits
-            bits += BITS
-            place += 1
-            if not part & MORE:
-                if part & SIGN:
-                    value -= 1 << bits
-                break
-        else:
-            raise ValueError("a number that does not end")
+    for number in numbers:
+        parts = [(ord(character) - ord("0")) & 31 for character in number]
+        value = sum(part << 5 * place for place, part in enumerate(parts))
+        # The highest bit is the sign.
+        value -= (parts[-1] >> 4) << 5 * len(parts)
         lengths.append(value + lengths[-2] if len(lengths) > 2 else value)
         if lengths[-1] < 0:
             raise ValueError("a run of negative length")

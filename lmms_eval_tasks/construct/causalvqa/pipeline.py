@@ -60,7 +60,22 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
         part: f"{hashlib.sha256(json.dumps(part).encode('ascii')).hexdigest()[:12]}.mp4"
         for part in ((row.clip, row.start, row.end) for row in rows)
     }
-    _cut(parts, config.clips, folder / SPLIT / "videos")
+    videos = folder / SPLIT / "videos"
+    videos.mkdir(parents=True)
+
+    def cut(part: ClipPart) -> str | None:
+        clip, start, end = part
+        try:
+            cut_part(config.clips / clip, start, end, videos / parts[part])
+        except UnreadableClip as error:
+            return str(error)
+        return None
+
+    problems = Problems()
+    for (clip, start, end), fault in in_parallel(parts, cut, no_progress, "cutting clips"):
+        if fault:
+            problems.add(f"{clip}, {start:g} to {end:g} s", fault, remedy="take its questions out of the annotations.")
+    problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
@@ -84,24 +99,6 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
             "was removed for its modal answer."
         )
     return warnings
-
-
-def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
-    videos.mkdir(parents=True)
-
-    def cut(part: ClipPart) -> str | None:
-        clip, start, end = part
-        try:
-            cut_part(clips / clip, start, end, videos / parts[part])
-        except UnreadableClip as error:
-            return str(error)
-        return None
-
-    problems = Problems()
-    for (clip, start, end), fault in in_parallel(parts, cut, no_progress, "cutting clips"):
-        if fault:
-            problems.add(f"{clip}, {start:g} to {end:g} s", fault, remedy="take its questions out of the annotations.")
-    problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
 
 
 def steps_of(config: PairBuildConfig) -> Sequence[Step]:
