@@ -17,8 +17,9 @@ from lmms_eval_tasks.construct.countervqa.links import choose_pairs, judge_pairs
 from lmms_eval_tasks.construct.countervqa.pipeline import log_lines
 from lmms_eval_tasks.construct.countervqa.rows import CounterVqaConfig, TakeRow
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction
+from lmms_eval_tasks.construct.engine.attrition import StepRun
 from lmms_eval_tasks.construct.engine.roles import Models
-from lmms_eval_tasks.construct.engine.running import StepRun, run_steps
+from lmms_eval_tasks.construct.engine.running import run_steps
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.release import ClipGraph
 
@@ -74,7 +75,7 @@ def test_links_of_takes_are_found_and_every_reply_has_its_line(server: JudgeServ
         uid: TakeLinks(pairs, frozenset()) for uid, pairs in links.items()
     }
     assert [(row.id, row.seen, row.unsure) for row in chosen.left] == [("t0", 1, 0), ("t2", 45, 2)]
-    assert chosen.counts.removed == {"no links": 1}
+    assert chosen.removed == {"no links": 1}
     assert [(line["role"], line["about"], line["problem"]) for line in lines[:6]] == [
         ("observer", "pairs 1 to 1", None),
         ("observer", "pairs 1 to 40", "no one confidence for the pairs 2"),
