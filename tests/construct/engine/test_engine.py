@@ -173,6 +173,18 @@ def test_the_budget_stops_a_build_which_goes_on_with_another(tmp_path: Path) -> 
         assert "0 requests were sent" in build(config, tmp_path / "out", max_requests=0).summary
 
 
+def test_a_change_takes_the_place_of_a_key_and_is_kept_with_the_set(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        config = configuration(server.url, tmp_path, numbers=4)
+        build(config, tmp_path / "out", changes=["numbers=6", "check=false"])
+        build(configuration(server.url, tmp_path, numbers=6, check=False), tmp_path / "same")
+        assert files_of(tmp_path / "out") == files_of(tmp_path / "same")
+        with pytest.raises(InputError, match=r"toy\.yaml, numbers: .*, but got `many`"):
+            build(config, tmp_path / "out", changes=["numbers=many"])
+        with pytest.raises(InputError, match=r"^--set numbers cannot be read"):
+            build(config, tmp_path / "out", changes=["numbers={"])
+
+
 def test_builds_of_two_folders_share_replies_where_the_configuration_says_so(tmp_path: Path) -> None:
     with JudgeServer(picture_script=plain) as server:
         build(configuration(server.url, tmp_path, numbers=4, replies="kept"), tmp_path / "one")
