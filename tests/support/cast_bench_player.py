@@ -62,8 +62,7 @@ class CastBenchPlayer:
     def __init__(self, world: BuildWorld) -> None:
         self.world = world
         self.clips = {}
-        # A process that is to be forked opens no clip where there is nothing to be told apart.
-        for stem in world.names if len(world.names) > 1 else ():
+        for stem in world.names:
             picture = picture_at(world.folder / "clips" / f"{stem}.mp4", 0)
             self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
         self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
@@ -83,7 +82,7 @@ class CastBenchPlayer:
         return reply if isinstance(reply, Action) else Say(as_text(reply))
 
     def selection(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        stem = self.clips[sha256(pictures[0]).hexdigest()] if self.clips else ""
+        stem = self.clips[sha256(pictures[0]).hexdigest()]
         return {**self.honest.selection(given), "several_people_act_apart": stem != "idle"}
 
     def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:

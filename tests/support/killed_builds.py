@@ -82,9 +82,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {**files, REPLIES: "\n".join(sorted(map(str, kept_lines(folder / REPLIES)))).encode()}
 
 
-def check_killed_builds(
-    build: Build, script: PictureScript, folder: Path, kills: int = 20, seed: int = 0, ending: str = "release"
-) -> None:
+def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills: int = 20) -> None:
     """A build that is killed with -9 at random points ends as one that was not, byte by byte, and asks nothing twice.
 
     A request counts as answered once its reply is on the disk: nobody has what a server sent to a client that was
@@ -96,8 +94,6 @@ def check_killed_builds(
         script: What the server does.
         folder: An empty folder.
         kills: How many.
-        seed: Of the points.
-        ending: What a build writes at its end.
     """
     counted = CountedScript(script)
     with JudgeServer(picture_script=counted) as server:
@@ -106,7 +102,7 @@ def check_killed_builds(
         assert _exit_code(fork(lambda: build(server.url, alone))) == 0
         texts, total = Counter(counted.texts), counted.answered.total()
         counted.clear()
-        points = sorted(random.Random(seed).choices(range(1, total), k=kills))
+        points = sorted(random.Random(0).choices(range(1, total), k=kills))
         killed = folder / "killed"
         for point in points:
             # Not while a request of the child that was killed last is looked at.
@@ -122,7 +118,7 @@ def check_killed_builds(
                 os.kill(child, signal.SIGKILL)
                 code = _exit_code(child)
             assert code == -signal.SIGKILL, "the build ended before it was killed"
-            assert not (killed / ending).exists()
+            assert not (killed / "release").exists()
         counted.most = FOREVER
         assert _exit_code(fork(lambda: build(server.url, killed))) == 0
     assert files_of(killed) == files_of(alone)
