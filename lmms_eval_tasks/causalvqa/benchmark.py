@@ -41,7 +41,7 @@ from lmms_eval_tasks.api import (
     TaskKind,
     building,
     no_progress,
-)  # fmt: skip
+)
 from lmms_eval_tasks.api.forms import (
     Cell,
     ClipName,
@@ -52,7 +52,7 @@ from lmms_eval_tasks.api.forms import (
     Text,
     mismatch,
     read_csv_form,
-)  # fmt: skip
+)
 from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, published_models
 from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, read_closing
 from lmms_eval_tasks.api.release import PublishedStatistics, describe, open_release
@@ -115,6 +115,8 @@ CARD = Card(
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
+COLUMNS = {"version": "int64", "type": "string", "difficulty": "string", "scenario": "string"}
+"""The benchmark's own columns of the prepared table, and their types."""
 # Empty, and what the usual writers of tables put for an empty cell.
 _WITHHELD = ("", "nan", "none", "null")
 _NUMBER = re.compile(r"0*([0-9]+?)(?:\.0*)?")
@@ -190,12 +192,6 @@ def prepare(
     unreadable are listed in the manifest, and a run refuses them unless it is to skip them. Metadata that cannot be
     scored stops this, and nothing is written then; what is merely unusual is a warning.
 
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.
-
     Examples:
         lmms-eval-tasks prepare causalvqa --source CausalVQA.zip
         lmms-eval-tasks prepare causalvqa --source built/release --replace
@@ -220,13 +216,8 @@ def prepare(
                 clips = {name: release.clip(place) for name, place in places.items()}
                 read = {**archive, files[split]: contents[split]}
                 origin = Origin(str(source), read, warnings=of_split.warnings())
-                build.add_split(split, rows, own_columns(), clips, origin, progress)
+                build.add_split(split, rows, COLUMNS, clips, origin, progress)
     return {split: build.splits[split] for split in found}
-
-
-def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
-    return {"version": "int64", "type": "string", "difficulty": "string", "scenario": "string"}
 
 
 # ---- scores --------------------------------------------------------------------------------------------------------
@@ -400,7 +391,7 @@ BENCHMARK = Benchmark(
         *_layout("13", PAIR_ACCURACY, "without the clip, and with its last frame", ("blind", "single_frame")),
     ),
     prepare=prepare,
-    schema=own_columns,
+    schema=lambda: COLUMNS,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     inquiries={"review": Inquiry("review", responses=2, kinds=TYPES, retimed=True)},

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import Field
@@ -38,7 +38,7 @@ from lmms_eval_tasks.api import (
     TaskKind,
     building,
     no_progress,
-)  # fmt: skip
+)
 from lmms_eval_tasks.api.answers import IMPOSSIBLE, PLAUSIBILITY_READER, POSSIBLE, SAYS_POSSIBLE
 from lmms_eval_tasks.api.clips import measure_motion
 from lmms_eval_tasks.api.page import ReferencedMetric, published_models
@@ -53,7 +53,7 @@ from lmms_eval_tasks.intphys2.card import (
     KINDS,
     heldout_items,
     read_items,
-)  # fmt: skip
+)
 from lmms_eval_tasks.intphys2.hooks import grade
 from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, read_settings
 from lmms_eval_tasks.intphys2.surprise import SURPRISE
@@ -64,17 +64,15 @@ ROOTS = ("", "IntPhys2")
 PLACES = ("", "Videos/", "videos/")
 """Where below a split's folder its clips may lie."""
 METADATA = {split: f"{FOLDERS[split]}/metadata.csv" for split in ("debug", "main")}
+COLUMNS = {
+    **dict.fromkeys(("pair", "coding", "condition", "variant", "camera", "difficulty"), "string"),
+    "motion": "float64",
+}
+"""The benchmark's own columns of the prepared table, and their types."""
 _HELD_OUT = re.compile(
     rf"(?:{'|'.join(re.escape(f'{root}/') for root in ROOTS if root)})?"
     rf"({FOLDERS['heldout']}/(?:{'|'.join(PLACES[1:])})?([^/]+)\.mp4)"
 )
-
-
-class Release(Protocol):
-    """Interface of an opened release."""
-
-    def clip(self, name: str) -> Any:
-        """A clip; None, or a path without a file, where it is not there."""
 
 
 def prepare(
@@ -88,12 +86,6 @@ def prepare(
     The held-out split has clips alone. Clips that are absent or unreadable are listed in the manifest, and a run
     refuses them unless it is to skip them. Metadata that cannot be scored stops this, and nothing is written then; what
     is merely unusual is a warning.
-
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: the source is not an IntPhys 2 release, or its metadata has problems; all are listed.
 
     Examples:
         lmms-eval-tasks prepare intphys2
@@ -130,7 +122,7 @@ def prepare(
                 origin = Origin(source, {**archive, **read}, revision, found[split].warnings())
                 # Held-out clips are in no pair that is known.
                 measure = measure_clip if split in METADATA else None
-                build.add_split(split, rows, own_columns(), clips, origin, progress, measure=measure)
+                build.add_split(split, rows, COLUMNS, clips, origin, progress, measure=measure)
     return {split: build.splits[split] for split in items}
 
 
@@ -149,7 +141,7 @@ def find_held_out(source: Path) -> dict[str, str]:
     return {match[1]: match[2] for name in names if (match := _HELD_OUT.fullmatch(name))}
 
 
-def find_clip(release: Release, folder: str, name: str) -> Any:
+def find_clip(release: Any, folder: str, name: str) -> Any:
     """A clip of a split's folder, wherever there it lies; where it is not there, the place where it should be."""
     places = [release.clip(f"{folder}/{place}{name}.mp4") for place in PLACES]
     there = (clip for clip in places if clip is not None and not (isinstance(clip, Path) and not clip.is_file()))
@@ -160,12 +152,6 @@ def measure_clip(path: Path) -> dict[str, float | None]:
     """Measure the motion in a clip: the mean absolute difference of grey frames, 0 to 255, per second."""
     motion = measure_motion(path)
     return {"motion": motion.magnitude if motion else None}
-
-
-def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
-    names = ("pair", "coding", "condition", "variant", "camera", "difficulty")
-    return {**dict.fromkeys(names, "string"), "motion": "float64"}
 
 
 # ---- scores --------------------------------------------------------------------------------------------------------
@@ -314,7 +300,7 @@ BENCHMARK = Benchmark(
         ),
     },
     prepare=prepare,
-    schema=own_columns,
+    schema=lambda: COLUMNS,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPTS,
     clip_names_are_ids=True,

@@ -45,7 +45,7 @@ from lmms_eval_tasks.api import (
     building,
     no_progress,
     read_prompt,
-)  # fmt: skip
+)
 from lmms_eval_tasks.api.forms import Cell, ClipName, Key, RawText, ReleaseRow, mismatch, read_json_form
 from lmms_eval_tasks.api.page import Layout, LayoutPlace, ReferencedMetric, published_models
 from lmms_eval_tasks.api.prompts import Prompt, read_closing
@@ -112,6 +112,8 @@ VIDEOS = "videos"
 UNKNOWN = "unknown"
 """Source of a row that names none."""
 LETTERS = ("A", "B")
+COLUMNS = {"subset": "string", "source": "string"}
+"""The benchmark's own columns of the prepared table, and their types."""
 LONGEST = 10_000
 
 
@@ -268,13 +270,6 @@ def prepare(
     merely unusual in them is a warning. Downloads that are damaged stop it too; what can be seen without decoding is
     checked first.
 
-    Returns:
-        Split name to what was prepared.
-
-    Raises:
-        InputError: the annotations cannot be loaded or have problems, there is no such folder, or it holds none of the
-            clips, or a download is damaged (all problems are listed).
-
     Examples:
         lmms-eval-tasks prepare mvp --split mini --videos videos
         lmms-eval-tasks prepare mvp --split full --raw ssv2=downloads/ssv2 --videos videos
@@ -322,7 +317,7 @@ def prepare(
     origin = Origin(source, read, revision, problems.warnings(), own=random_pairs is not None)
     with building(CARD.name) as build:
         build.add_split(
-            split, rows, own_columns(), clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
+            split, rows, COLUMNS, clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
         )
     return {split: build.splits[split]}
 
@@ -359,11 +354,6 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
     finally:
         if quiet:
             datasets.enable_progress_bars()
-
-
-def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
-    return {"subset": "string", "source": "string"}
 
 
 # ---- the official prompt, in lmms-eval -----------------------------------------------------------------------------
@@ -534,7 +524,7 @@ BENCHMARK = Benchmark(
     },
     layouts=LAYOUTS,
     prepare=prepare,
-    schema=own_columns,
+    schema=lambda: COLUMNS,
     submission=FORM,
     find_prompt=find_prompt,
     clip_names_are_ids=True,
