@@ -2,7 +2,6 @@
 
 import json
 import pkgutil
-import shutil
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +11,7 @@ from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.sample import writers
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.files import remove, swap
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
@@ -59,9 +59,8 @@ def build_sample(
     writing = _choose_writers(benchmarks)
     out = out.absolute()
     _refuse_foreign(out)
-    fresh, old = out.parent / f".{out.name}.building", out.parent / f".{out.name}.old"
-    for folder in (fresh, old):
-        shutil.rmtree(folder, ignore_errors=True)
+    fresh = out.parent / f".{out.name}.building"
+    remove(fresh)
     fresh.mkdir(parents=True)
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
     (fresh / SAMPLE_MARK).write_text(mark, encoding="utf-8")
@@ -74,10 +73,7 @@ def build_sample(
         contents.append(f"- `{benchmark}/`: {writer.contents}")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__, contents="\n".join(contents))
     (fresh / "README.md").write_text(readme, encoding="utf-8")
-    if out.exists():
-        out.replace(old)
-    fresh.replace(out)
-    shutil.rmtree(old, ignore_errors=True)
+    swap(fresh, out)
     return out
 
 

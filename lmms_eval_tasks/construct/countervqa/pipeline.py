@@ -44,11 +44,12 @@ from lmms_eval_tasks.construct.engine.command import CHARACTERS_A_TOKEN
 from lmms_eval_tasks.construct.engine.config import DEFAULT_ROLE
 from lmms_eval_tasks.construct.engine.encoders import TFIDF
 from lmms_eval_tasks.construct.engine.running import FACTS, Pipeline, PipelineRun, RowOutcome, write_lines
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import Forecast, PipelineRow, Step, make_case
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, RULE_LEVELS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import FAILED, refuse_smaller, replacing, replacing_set, write_file
+from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.made import clip_frames

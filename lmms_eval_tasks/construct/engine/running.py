@@ -18,6 +18,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet, StepRun, attrition_table, draw_attrition
 from lmms_eval_tasks.construct.engine.config import C
 from lmms_eval_tasks.construct.engine.roles import Models
+from lmms_eval_tasks.construct.engine.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.construct.engine.steps import (
     AskedReply,
     Asking,
@@ -29,7 +30,7 @@ from lmms_eval_tasks.construct.engine.steps import (
     roles_of,
 )
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import FAILED, file_sha256, refuse_smaller, replacing, replacing_set, write_file
+from lmms_eval_tasks.utils.core.files import file_sha256, replacing, write_file
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.manifest import SetAttrition

@@ -1,17 +1,16 @@
-"""Files, sets and folders written whole or not at all, and read while they may be replaced; digests of files."""
+"""Files and folders written whole or not at all, and read while they may be replaced; digests of files."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import logging
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeVar
@@ -19,7 +18,6 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import HOME, is_utf8
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 
@@ -32,11 +30,6 @@ FORGOTTEN = 24 * 3600.0
 """Seconds after which a part that nobody writes to is taken for one of a process that was killed."""
 PAUSE = 0.005
 """Seconds between two looks at a swap that is under way."""
-FAILED = "failed"
-"""Where a build that made no set leaves what it wrote, until the next build."""
-NEXT = ".next"
-ENTRIES = ".entries"
-"""In `NEXT`: the names of its parts, of which some may have been moved."""
 
 T = TypeVar("T")
 
@@ -204,11 +197,11 @@ def key_lock(folder: Path, key: str) -> FileLock:
 def swap(new: Path, place: Path) -> None:
     """Put something new, if it is there, in the place of what is there, which goes; the caller holds the lock."""
     if place.exists():
-        _remove(_old(place))
-        place.replace(_old(place))
+        remove(old_place(place))
+        place.replace(old_place(place))
     if new.exists():
         new.replace(place)
-    _remove(_old(place))
+    remove(old_place(place))
 
 
 @contextmanager
@@ -234,60 +227,12 @@ def read_steadily(current: Path, read: Callable[[], T]) -> T:
                 return value
 
 
-@contextmanager
-def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Give a folder to write a set into, whose parts replace those of the earlier set when the block ends well."""
-    out.mkdir(parents=True, exist_ok=True)
-    with held(FileLock(out / ".set.lock"), out):
-        clear_parts(out, age=0)
-        _move(out, names)
-        for remains in out.glob(".new-*"):
-            shutil.rmtree(remains)
-        folder = out / f".new-{uuid4().hex}"
-        folder.mkdir()
-        try:
-            yield folder
-        except InputError:
-            _remove(out / FAILED)
-            folder.replace(out / FAILED)
-            raise
-        except BaseException:
-            shutil.rmtree(folder)
-            raise
-        write_file(folder / ENTRIES, json.dumps([path.name for path in folder.iterdir()]))
-        folder.replace(out / NEXT)
-        _move(out, names)
-        _remove(out / FAILED)
-
-
-def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
-    if before is None or now < before:
-        known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
-        raise InputError(
-            f"{out} holds {known}, and this build made {now:,}; the set there was not replaced.\n{hint}\n"
-            "Remedy: where a server failed, give the same command again; --replace takes the new set all the same."
-        )
-
-
-def _move(out: Path, names: Sequence[str]) -> None:
-    """Put the parts of `NEXT`, where there is one, into their places."""
-    new = out / NEXT
-    if not new.is_dir():
-        return
-    entries = json.loads((new / ENTRIES).read_text(encoding="utf-8"))
-    for name in names:
-        if name not in entries or (new / name).exists():
-            swap(new / name, out / name)
-        _remove(_old(out / name))
-    shutil.rmtree(new)
-
-
 def _recover(current: Path) -> None:
     """Undo or finish the swap of a build that was killed in it; the caller holds the lock."""
     if current.exists():
-        _remove(_old(current))
-    elif _old(current).exists():
-        _old(current).replace(current)
+        remove(old_place(current))
+    elif old_place(current).exists():
+        old_place(current).replace(current)
 
 
 def _settle(current: Path) -> bool:
@@ -308,7 +253,7 @@ def _swapping_lock(current: Path) -> FileLock:
 
 
 def _is_between_renames(current: Path) -> bool:
-    return not current.exists() and _old(current).exists()
+    return not current.exists() and old_place(current).exists()
 
 
 def _identity(current: Path) -> tuple[int, int, int] | None:
@@ -320,11 +265,11 @@ def _identity(current: Path) -> tuple[int, int, int] | None:
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
 
 
-def _old(place: Path) -> Path:
+def old_place(place: Path) -> Path:
     return place.with_name(f".{place.name}.old")
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -279,33 +279,35 @@ def read_rows(
     Raises:
         OSError: the file cannot be read.
     """
-    layout_issues = issues if exact else Problems()
+    layout = issues if exact else Problems()
+    expected = "Expected one JSON object in each, but got"
+    number = 0
     with open_regular(path) as file:
-        number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
             where = f"line {number}"
             if len(line) > LONGEST_LINE:
-                issues.add(
-                    "lines",
-                    f"Expected none longer than {LONGEST_LINE:,} bytes, but there is",
-                    where,
-                    "Nothing after it was read.",
-                )
+                clause = f"Expected none longer than {LONGEST_LINE:,} bytes, but there is"
+                issues.add("lines", clause, where, "Nothing after it was read.")
                 return
-            text = _decode(line, where, number == 1, issues, layout_issues)
-            if text is None:
-                continue
+            if number == 1 and line.startswith(BOM):
+                layout.add("bytes", *_NO_BOM)
+                line = line.removeprefix(BOM)
+            if line.endswith(b"\r\n"):
+                clause = "Expected each to end with a line feed alone, but a carriage return is before that of"
+                layout.add("lines", clause, where)
             try:
-                value = read_json(text)
+                text = line.decode("utf-8").strip(" \t\r\n")
+                if text and (row := validate_value(read_json(text), row_type, issues, where)):
+                    yield where, row
+                elif not text:
+                    layout.add("lines", expected, f"nothing ({where})")
+            except UnicodeDecodeError as error:
+                issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
             except ValueError as error:
-                issues.add("lines", "Expected one JSON object in each, but got", f"{error} ({where})")
-                continue
-            row = validate_value(value, row_type, issues, where)
-            if row is not None:
-                yield where, row
-        if number == 0:
-            issues.add("lines", "Expected one JSON object in each, but", "the file is empty")
+                issues.add("lines", expected, f"{error} ({where})")
+    if number == 0:
+        issues.add("lines", "Expected one JSON object in each, but", "the file is empty")
 
 
 def read_object(path: Path, form: type[RowType], issues: Problems) -> RowType | None:
@@ -350,26 +352,6 @@ def read_written_object(
     issues.raise_if_any(f"{path} is not {what}")
     assert found is not None
     return found, value
-
-
-def _decode(line: bytes, where: str, first: bool, issues: Problems, layout_issues: Problems) -> str | None:
-    """A line's text without its end, its issues noted; None where it has none that can be read."""
-    if first and line.startswith(BOM):
-        layout_issues.add("bytes", *_NO_BOM)
-        line = line.removeprefix(BOM)
-    if line.endswith(b"\r\n"):
-        layout_issues.add(
-            "lines", "Expected each to end with a line feed alone, but a carriage return is before that of", where
-        )
-    try:
-        text = line.decode("utf-8").strip(" \t\r\n")
-    except UnicodeDecodeError as error:
-        issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
-        return None
-    if not text:
-        layout_issues.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
-        return None
-    return text
 
 
 def validate_value(value: object, row_type: type[RowType], issues: Problems, where: str) -> RowType | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.files import clear_parts, file_sha256, locked, replacing, swap, write_file
+from lmms_eval_tasks.utils.core.files import clear_parts, file_sha256, locked, remove, replacing, swap, write_file
 from lmms_eval_tasks.utils.core.store import KeptValues
 from lmms_eval_tasks.utils.core.text import HOME, count_bytes, summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, in_parallel
@@ -425,7 +425,4 @@ def _drop_unknown(build: Build) -> None:
     tables = (path for path in build.folder.glob("*.parquet") if path.stem not in build.splits)
     videos = (path for path in build.folder.glob("videos/*") if path.name not in build.splits)
     for path in (*tables, *videos, *build.folder.glob("*.measure*")):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        remove(path)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lmms_eval_tasks.construct.engine.set_folder import refuse_smaller, replacing_set
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import refuse_smaller, replacing_set
 
 NAMES = ("steps", "counts.json", "extra.json", "release")
 
