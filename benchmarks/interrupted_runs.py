@@ -24,7 +24,7 @@ from typing import Any
 from measuring import SUPPORT, Options, print_ratio
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands
 
 FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 FAMILY = "wan2.1-1.3b"

@@ -94,7 +94,7 @@ def write_table(home: Path, sample: Path, items: int) -> Path:
     import pyarrow.parquet as pq
 
     from lmms_eval_tasks.cli.app import app
-    from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+    from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands
     from lmms_eval_tasks.utils.core.files import file_sha256
 
     for arguments in prepare_commands(build_sample(sample, benchmarks=["mvp"])):

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from measuring import Options, in_own_process, print_ratio
 
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.sample.world.video import write_clip
 
 NEW_TOKENS = 8
 FPS = 8

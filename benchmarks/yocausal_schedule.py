@@ -26,7 +26,7 @@ SECONDS = 3
 
 def write_clips(folder: Path, pairs: int, size: tuple[int, int], fps: int) -> list[tuple[Path, Path]]:
     """Write pairs of clips of a bright square that speeds up over a textured ground."""
-    from lmms_eval_tasks.sample.world.video import write_clip
+    from lmms_eval_tasks.sample.drawn_clips import write_clip
 
     height, width = size
     files = []

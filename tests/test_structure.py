@@ -46,7 +46,9 @@ ABOVE = (
 CONSTRUCT = (("engine",), ("curation",), ("annotate",), ("cli", *OWN))
 TRAIN = (("rewards",), ("stages",), ("cli", *OWN))
 """Packages and modules of the two wings, from the ground up."""
-SAMPLE = (("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
+SAMPLE = (
+    ("drawn_clips", "tiny_vlm"), ("words",), ("scripts",), ("writing", "solver"), ("writers",), ("write_sample",),
+)  # fmt: skip
 """Packages and modules of the sample, in the same way."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}

@@ -26,7 +26,7 @@ def sample(
         lmms-eval-tasks sample --out sample --prepare
         lmms-eval-tasks sample causalvqa mvp --out sample --seed 1
     """
-    from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+    from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands
 
     with show_progress() as progress:
         folder = build_sample(out, seed, progress, benchmarks=benchmark or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve, solve_frames
+from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve, solve_frames
 from lmms_eval_tasks.utils.answers.losses import ClipLosses
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
@@ -29,5 +29,5 @@ class SampleSolver(RequestModel):
         if question in request.prompt and request.clips:
             return solve(question, options, request.clips[0])
         if question in request.prompt and request.pictures:
-            return solve_frames(question, options, np.stack([np.asarray(request.pictures[0])]), fps=1.0)
+            return solve_frames(question, options, np.asarray(request.pictures[0])[None])
         return CANNOT_TELL

@@ -20,7 +20,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.model import identity as environment
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.sample.build import sample_writers
+from lmms_eval_tasks.sample.write_sample import sample_writers
 
 CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
 
@@ -269,8 +269,8 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         return out
 
     stood_in_for = {name: sample_writers()[name] for name in ("cast_bench", "causalvqa", "mvp", "yocausal")}
-    monkeypatch.setattr("lmms_eval_tasks.sample.build.sample_writers", lambda: stood_in_for)
-    monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
+    monkeypatch.setattr("lmms_eval_tasks.sample.write_sample.sample_writers", lambda: stood_in_for)
+    monkeypatch.setattr("lmms_eval_tasks.sample.write_sample.build_sample", build)
     status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
     assert (status, out, err) == (0, f"Sample data, seed 7: {tmp_path / 'sample'}\n", "")
     assert not (tmp_path / "home").exists()

@@ -16,8 +16,8 @@ from lmms_eval_tasks.preview.shown import SheetClip, ShownTask, show_task, write
 from lmms_eval_tasks.utils.core.errors import InputError
 
 TASK = "mvp_mini_human_object_interactions"
-SHORT, LONG = "ssv2_3064_1", "pt_4623_1"
-"""Items whose clips have 38 and 41 frames."""
+SHORT, LONG = "ssv2_9525_1", "ssv2_1997_1"
+"""Items whose clips have 28 and 30 frames."""
 SMALL = "min_pixels=3136,max_pixels=12544"
 
 
@@ -43,13 +43,15 @@ def test_frames_sizes_and_tokens_are_those_of_the_model_s_own_code(prepared: Pat
     shown = show(model, "max_num_frames=8")
     item, clip = shown.items[0], shown.items[0].clips[0]
     assert shown.stands_in and not shown.faults and item.item_id == SHORT
-    assert (clip.count, clip.asked, list(clip.indices)) == (38, "nframes 8", [0, 5, 11, 16, 21, 26, 32, 37])
-    assert clip.times[-1] == pytest.approx(37 / clip.rate) and not clip.faults
+    assert (clip.count, clip.asked, list(clip.indices)) == (28, "nframes 8", [0, 4, 8, 12, 15, 19, 23, 27])
+    assert clip.times[-1] == pytest.approx(27 / clip.rate) and not clip.faults
     width, height = clip.size
     assert width % grid == height % grid == 0 and 3136 <= width * height <= 12544
     assert clip.tokens == 4 * (width // grid) * (height // grid)
     assert item.prompt.count(f"<|video_pad|>*{clip.tokens}") == (0 if model == "qwen3_vl" else 1)
-    assert ("<1.1 seconds>" in item.prompt) is (model == "qwen3_vl") and "the hand push the red ball?" in item.prompt
+    assert ("<1.0 seconds>" in item.prompt) is (
+        model == "qwen3_vl"
+    ) and "the hand do with the green ball?" in item.prompt
 
 
 @pytest.mark.slow
@@ -71,7 +73,7 @@ def test_the_first_text_token_is_compared_with_the_reference(prepared: Path) -> 
     columns = max(item.clips[0].size) // 28
     assert item.first_text is not None and item.reference is not None
     begin = item.first_text - columns
-    seconds = 2 * 38 / 4 / item.clips[0].rate
+    seconds = 2 * 28 / 4 / item.clips[0].rate
     assert 1 < seconds < 2 and item.reference == begin + max(columns, 4 * int(seconds) + 1)
     assert show("qwen3_vl", "max_num_frames=4").items[0].reference is None
 
@@ -82,20 +84,20 @@ def test_a_batch_that_does_not_go_together(prepared: Path) -> None:
     fewer = show("qwen2_5_vl", "max_num_frames=64", batch_size=4)
     assert fewer.together == 4 and not fewer.faults
     (fault,) = fewer.items[2].clips[0].faults
-    assert fewer.items[2].item_id == LONG and fault == "alone it would be shown 40 frames, nframes 40"
+    assert fewer.items[2].item_id == LONG and fault == "alone it would be shown 30 frames, nframes 30"
     failed = show("qwen2_5_vl", "max_num_frames=64", batch_size=2, item=LONG)
-    assert failed.together == 1 and [len(item.clips[0].indices) for item in failed.items] == [40, 38]
+    assert failed.together == 1 and [len(item.clips[0].indices) for item in failed.items] == [30, 28]
     (message,) = failed.faults
-    assert "ssv2_3064_1.mp4: nframes 40 is asked for, and it has 38" in message and "cannot go together" in message
+    assert "ssv2_9525_1.mp4: nframes 30 is asked for, and it has 28" in message and "cannot go together" in message
     assert not show("shared_prefix", "max_num_frames=64", batch_size=2, item=LONG).faults
 
 
 @pytest.mark.slow
 def test_a_clip_that_is_too_short_alone_and_a_rate_that_is_not_kept(prepared: Path) -> None:
     short = show("qwen3_vl", "max_num_frames=64")
-    assert not short.items and "nframes 64 is asked for, and it has 38" in short.faults[0]
+    assert not short.items and "nframes 64 is asked for, and it has 28" in short.faults[0]
     clip = show("qwen2_5_vl", "fps=4").items[0].clips[0]
-    assert clip.asked == "fps 4" and clip.faults == ["4 frames a second are asked for, and 3.79 are shown"]
+    assert clip.asked == "fps 4" and clip.faults == ["4 frames a second are asked for, and 3.57 are shown"]
 
 
 @pytest.mark.slow
@@ -120,7 +122,7 @@ def test_the_command_prints_tables_and_writes_the_sheet(prepared: Path, hundred_
     result = CliRunner().invoke(app, [*words, "--task", TASK, "--png", str(sheet)])
     assert result.exit_code == 0, result.output
     text = result.output[result.output.index("shared_prefix on ") :]
-    assert "Frames of ssv2_3064_1.mp4, decoded by pyav: 0, 12, 25, 37\n" in text and "At seconds: 0.00, " in text
+    assert "Frames of ssv2_9525_1.mp4, decoded by pyav: 0, 9, 18, 27\n" in text and "At seconds: 0.00, " in text
     table = [line for line in text.splitlines() if ".mp4 " in line or "asked for" in line]
     assert len(table) >= 2 and max(map(len, table)) <= 100
     with Image.open(sheet) as picture:

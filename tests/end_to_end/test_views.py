@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.host.tasks.task_view import FOLDER
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.sample.solve.solver import solve_frames
+from lmms_eval_tasks.sample.solver import solve_frames
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.benchmark.benchmark import Shown, Task, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
@@ -268,8 +268,7 @@ def test_the_solver_tells_what_the_frames_that_it_is_shown_tell(solved: HostRun,
                 row = rows[sample["record"]["item_id"]]
                 clip = clip_of(sample_world.home, task, row)
                 made = made_of(sample_world.home, task, clip)
-                rate = 1.0 if task.view == "single_frame" else PyavFrames(clip).fps
-                alone = solve_frames(row["question"], row["options"], frames_of(clip)[list(made.frames)], rate)
+                alone = solve_frames(row["question"], row["options"], frames_of(clip)[list(made.frames)])
                 same.append(sample["filtered_resps"] == alone)
                 right.append(alone == row["answer"])
                 by_source.setdefault(row.get("source", ""), []).append(alone == row["answer"])

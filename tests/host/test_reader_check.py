@@ -61,5 +61,5 @@ def test_our_own_models_read_what_is_prepared(home: Path, tmp_path: Path) -> Non
     assert result.exit_code == 0
     checked = check_reader("shared_prefix", "max_num_frames=4", ["causalvqa"])
     assert checked.reader == "PyAV" and checked.result.startswith(
-        "4 of 42 frames of debug_0000.mp4 decoded by PyAV in "
+        "4 of 24 frames of debug_0000.mp4 decoded by PyAV in "
     )

@@ -7,8 +7,8 @@ import pyarrow.parquet
 import pytest
 from shared import made_once
 
-from lmms_eval_tasks.sample.build import build_sample
-from lmms_eval_tasks.sample.solve.solver import solve
+from lmms_eval_tasks.sample.solver import solve
+from lmms_eval_tasks.sample.write_sample import build_sample
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
 
 LETTERS = "ABCDE"

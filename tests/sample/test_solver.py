@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve
+from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 pytestmark = pytest.mark.slow

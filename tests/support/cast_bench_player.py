@@ -19,8 +19,8 @@ from PIL import Image
 from stub_server import as_text, material_of
 
 from lmms_eval_tasks.construct.engine.texts import clock
-from lmms_eval_tasks.sample.scenes.options import read_objects
-from lmms_eval_tasks.sample.world.scene import COLOURS
+from lmms_eval_tasks.sample.drawn_clips import COLOURS
+from lmms_eval_tasks.sample.words import read_objects
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from lmms_eval_tasks.sample.scenes.chains import draw_why
-from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.render import boxes, render
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, DrawnScene
-from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.sample.writers.cast_bench import draw_release
+from lmms_eval_tasks.sample.drawn_clips import FPS, write_clip
+from lmms_eval_tasks.sample.scripts import DrawnScene, draw
+from lmms_eval_tasks.sample.writers.cast_bench import draw_release, tracks_of
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 Frames = NDArray[np.uint8]
@@ -73,7 +70,7 @@ class BuildWorld:
         (self.folder / "tracks").mkdir(exist_ok=True)
         write_clip(self.folder / "clips" / f"{stem}.mp4", frames)
         self.last[stem] = last = (len(frames) - 1) // FPS
-        self.names[stem] = {f"simulated_instance_{number:03d}": name for number, name in enumerate(tracks)}
+        self.names[stem] = {f"drawn_instance_{number:03d}": name for number, name in enumerate(tracks)}
         instances = [
             {
                 "id": key,
@@ -126,7 +123,7 @@ def planted_world(folder: Path) -> BuildWorld:
         ghosts = GHOSTS if number == 0 else ()
         _add_scene(world, video.removesuffix(".mp4"), scene, rows, ghosts)
     rng = random.Random(SEED)
-    frames, tracks = _film(draw_why(rng).scene)
+    frames, tracks = _film(draw("why", str(SEED))[0])
     middle = len(frames) // 2
     world.add("cut", np.concatenate([frames[:middle], 255 - frames[middle:]]), tracks)
     steps = [(rng.randint(-6, 6), rng.randint(-6, 6)) for _ in frames]
@@ -139,8 +136,8 @@ def planted_world(folder: Path) -> BuildWorld:
     (world.folder / "tracks" / "unreadable.json").write_text((world.folder / "tracks" / "idle.json").read_text())
     cued = frames.copy()
     # The colour of the cause, in the corner: who sees it need not look at what happens.
-    x1, y1, x2, y2 = tracks[next(iter(tracks))][0]
-    cued[:, :CUE, :CUE] = frames[0, (y1 + y2) // 2, (x1 + x2) // 2]
+    x1, y1, _, y2 = tracks[next(iter(tracks))][0]
+    cued[:, :CUE, :CUE] = frames[0, (y1 + y2) // 2, x1 + 3]
     world.add("cued", cued, tracks)
     world.faults["cued"] = []
     world.truth["cued"] = []
@@ -166,13 +163,5 @@ def _add_scene(
 
 
 def _film(scene: DrawnScene) -> tuple[Frames, dict[str, dict[int, tuple[int, ...]]]]:
-    frames, labels = render(scene)
-    seen = boxes(labels, len(scene.skins))
-    assert frames.shape[1:] == (HEIGHT, WIDTH, 3)
-    tracks = {
-        scene.called(body.name): {
-            second: tuple(map(int, seen[second * FPS, number])) for second in range((len(frames) - 1) // FPS + 1)
-        }
-        for number, body in enumerate(scene.world.bodies)
-    }
-    return frames, tracks
+    tracks = {one["name"]: {int(second): box for second, box in one["boxes"].items()} for one in tracks_of(scene)}
+    return scene.film(), tracks

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,9 @@ import yaml
 from judge_server import Action, Drop, Fail, Hold, Say
 from stub_server import CausalVqaPlayer, as_text, material_of
 
-from lmms_eval_tasks.sample.scenes.options import reworded
-from lmms_eval_tasks.sample.scenes.table_questions import LEVELS
-from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.render import render
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import FPS, write_clip
+from lmms_eval_tasks.sample.scripts import LEVELS
+from lmms_eval_tasks.sample.words import reworded
 from lmms_eval_tasks.sample.writers.causalvqa import careless, draw_split, wordings_of
 from lmms_eval_tasks.utils.data.made import part_pictures
 
@@ -88,9 +86,9 @@ def draw_truths(folder: Path, per_type: int, seed: int) -> list[Truth]:
         answer = options.pop(int(row["correct1"]) - 1)
         take = takes.setdefault(f"take_{place // 4}.mp4", [])
         start = sum(map(len, take)) / FPS
-        end = start + len(render(scene)[0]) / FPS
+        end = start + scene.frames / FPS
         follows = 1.5 if row["type"] == "anticipation" else 0.0
-        take.append(render(replace(scene, duration=scene.duration + follows))[0])
+        take.append(scene.film(scene.seconds + follows))
         clip = f"take_{place // 4}.mp4"
         truths.append(
             Truth(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 
 FRAMES = (16, 24, 12)
 HEIGHT, WIDTH = 84, 112

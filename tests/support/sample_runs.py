@@ -16,7 +16,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
-from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
+from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, WindowRecord
 
 Doc = Mapping[str, Any]

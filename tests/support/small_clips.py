@@ -7,7 +7,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 
 
 def falling_ball(rng: np.random.Generator, frames: int = 24, side: int = 32) -> NDArray[np.uint8]:

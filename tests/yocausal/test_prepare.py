@@ -17,7 +17,7 @@ from yocausal_world import read_metadata, write_metadata, write_release
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
 from lmms_eval_tasks.yocausal.prepare import prepare
@@ -44,9 +44,9 @@ def test_the_release_as_a_table(release: Path) -> None:
         f"{subset}_{number}" for subset in ("animal", "general", "human", "physics") for number in (1, 2)
     ]
     first = rows[0]
-    assert first["caption"].endswith("falls and bounces on the floor.")
+    assert first["caption"].endswith("rolls off a ledge and falls.")
     assert {name: first[name] for name in ("subset", "dataset_source", "category", "fps", "frames")} == {
-        "subset": "animal", "dataset_source": "Animal Kingdom", "category": "fall", "fps": 12.0, "frames": 36,
+        "subset": "animal", "dataset_source": "Animal Kingdom", "category": "fall", "fps": 10.0, "frames": 28,
     }  # fmt: skip
     assert [row["vlm_causality"] for row in rows] == [True, False] * 4
     assert sum(row["motion_symmetric"] for row in rows) == 3
@@ -176,7 +176,7 @@ def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, mo
     rows = {row["item_id"]: row for row in table()}
     assert (rows["physics_1"]["vlm_causality"], rows["physics_1"]["human_discriminable"]) == (None, None)
     assert [name for name, row in rows.items() if not row["clip_present"]] == ["human_1", "physics_2"]
-    assert rows["human_1"]["frames"] == 36 and rows["human_1"]["motion"] is None
+    assert rows["human_1"]["frames"] == 28 and rows["human_1"]["motion"] is None
     with pytest.raises(InputError, match=r"2 of 16 clips are missing \(test 2\)"):
         load_table("yocausal", "test")
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")

@@ -1,18 +1,17 @@
 """The sample in CausalVQA's release format: one CSV per split, clips beside it, the test truth kept apart."""
 
-import csv
-import json
+from __future__ import annotations
+
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options, reworded
-from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
-from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.scene import DrawnScene
-from lmms_eval_tasks.sample.world.video import film_scenes
+from lmms_eval_tasks.sample.drawn_clips import FPS
+from lmms_eval_tasks.sample.scripts import LEVELS, TABLE_QUESTIONS, DrawnScene, draw
+from lmms_eval_tasks.sample.words import draw_options, reworded
+from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips, write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress
 
@@ -21,109 +20,88 @@ COLUMNS = (
     "qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video",
 )  # fmt: skip
 WITHHELD = ("correct1", "correct2")
-_FIRST_QID = {"debug": 1, "test": 1001}
+OPTIONS = 5
 _CONFIG = f"""\
 annotations: annotations.csv
 clips: ../{RELEASE}/debug/videos
 difficulty: easy
 frames: 3
-# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, plays all roles.
-roles:
-  default: {{model: stub, provider: local}}
-"""
+{ROLES}"""
 
 
 def draw_split(
     seed: int, name: str, levels: Sequence[str], per_stratum: int
 ) -> tuple[list[dict[str, str]], dict[str, DrawnScene]]:
     """Draw `per_stratum` questions for each type and level."""
-    drafts = [
-        (kind, level, draw(random.Random(f"{seed}/causalvqa/{name}/{kind}/{level}/{number}"), level))
-        for kind, draw in TABLE_QUESTIONS.items()
-        for level in levels
+    rng, strata = (
+        random.Random(f"{seed}/causalvqa/{name}"),
+        [(kind, level) for kind in TABLE_QUESTIONS for level in levels],
+    )
+    drawn = [
+        (kind, level, draw(f"{kind} {level}", f"{seed}/{name}/{number}")[0])
+        for kind, level in strata
         for number in range(per_stratum)
     ]
-    rng = random.Random(f"{seed}/causalvqa/{name}")
-    rng.shuffle(drafts)
+    rng.shuffle(drawn)
     # The right option is at each place as often as at the others.
-    positions = [[number % OPTIONS for number in range(len(drafts))] for _ in range(2)]
-    for places in positions:
-        rng.shuffle(places)
+    places = [rng.sample([number % OPTIONS for number in range(len(drawn))], len(drawn)) for _ in WITHHELD]
     rows, scenes = [], {}
-    for number, (kind, level, draft) in enumerate(drafts):
-        video = f"{name}_{number:04d}.mp4"
-        scenes[video] = draft.scene
-        row = {"qid": str(_FIRST_QID[name] + number), "type": kind, "question": draft.question}
+    for number, (kind, level, scene) in enumerate(drawn):
+        video, (asked,) = f"{name}_{number:04d}.mp4", scene.questions
+        scenes[video], present = scene, [body.name for body in scene.bodies]
+        row = {"qid": str(number + (1001 if name == "test" else 1)), "type": kind, "question": asked.text}
         for version in range(2):
-            position = positions[version][number]
-            options = draw_options(rng, draft, version, position)
-            row[f"choices{version + 1}"] = "|".join(f"{place}. {text}" for place, text in enumerate(options, 1))
-            row[f"correct{version + 1}"] = str(position + 1)
+            place = places[version][number]
+            options = draw_options(rng, present, asked.text, asked.answer, OPTIONS, place)
+            worded = [reworded(option) if version else option for option in options]
+            row[f"choices{version + 1}"] = "|".join(f"{at}. {text}" for at, text in enumerate(worded, 1))
+            row[f"correct{version + 1}"] = str(place + 1)
         rows.append({**row, "difficulty": level, "renamed_video": video})
     return rows, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the release as a folder and as an archive, and the test split's answers."""
-    release = folder / RELEASE
-    clips: dict[Path, DrawnScene] = {}
+    """Write the release as a folder and as an archive, the test split's answers, and what a set can be built from."""
+    release, clips = folder / RELEASE, dict[Path, DrawnScene]()
     # The debug split has easy questions only, as in the release.
-    for name, levels, size, withheld in (
-        ("debug", LEVELS[:1], sizes["debug_per_type"], ()),
-        ("test", LEVELS, sizes["test_per_stratum"], WITHHELD),
+    for name, levels, size in (
+        ("debug", LEVELS[:1], sizes["debug_per_type"]),
+        ("test", LEVELS, sizes["test_per_stratum"]),
     ):
         rows, scenes = draw_split(seed, name, levels, size)
-        columns = [column for column in COLUMNS if column not in withheld]
-        _write_csv(release / name / f"{name}_metadata.csv", columns, rows)
-        if withheld:
-            _write_csv(folder / TRUTH, ["qid", *withheld], rows)
+        withheld = WITHHELD if name == "test" else ()
+        write_csv(release / name / f"{name}_metadata.csv", [one for one in COLUMNS if one not in withheld], rows)
         clips |= {release / name / "videos" / video: scene for video, scene in scenes.items()}
-        if not withheld:
-            write_build(folder / BUILD, rows, scenes)
-    film_scenes(clips, progress)
-    _write_archive(release, folder / ARCHIVE)
+        if withheld:
+            write_csv(folder / TRUTH, ["qid", *withheld], rows)
+        else:
+            _write_build(folder / BUILD, rows, scenes)
+    write_clips(clips, progress)
+    with ZipFile(folder / ARCHIVE, "w") as archive:
+        for file in sorted(path for path in release.rglob("*") if path.is_file()):
+            info = ZipInfo(f"{release.name}/{file.relative_to(release).as_posix()}")
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, file.read_bytes())
 
 
-def write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, DrawnScene]) -> None:
-    """Write annotations, a configuration, and the truth by which a stand-in for models can answer."""
-    annotations: list[dict[str, Any]] = []
-    questions: list[dict[str, Any]] = []
-    first: dict[str, Mapping[str, str]] = {}
-    for row in rows:
-        first.setdefault(row["question"], row)
-    for row in first.values():
+def _write_build(folder: Path, rows: Sequence[Mapping[str, str]], scenes: Mapping[str, DrawnScene]) -> None:
+    """Write annotators' questions, and what they should become."""
+    annotations, questions = list[dict[str, Any]](), list[dict[str, Any]]()
+    for row in {row["question"]: row for row in reversed(rows)}.values():
         options = [option.partition(". ")[2] for option in row["choices1"].split("|")]
-        answer = options.pop(int(row["correct1"]) - 1)
-        annotated = {
-            "clip": row["renamed_video"],
-            "start": 0,
-            "end": round(scenes[row["renamed_video"]].duration * FPS) / FPS,
-            "type": row["type"],
-            **careless(row["question"], answer),
-        }
-        annotations.append(annotated)
-        questions.append(
-            {
-                "annotated": annotated["question"],
-                "question": row["question"],
-                "answer": answer,
-                "distractors": options,
-                # Common sense is enough for one of them.
-                "guessed": not questions,
-            }
-        )
-    _write_csv(folder / "annotations.csv", ("clip", "start", "end", "type", "question", "answer"), annotations)
-    (folder / "build.yaml").write_text(_CONFIG, encoding="utf-8")
-    truth = {"benchmark": "causalvqa", "questions": questions, "wordings": wordings_of(questions)}
-    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+        answer, clip = options.pop(int(row["correct1"]) - 1), row["renamed_video"]
+        hasty, seconds = careless(row["question"], answer), scenes[clip].frames / FPS
+        annotations.append({"clip": clip, "start": 0, "end": seconds, "type": row["type"], **hasty})
+        true = {"question": row["question"], "answer": answer, "distractors": options}
+        # Common sense is enough for one of them.
+        questions.append({"annotated": hasty["question"], **true, "guessed": not questions})
+    write_csv(folder / "annotations.csv", ("clip", "start", "end", "type", "question", "answer"), annotations)
+    write_build(folder, "causalvqa", _CONFIG, {"questions": questions, "wordings": wordings_of(questions)})
 
 
 def careless(question: str, answer: str) -> dict[str, str]:
     """A question and its answer as an annotator in a hurry puts them, with a word that hints at something."""
-    return {
-        "question": f"so obviously {question[0].lower()}{question[1:-1]}",
-        "answer": f"its {answer.lower()}",
-    }
+    return {"question": f"so obviously {question[0].lower()}{question[1:-1]}", "answer": f"its {answer.lower()}"}
 
 
 def wordings_of(questions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -140,21 +118,3 @@ WRITER = SampleWriter(
     prepare=(("--source", f"{{folder}}/{RELEASE}"),),
     release=RELEASE,
 )
-
-
-def _write_archive(folder: Path, path: Path) -> None:
-    """Pack a folder, under its own name, into a zip whose bytes depend on nothing but the files."""
-    with ZipFile(path, "w") as archive:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                info = ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
-                info.external_attr = 0o644 << 16
-                archive.writestr(info, file.read_bytes())
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)

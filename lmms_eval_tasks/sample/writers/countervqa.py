@@ -1,15 +1,15 @@
 """The sample as a CounterVQA set: chains of collisions, their graphs, and questions at all three levels."""
 
-import json
+from __future__ import annotations
+
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample.scenes.collisions import Collisions, absent_hits, draw_collisions
-from lmms_eval_tasks.sample.world.scene import DrawnScene
-from lmms_eval_tasks.sample.world.video import film_scenes
+from lmms_eval_tasks.sample.scripts import DrawnScene, draw
+from lmms_eval_tasks.sample.writing import write_build, write_clips, write_json
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
@@ -25,136 +25,98 @@ pair_share: 1.0
 model: {{model: stub, provider: local}}
 verify_with: [{{model: stub, provider: local}}]
 """
-LEVELS = {"adjacent_unlinked": 1, "adjacent_linked": 1, "path": 2, "disconnected": 2, "absent": 3}
-PARTNERS = (("adjacent_linked", "adjacent_unlinked"), ("path", "disconnected"))
-"""Rules whose questions have opposite verdicts: no, then yes."""
+# The rule that makes a question, to its level, the rule of its partner, whose verdict is the other, and why it is so.
+RULES: Mapping[str, tuple[int, str, str]] = {
+    "adjacent_unlinked": (1, "adjacent_linked", "Yes. Neither the {0} nor the {1} ever touches the {2}."),
+    "adjacent_linked": (1, "adjacent_unlinked", "No. Only because the {0} hits it does the {1} move on into the {3}."),
+    "path": (2, "disconnected", "No. The {0} starts the chain of hits that ends with the {2} running into the {3}."),
+    "disconnected": (2, "path", "Yes. No chain of hits leads from the {0} and the {1} to the {2}."),
+    "absent": (3, "", "Yes. The {0} never hits the {1}, so nothing changes."),
+}
 
 
-def draw_clip(seed: int, number: int) -> tuple[Collisions, dict[str, Any], list[dict[str, Any]]]:
+def draw_clip(seed: int, number: int) -> tuple[DrawnScene, dict[str, Any], list[dict[str, Any]]]:
     """A scene, the line of its graph, and the lines of its questions; every other clip has blocks."""
-    rng = random.Random(f"{seed}/countervqa/{number}")
-    collisions = draw_collisions(rng, with_blocks=number % 2 == 0)
-    clip = f"collisions_{number:04d}.mp4"
+    (scene,) = draw("collisions of balls" if number % 2 else "collisions", f"{seed}/{number}")
+    rng, clip = random.Random(f"{seed}/countervqa/{number}"), f"collisions_{number:04d}.mp4"
+    pairs = [(one, other) for _, one, other in scene.hits]
+    by_rule: dict[str, list[tuple[int, int]]] = {rule: [] for rule in RULES}
+    links = list[tuple[int, int]]()
+    for one, other in combinations(range(len(pairs)), 2):
+        # The chain's hits are linked one to the next; the hit aside has nothing to do with them.
+        if is_link := pairs[one][1] == pairs[other][0]:
+            links.append((one, other))
+        in_chain = all(pairs[place] != _aside(pairs) for place in (one, other))
+        if other - one == 1:
+            by_rule["adjacent_linked" if is_link else "adjacent_unlinked"].append((one, other))
+        elif not is_link:
+            by_rule["path" if in_chain else "disconnected"].append((one, other))
     graph = {
         "clip": clip,
         "task": "knocking things about",
         "actions": [
-            {
-                "id": f"a{place}",
-                "start": round(hit.time, 2),
-                "text": f"The {_named(collisions, hit.hitter)} hits the {_named(collisions, hit.struck)}.",
-                "subject": _named(collisions, hit.hitter),
-            }
-            for place, hit in enumerate(collisions.hits, 1)
+            {"id": f"a{place}", "start": round(time, 2), "text": f"The {one} hits the {other}.", "subject": one}
+            for place, (time, one, other) in enumerate(scene.hits, 1)
         ],
-        "links": [{"cause": f"a{one + 1}", "effect": f"a{other + 1}"} for one, other in collisions.links],
+        "links": [{"cause": f"a{one + 1}", "effect": f"a{other + 1}"} for one, other in links],
     }
-    questions = [
-        _question(rng, collisions, rule, number, clip)
-        for rule in rng.sample([*(rule for pair in PARTNERS for rule in pair), "absent"], len(LEVELS))
-    ]
-    by_rule = {question["rule"]: question for question in questions}
-    for one, other in PARTNERS:
-        by_rule[one]["partner"], by_rule[other]["partner"] = by_rule[other]["id"], by_rule[one]["id"]
-    return collisions, graph, questions
+    questions = []
+    for rule in rng.sample(list(RULES), len(RULES)):
+        level, partner, why = RULES[rule]
+        place, outcome = rng.choice(by_rule[rule] or [(None, rng.randrange(len(pairs)))])
+        # Like a linked pair, what is absent names one object twice: that alone must not tell the verdict.
+        left_out = rng.choice(_absent(scene, pairs[outcome][0])) if place is None else pairs[place]
+        names = [*left_out, *pairs[outcome]]
+        questions.append(
+            {
+                "id": f"{number:04d}_{rule}",
+                "clip": clip,
+                "level": level,
+                "interaction": "H2H" if number % 2 else "H2O",
+                "question": "Suppose that the {} had not hit the {}. Would the {} still have hit the {}?".format(
+                    *names
+                ),
+                "verdict": why.partition(".")[0].lower(),
+                "explanation": why.format(*names),
+                "action": None if place is None else f"a{place + 1}",
+                "absent_action": "The {} hits the {}.".format(*names) if place is None else None,
+                "outcome": f"a{outcome + 1}",
+                "partner": f"{number:04d}_{partner}" if partner else None,
+                "rule": rule,
+            }
+        )
+    return scene, graph, questions
 
 
-def _question(rng: random.Random, collisions: Collisions, rule: str, number: int, clip: str) -> dict[str, Any]:
-    """A question that a rule makes of the scene's graph; its partner is filled in later."""
-    hits = collisions.hits
-    if rule == "absent":
-        # Like a linked pair, it names one object twice: that alone must not tell the verdict.
-        place, outcome = None, rng.randrange(len(hits))
-        left_out = rng.choice([pair for pair in absent_hits(collisions) if pair[1] == hits[outcome].hitter])
-    else:
-        earlier_and_later = combinations(range(len(hits)), 2)
-        place, outcome = rng.choice([pair for pair in earlier_and_later if _rule(collisions, *pair) == rule])
-        left_out = hits[place].pair
-    names = [_named(collisions, name) for name in (*left_out, *hits[outcome].pair)]
-    needed = rule in ("adjacent_linked", "path")
-    return {
-        "id": f"{number:04d}_{rule}",
-        "clip": clip,
-        "level": LEVELS[rule],
-        "interaction": "H2O" if number % 2 == 0 else "H2H",
-        "question": "Suppose that the {} had not hit the {}. Would the {} still have hit the {}?".format(*names),
-        "verdict": "no" if needed else "yes",
-        "explanation": _explain(rule, names),
-        "action": None if place is None else f"a{place + 1}",
-        "absent_action": None if place is not None else "The {} hits the {}.".format(*names),
-        "outcome": f"a{outcome + 1}",
-        "partner": None,
-        "rule": rule,
-    }
+def _aside(pairs: list[tuple[str, str]]) -> tuple[str, str]:
+    """The hit of two objects that take part in no other."""
+    return next(pair for pair in pairs if sum(bool({*pair} & {*other}) for other in pairs) == 1)
 
 
-def _rule(collisions: Collisions, one: int, other: int) -> str:
-    """Return the rule that makes a question of two hits, with the earlier one left out."""
-    linked = (one, other) in collisions.links
-    if other - one == 1:
-        return "adjacent_linked" if linked else "adjacent_unlinked"
-    return "" if linked else "path" if collisions.leads_to(one, other) else "disconnected"
-
-
-def _explain(rule: str, names: list[str]) -> str:
-    one, two, three, four = names
-    return {
-        "adjacent_unlinked": f"Yes. The two hits follow each other, but neither the {one} nor the {two} ever touches "
-        f"the {three}.",
-        "adjacent_linked": f"No. Only because the {one} hits it does the {two} move on into the {four}.",
-        "path": f"No. The {one} starts the chain of hits that ends with the {three} running into the {four}.",
-        "disconnected": f"Yes. No chain of hits leads from the {one} and the {two} to the {three}.",
-        "absent": f"Yes. The {one} never hits the {two}, so nothing changes.",
-    }[rule]
-
-
-def _named(collisions: Collisions, name: str) -> str:
-    return collisions.scene.called(name)
+def _absent(scene: DrawnScene, struck: str) -> list[tuple[str, str]]:
+    """Hits of an object that do not happen: by one that it never meets, of the other shape where there are two."""
+    met, mixed = [{one, other} for _, one, other in scene.hits], len({body.shape for body in scene.bodies}) == 2
+    (hit,) = (body for body in scene.bodies if body.name == struck)
+    others = [body for body in scene.bodies if body is not hit and (body.shape != hit.shape) == mixed]
+    return [(body.name, struck) for body in others if {body.name, struck} not in met]
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the questions, the graphs and the clips."""
-    scenes: dict[Path, DrawnScene] = {}
-    graphs, questions = [], []
-    for number in range(1, sizes["clips"] + 1):
-        collisions, graph, asked = draw_clip(seed, number)
-        scenes[folder / CLIPS / graph["clip"]] = collisions.scene
-        graphs.append(graph)
-        questions += asked
-    (folder / "graphs.jsonl").write_text(as_lines(graphs), encoding="utf-8")
+    """Write the questions, the graphs and the clips, and what a set can be built from."""
+    drawn = [draw_clip(seed, number) for number in range(1, sizes["clips"] + 1)]
+    (folder / "graphs.jsonl").write_text(as_lines(graph for _, graph, _ in drawn), encoding="utf-8")
+    questions = [question for _, _, asked in drawn for question in asked]
     (folder / "questions.jsonl").write_text(as_lines(questions), encoding="utf-8")
-    write_build(folder / BUILD, graphs, {one["clip"]: one["interaction"] for one in questions})
-    film_scenes(scenes, progress)
-
-
-def write_build(folder: Path, graphs: Sequence[Mapping[str, Any]], interactions: Mapping[str, str]) -> None:
-    """Write annotations, a configuration, and the truth by which a stand-in for models can answer."""
-    folder.mkdir()
-    takes = [
-        {
-            "take_uid": graph["clip"].removesuffix(".mp4"),
-            "task": graph["task"],
-            "interaction": interactions[graph["clip"]],
-            "atomic_descriptions": [
-                {"id": action["id"], "timestamp": action["start"], "text": action["text"], "subject": action["subject"]}
-                for action in graph["actions"]
-            ],
-        }
-        for graph in graphs
-    ]
-    truth = {
-        "benchmark": "countervqa",
-        "takes": [
-            {
-                "actions": [action["text"] for action in graph["actions"]],
-                "links": [[link["cause"], link["effect"]] for link in graph["links"]],
-            }
-            for graph in graphs
-        ],
-    }
-    (folder / "annotations.json").write_text(json.dumps(takes, indent=1) + "\n", encoding="utf-8")
-    (folder / "build.yaml").write_text(_CONFIG, encoding="utf-8")
-    (folder / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    takes, truth = list[dict[str, Any]](), list[dict[str, Any]]()
+    for _, graph, asked in drawn:
+        take = {"take_uid": Path(graph["clip"]).stem, "task": graph["task"], "interaction": asked[0]["interaction"]}
+        described = [{"timestamp": action["start"], **action} for action in graph["actions"]]
+        takes.append({**take, "atomic_descriptions": described})
+        links = [[link["cause"], link["effect"]] for link in graph["links"]]
+        truth.append({"actions": [action["text"] for action in graph["actions"]], "links": links})
+    write_json(folder / BUILD / "annotations.json", takes)
+    write_build(folder / BUILD, "countervqa", _CONFIG, {"takes": truth})
+    write_clips({folder / CLIPS / graph["clip"]: scene for scene, graph, _ in drawn}, progress)
 
 
 WRITER = SampleWriter(

@@ -1,22 +1,22 @@
 """The sample in IntPhys 2's release form: a folder of clips per split, with metadata unless the truth is withheld."""
 
-import csv
+from __future__ import annotations
+
 import hashlib
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.scenes.violations import FAMILIES
-from lmms_eval_tasks.sample.world.camera import film_moving
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import FPS, Frames, write_clip
+from lmms_eval_tasks.sample.scripts import CONDITIONS, DrawnScene, draw
+from lmms_eval_tasks.sample.writing import write_csv
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.work import Progress
 
 RELEASE, TRUTH = "IntPhys2", "heldout_truth.csv"
 COLUMNS = ("SceneIndex", "filename", "type", "condition", "env", "game_name", "Camera", "Difficulty")
+CLIPS = ("1_Possible", "1_Impossible", "2_Possible", "2_Impossible")
 CODINGS = (18, 23, 28)
 """Rate factors of the three codings of each clip of Debug; other splits have the first alone."""
 
@@ -33,27 +33,16 @@ GAMES: Mapping[str, tuple[str, str]] = {
     "solidity": ("FixedJumpSolidity", "BoxSoldity"),
 }
 
-Row = Mapping[str, str]
-Film = NDArray[np.uint8]
 
+def join(scenes: Sequence[DrawnScene]) -> dict[str, Frames]:
+    """Four clips by their names in `CLIPS`: what is impossible is one scene up to a moment, then the other."""
+    one, other = (scene.film() for scene in scenes)
+    ends = [0, *(round(moment * FPS) for moment in scenes[0].moments), len(one)]
 
-def draw_scene(seed: int, split: str, number: int, difficulty: str, camera: str) -> tuple[list[Row], dict[str, Film]]:
-    """Draw a scene of four clips; conditions take turns by its number, from 1."""
-    condition = tuple(FAMILIES)[(number - 1) % len(FAMILIES)]
-    bystanders = tuple(DIFFICULTIES).index(difficulty)
-    films = FAMILIES[condition](random.Random(f"{seed}/intphys2/{split}/{number}"), bystanders).film()
-    if camera == "Moving":
-        films = {kind: film_moving(film) for kind, film in films.items()}
-    rows: list[Row] = []
-    frames: dict[str, Film] = {}
-    for coding in codings(split):
-        for kind, film in films.items():
-            name = hashlib.sha256(f"{seed}/{split}/{number}/{kind}/{coding}".encode()).hexdigest()
-            place, game = DIFFICULTIES[difficulty], GAMES[condition][CAMERAS.index(camera)]
-            values = (str(number), name, kind, condition, place, game, camera, difficulty)
-            rows.append(dict(zip(COLUMNS, values, strict=True)))
-            frames[name] = film
-    return rows, frames
+    def joined(*films: Frames) -> Frames:
+        return np.concatenate([films[part % 2][ends[part] : ends[part + 1]] for part in range(len(ends) - 1)])
+
+    return dict(zip(CLIPS, (one, joined(one, other), other, joined(other, one)), strict=True))
 
 
 def part_of(split: str, number: int) -> tuple[str, str]:
@@ -61,32 +50,33 @@ def part_of(split: str, number: int) -> tuple[str, str]:
     if split == "HeldOut":  # like the hard scenes of Main
         return "Hard", "Moving"
     # Each time that a condition comes round again, its difficulty and its camera are others.
-    turn = number + (number - 1) // len(FAMILIES)
+    turn = number + (number - 1) // len(CONDITIONS)
     return tuple(DIFFICULTIES)[turn % len(DIFFICULTIES)], CAMERAS[turn % len(CAMERAS)]
-
-
-def codings(split: str) -> tuple[int, ...]:
-    """The rate factors with which each clip of a split is coded."""
-    return CODINGS if split == "Debug" else CODINGS[:1]
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the three splits, and the truth that the held-out one withholds."""
     splits = {"Debug": sizes["debug_scenes"], "Main": sizes["main_scenes"], "HeldOut": sizes["held_out_scenes"]}
-    done, clips = 0, 4 * sum(scenes * len(codings(split)) for split, scenes in splits.items())
+    codings = {split: CODINGS if split == "Debug" else CODINGS[:1] for split in splits}
+    done, clips = 0, sum(len(CLIPS) * scenes * len(codings[split]) for split, scenes in splits.items())
     for split, scenes in splits.items():
-        place, rows = folder / RELEASE / split, []
+        place, rows = folder / RELEASE / split, list[Mapping[str, str]]()
         place.mkdir()
         for number in range(1, scenes + 1):
-            difficulty, camera = part_of(split, number)
-            drawn, films = draw_scene(seed, split, number, difficulty, camera)
-            rows += drawn
-            for position, (name, film) in enumerate(films.items()):
-                # What is not to be seen before it happens must not show in the coding either.
-                write_clip(place / f"{name}.mp4", film, crf=codings(split)[position // 4], look_ahead=False)
-                done += 1
-                progress("filming clips", done, clips)
-        _write_csv(folder / TRUTH if split == "HeldOut" else place / "metadata.csv", rows)
+            (difficulty, camera), condition = part_of(split, number), CONDITIONS[(number - 1) % len(CONDITIONS)]
+            kind = f"{condition} {tuple(DIFFICULTIES).index(difficulty)} {camera}"
+            films = join(draw(kind, f"{seed}/{split}/{number}"))
+            game = GAMES[condition][CAMERAS.index(camera)]
+            for coding in codings[split]:
+                for shown, film in films.items():
+                    name = hashlib.sha256(f"{seed}/{split}/{number}/{shown}/{coding}".encode()).hexdigest()
+                    values = (str(number), name, shown, condition, DIFFICULTIES[difficulty], game, camera, difficulty)
+                    rows.append(dict(zip(COLUMNS, values, strict=True)))
+                    # What is not to be seen before it happens must not show in the coding either.
+                    write_clip(place / f"{name}.mp4", film, crf=coding, look_ahead=False)
+                    done += 1
+                    progress("filming clips", done, clips)
+        write_csv(folder / TRUTH if split == "HeldOut" else place / "metadata.csv", COLUMNS, rows)
 
 
 WRITER = SampleWriter(
@@ -97,10 +87,3 @@ WRITER = SampleWriter(
     prepare=(("--source", f"{{folder}}/{RELEASE}"),),
     release=RELEASE,
 )
-
-
-def _write_csv(path: Path, rows: Sequence[Row]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)

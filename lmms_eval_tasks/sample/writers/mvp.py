@@ -1,6 +1,7 @@
 """The sample in MVP's release format: a local snapshot of the hub dataset, and a folder of videos per source."""
 
-import json
+from __future__ import annotations
+
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,51 +13,34 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.scenes import minimal_pairs
-from lmms_eval_tasks.sample.world.scene import DrawnScene
-from lmms_eval_tasks.sample.world.video import film_scenes
+from lmms_eval_tasks.sample.scripts import DrawnScene, draw
+from lmms_eval_tasks.sample.writing import ROLES, write_build, write_clips
 from lmms_eval_tasks.utils.benchmark.benchmark import SampleWriter
 from lmms_eval_tasks.utils.core.forms import as_lines
 from lmms_eval_tasks.utils.core.work import Progress
 
 SNAPSHOT, VIDEOS, BUILD = "snapshot", "videos", "build"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
-
-# Subset to the families that take turns in it, each with the official source in whose place it stands.
-FAMILIES: Mapping[str, tuple[tuple[str, minimal_pairs.PairFamily], ...]] = {
-    "human_object_interactions": (
-        ("pt", minimal_pairs.in_or_out),
-        ("ssv2", minimal_pairs.push_left_or_right),
-        ("ssv2", minimal_pairs.fall_or_stay),
-    ),
-    "robot_object_interactions": (
-        ("language_table", minimal_pairs.which_goal),
-        ("language_table", minimal_pairs.closer_or_farther),
-    ),
+# Subset to the kinds of scenes that take turns in it, each with the official source in whose place it stands.
+FAMILIES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "human_object_interactions": (("pt", "in_or_out"), ("ssv2", "in_or_out")),
+    "robot_object_interactions": (("language_table", "in_or_out"),),
     "intuitive_physics": (
-        ("intphys", minimal_pairs.vanishes_or_not),
-        ("inflevel", minimal_pairs.solid_or_not),
-        ("grasp", minimal_pairs.falls_or_hovers),
-        ("clevrer", minimal_pairs.who_hits_whom),
+        ("intphys", "vanishes_or_not"),
+        ("inflevel", "vanishes_or_not"),
+        ("grasp", "falls_or_hovers"),
+        ("clevrer", "who_hits_whom"),
     ),
-    "temporal_reasoning": (
-        ("star", minimal_pairs.which_falls_first),
-        ("vinoground", minimal_pairs.which_is_pushed_first),
-    ),
+    "temporal_reasoning": (("star", "who_hits_whom"), ("vinoground", "who_hits_whom")),
 }
-
 ASKED = "intuitive_physics"
 """The subset whose clips are annotated with a question of their source."""
-_DIMENSIONS = 16
 _CONFIG = f"""\
 annotations: [annotations.jsonl]
 videos: ../{VIDEOS}
 # Drawn, so that the clips of a pair lie near each other; `mine embed` makes them from what is seen.
 embeddings: clips.parquet
-# Whoever listens at $LLM_JUDGE_URL, or at http://localhost:8000/v1, plays all roles.
-roles:
-  default: {{model: stub, provider: local}}
-"""
+{ROLES}"""
 
 Row = Mapping[str, str]
 
@@ -82,46 +66,52 @@ def draw_subset(
     seed: int, name: str, mini_pairs: int, full_pairs: int
 ) -> tuple[dict[str, list[Row]], dict[str, DrawnScene]]:
     """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split."""
-    rng = random.Random(f"{seed}/mvp/{name}")
+    rng, drawn, scenes = random.Random(f"{seed}/mvp/{name}"), list[list[Row]](), dict[str, DrawnScene]()
     numbers = rng.sample(range(1, 10_000), full_pairs)
-    swap = [number % 2 == 1 for number in range(full_pairs)]
-    rng.shuffle(swap)
-    drawn: list[list[Row]] = []
-    scenes: dict[str, DrawnScene] = {}
+    # Either answer is the first candidate as often as the other.
+    turns = rng.sample([1 - 2 * (number % 2) for number in range(full_pairs)], full_pairs)
     for index, number in enumerate(numbers):
-        source, family = FAMILIES[name][index % len(FAMILIES[name])]
-        draft = family(random.Random(f"{seed}/mvp/{name}/{index}"))
-        stem = f"{source}_{number:04d}"
-        candidates = list(reversed(draft.answers)) if swap[index] else list(draft.answers)
-        members = [0, 1]
-        rng.shuffle(members)
-        pair: list[Row] = []
-        for place, member in enumerate(members, 1):
-            path = f"{source}/{stem}_{place}.mp4"
-            scenes[path] = draft.scenes[member]
-            row = (f"{stem}_{place}", path, draft.question, draft.answers[member], str(candidates), source)
-            pair.append(dict(zip(COLUMNS, row, strict=True)))
-        drawn.append(pair)
+        source, kind = FAMILIES[name][index % len(FAMILIES[name])]
+        both, stem = draw(kind, f"{seed}/{name}/{index}"), f"{source}_{number:04d}"
+        candidates = str([scene.questions[0].answer for scene in both[:: turns[index]]])
+        drawn.append([])
+        for place, scene in enumerate(rng.sample(both, 2), 1):
+            path, (asked,) = f"{source}/{stem}_{place}.mp4", scene.questions
+            scenes[path] = scene
+            row = (f"{stem}_{place}", path, asked.text, asked.answer, candidates, source)
+            drawn[-1].append(dict(zip(COLUMNS, row, strict=True)))
     return {"mini": _scattered(rng, drawn[:mini_pairs]), "full": _scattered(rng, drawn)}, scenes
 
 
+def _scattered(rng: random.Random, pairs: Sequence[Sequence[Row]]) -> list[Row]:
+    """The rows of all pairs in random order with no pair's members side by side (given two pairs or more)."""
+    order = rng.sample(range(len(pairs)), len(pairs))
+    # Each second member follows another pair's first.
+    return [pairs[number][0] for number in order] + [pairs[number][1] for number in order]
+
+
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the annotations as a snapshot of the hub dataset, and the clips."""
+    """Write the annotations as a snapshot of the hub dataset, the clips, and what a set can be built from."""
     drawn = {name: draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES}
-    _write_snapshot({name: rows for name, (rows, _) in drawn.items()}, folder / SNAPSHOT)
-    scenes = {folder / VIDEOS / path: scene for _, scenes in drawn.values() for path, scene in scenes.items()}
-    pairs = pairs_of({name: rows["mini"] for name, (rows, _) in drawn.items()})
-    (folder / BUILD).mkdir()
+    card = ["---", "configs:"]
+    for name, (splits, _) in drawn.items():
+        card += [f"- config_name: {name}", "  data_files:"]
+        for split, rows in splits.items():
+            path = folder / SNAPSHOT / name / f"{split}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+            card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
+    card += ["---", "", "Drawn sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
+    (folder / SNAPSHOT / "README.md").write_text("\n".join(card), encoding="utf-8")
+    pairs = pairs_of({name: splits["mini"] for name, (splits, _) in drawn.items()})
+    write_build(folder / BUILD, "mvp", _CONFIG, {"notes": truth_of(pairs)})
     write_sources(folder / BUILD, pairs)
-    (folder / BUILD / "build.yaml").write_text(_CONFIG, encoding="utf-8")
-    truth = {"benchmark": "mvp", "notes": truth_of(pairs)}
-    (folder / BUILD / "truth.json").write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
-    film_scenes(scenes, progress)
+    write_clips({folder / VIDEOS / path: one for _, scenes in drawn.values() for path, one in scenes.items()}, progress)
 
 
 def pairs_of(subsets: Mapping[str, Sequence[Row]]) -> list[TruePair]:
     """The pairs of a split, subset by subset."""
-    pairs: list[TruePair] = []
+    pairs = list[TruePair]()
     for category, rows in subsets.items():
         members = defaultdict[str, list[Row]](list)
         for row in rows:
@@ -134,7 +124,7 @@ def pairs_of(subsets: Mapping[str, Sequence[Row]]) -> list[TruePair]:
 
 def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
     """Write what sources say of each clip, and a vector for it."""
-    lines: list[dict[str, Any]] = []
+    lines, chance, vectors = list[dict[str, Any]](), np.random.default_rng(0), dict[str, list[float]]()
     for number, pair in enumerate(pairs):
         for place, (clip, answer) in enumerate(pair.answers.items()):
             line: dict[str, Any] = {"clip": clip, "source": pair.source, "category": pair.category}
@@ -144,14 +134,11 @@ def write_sources(folder: Path, pairs: Sequence[TruePair]) -> None:
             else:
                 line["caption" if number % 2 else "label"] = pair.notes[clip]
             lines.append({"id": f"{number:02}{'ab'[place]}", **line})
+        centre = chance.normal(size=16)
+        vectors |= {clip: (centre + 0.01 * chance.normal(size=16)).tolist() for clip in pair.answers}
     (folder / "annotations.jsonl").write_text(as_lines(lines), encoding="utf-8")
-    chance = np.random.default_rng(0)
-    vectors: dict[str, list[float]] = {}
-    for pair in pairs:
-        centre = chance.normal(size=_DIMENSIONS)
-        vectors |= {clip: (centre + 0.01 * chance.normal(size=_DIMENSIONS)).tolist() for clip in pair.answers}
-    columns = {"clip": list(vectors), "embedding": list(vectors.values())}
     schema = pyarrow.schema({"clip": pyarrow.string(), "embedding": pyarrow.list_(pyarrow.float32())})
+    columns = {"clip": list(vectors), "embedding": list(vectors.values())}
     pyarrow.parquet.write_table(pyarrow.table(columns, schema=schema), folder / "clips.parquet")
 
 
@@ -166,8 +153,8 @@ def truth_of(pairs: Sequence[TruePair]) -> dict[str, dict[str, Any]]:
 
 WRITER = SampleWriter(
     contents=f"`{SNAPSHOT}/` (annotations), `{VIDEOS}/`, and `{BUILD}/`, from which a set can be built",
-    # All four families of intuitive physics occur from four mini pairs on.
-    sizes={"mini_pairs": 6, "full_pairs": 9},
+    # All kinds of intuitive physics occur from four mini pairs on.
+    sizes={"mini_pairs": 6, "full_pairs": 8},
     write=write,
     prepare=tuple(
         ("--source", f"{{folder}}/{SNAPSHOT}", "--videos", f"{{folder}}/{VIDEOS}", "--split", split)
@@ -175,29 +162,3 @@ WRITER = SampleWriter(
     ),
     release=SNAPSHOT,
 )
-
-
-def _write_snapshot(subsets: Mapping[str, Mapping[str, Sequence[Row]]], folder: Path) -> None:
-    """Write one parquet file per configuration and split, and the card by which `datasets` finds them."""
-    card = ["---", "configs:"]
-    for name, splits in subsets.items():
-        card += [f"- config_name: {name}", "  data_files:"]
-        for split, rows in splits.items():
-            path = folder / name / f"{split}-00000-of-00001.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
-            card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
-    card += ["---", "", "Simulated sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
-    (folder / "README.md").write_text("\n".join(card), encoding="utf-8")
-
-
-def _scattered(rng: random.Random, pairs: Sequence[Sequence[Row]]) -> list[Row]:
-    """The rows of all pairs in random order with no pair's members side by side (given two pairs or more)."""
-    order = list(range(len(pairs)))
-    rng.shuffle(order)
-    firsts = [pairs[number][0] for number in order]
-    last = order[-1]
-    rng.shuffle(order)
-    if order[0] == last:
-        order.append(order.pop(0))
-    return [*firsts, *(pairs[number][1] for number in order)]

@@ -36,7 +36,7 @@ from lmms_eval_tasks.construct.cast_bench.wrong_answers import length_range, nea
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking
 from lmms_eval_tasks.construct.engine.texts import read_span
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 

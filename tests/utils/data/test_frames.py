@@ -14,7 +14,7 @@ from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, pic
 from numpy.typing import NDArray
 from small_clips import write_noise
 
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import FrameStream, clip_seconds, is_readable, missing_bytes
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_clips import write_noise
 
-from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.motion import frame_difference, measure_motion, most_symmetric, symmetry
 from lmms_eval_tasks.yocausal.motion import flow, measure_all
 

@@ -1,0 +1,204 @@
+"""Clips of a few drawn shapes. A block code at the foot of each frame names its scene and its number, and bodies may
+carry a smaller code of their own, so that pixels alone tell what is covered, missing or out of order."""
+
+from __future__ import annotations
+
+import binascii
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+import av
+import numpy as np
+from av.codec.context import Flags as CodecFlags
+from av.container import Flags as ContainerFlags
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.utils.data.pictures import INSTRUCTIONS
+
+FPS, WIDTH, HEIGHT = 10, 192, 144
+BLOCK, PIP = 8, 5
+"""Sides in pixels of a block of a frame's code, and of a block of a body's."""
+GROUND = HEIGHT - 2 * BLOCK
+"""Where the scene ends and the code begins."""
+REACH = 8
+"""How far a moving camera gets from where it starts, in pixels to either side."""
+RADIUS = 10
+COLOURS: Mapping[str, tuple[int, int, int]] = {
+    "red": (214, 40, 40),
+    "yellow": (232, 200, 30),
+    "green": (40, 160, 60),
+    "cyan": (40, 190, 200),
+    "blue": (45, 80, 215),
+    "pink": (230, 90, 190),
+}
+SHAPES = ("ball", "block")
+DARK, LIGHT, GREY = (36, 36, 40), (238, 238, 236), (120, 112, 104)
+# Two of four blocks are light: neither a black box nor a white one reads as a body.
+_PIPS = ((1, 1, 0, 0), (0, 0, 1, 1), (1, 0, 1, 0), (0, 1, 0, 1), (1, 0, 0, 1), (0, 1, 1, 0))
+
+Picture = NDArray[np.uint8]
+"""(H, W, 3) RGB."""
+Frames = NDArray[np.uint8]
+"""(T, H, W, 3) RGB."""
+Rect = tuple[float, float, float, float]
+Stop = tuple[float, complex]
+"""A second and a place: pixels to the right, and 1j for pixels downwards. Bodies move in straight lines in between."""
+
+
+@dataclass(frozen=True)
+class DrawnBody:
+    """A ball, a block, or a hand at the end of an arm that comes from above."""
+
+    colour: str
+    shape: str
+    stops: tuple[Stop, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the body in questions, as in `red ball`."""
+        return f"{self.colour} {self.shape}"
+
+    def at(self, second: float) -> complex:
+        """Its centre at a second."""
+        times, places = zip(*self.stops, strict=True)
+        return complex(np.interp(second, times, places))
+
+
+@dataclass(frozen=True)
+class DrawnClip:
+    """What a clip shows: bodies between what stands behind them and what stands before them."""
+
+    bodies: tuple[DrawnBody, ...]
+    seconds: float
+    code: int = 0
+    ground: tuple[int, int, int] = (200, 196, 188)
+    behind: tuple[Rect, ...] = ()
+    before: tuple[Rect, ...] = ()
+    camera_moves: bool = False
+    marked: bool = False
+    """Whether bodies carry a code of their own."""
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return round(self.seconds * FPS)
+
+    def pan(self, frame: int) -> int:
+        """By how many pixels the scene is shifted to the right."""
+        return round(REACH * math.sin(math.tau * frame / (3 * FPS))) if self.camera_moves else 0
+
+    def box(self, body: DrawnBody, frame: int) -> tuple[int, int, int, int]:
+        """Left, top, right and bottom of a body in pixels of a frame."""
+        place = body.at(frame / FPS)
+        left, top = round(place.real) - RADIUS + self.pan(frame), round(place.imag) - RADIUS
+        return left, top, left + 2 * RADIUS, top + 2 * RADIUS
+
+    def film(self, seconds: float | None = None) -> Frames:
+        """Its frames, or so many seconds of them: at the end everything stays where its last stop is."""
+        # Wider than the picture by what a body or the camera may go beyond it.
+        edge = 2 * RADIUS
+        empty = np.full((GROUND + 2 * edge, WIDTH + 2 * edge, 3), self.ground, dtype=np.uint8)
+        _paint(empty[edge:], self.behind, edge, GREY)
+        film = np.empty((round((seconds or self.seconds) * FPS), HEIGHT, WIDTH, 3), dtype=np.uint8)
+        for frame, picture in enumerate(film):
+            scene, pan = empty.copy(), self.pan(frame)
+            for number, body in enumerate(self.bodies):
+                left, top, right, bottom = self.box(body, frame)
+                if -edge <= left - pan <= WIDTH and -edge <= top <= GROUND:
+                    shown, cover = _sprite(body.colour, body.shape, number if self.marked else None)
+                    part = scene[top + edge : bottom + edge, left - pan + edge : right - pan + edge]
+                    part[:] = part * (1 - cover) + shown * cover
+                    if body.shape == "hand":
+                        middle = left + RADIUS + edge
+                        scene[: top + RADIUS + edge, middle - 4 : middle + 4] = DARK
+            _paint(scene[edge:], self.before, edge, DARK)
+            picture[:GROUND] = scene[edge : edge + GROUND, edge - pan : edge - pan + WIDTH]
+            picture[GROUND:] = np.where(_stamp(self.code, frame), 225, 30)[..., None]
+        return film
+
+
+def _paint(scene: Picture, rects: Sequence[Rect], edge: int, colour: tuple[int, int, int]) -> None:
+    for x1, y1, x2, y2 in rects:
+        scene[round(y1) : round(y2), max(0, round(x1) + edge) : round(x2) + edge] = colour
+
+
+@lru_cache(maxsize=256)
+def _sprite(colour: str, shape: str, number: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A body's picture and how much of each pixel it covers."""
+    y, x = np.mgrid[: 2 * RADIUS, : 2 * RADIUS] - RADIUS + 0.5
+    far = np.maximum(np.abs(x), np.abs(y)) - 0.5 if shape == "block" else np.sqrt(x * x + y * y)
+    picture = np.full((2 * RADIUS, 2 * RADIUS, 3), COLOURS.get(colour, DARK), dtype=float)
+    picture[far > RADIUS - 2] *= 0.6
+    if number is not None:
+        pips, middle = np.reshape(_PIPS[number], (2, 2)), slice(RADIUS - PIP, RADIUS + PIP)
+        light = pips.repeat(PIP, 0).repeat(PIP, 1)[..., None]
+        picture[middle, middle] = np.where(light, LIGHT, 0.3 * picture[middle, middle])
+    return picture, np.clip(RADIUS + 0.5 - far, 0, 1)[..., None]
+
+
+def _stamp(code: int, frame: int) -> NDArray[np.bool_]:
+    """A frame's code as pixels: 24 bits of the scene, 8 of their check, the frame's number and its complement.
+
+    The number is in a Gray code, so that two blocks change from one frame to the next.
+    """
+    gray, named = (frame ^ frame >> 1) & 255, code.to_bytes(3, "big")
+    bits = np.unpackbits(np.array([*named, _check(named), gray, 255 - gray], dtype=np.uint8))
+    return bits.reshape(2, 24).repeat(BLOCK, 0).repeat(BLOCK, 1).astype(bool)
+
+
+def _check(named: bytes) -> int:
+    return binascii.crc_hqx(named, 0) & 255
+
+
+def read_stamp(picture: Picture) -> tuple[int, int] | None:
+    """The scene and the number of a decoded frame; None where it has no code."""
+    if picture.shape[:2] != (HEIGHT, WIDTH):
+        return None
+    blocks = picture[GROUND:].mean(axis=2).reshape(2, BLOCK, 24, BLOCK)[:, 2:-2, :, 2:-2].mean(axis=(1, 3))
+    *named, check, frame, complement = np.packbits(blocks.ravel() > 128).tolist()
+    if (np.abs(blocks - 128) < 40).any() or frame + complement != 255 or check != _check(bytes(named)):
+        return None
+    for shift in (4, 2, 1):
+        frame ^= frame >> shift
+    return int.from_bytes(named, "big"), frame
+
+
+def shows_body(picture: Picture, drawing: DrawnClip, number: int, frame: int) -> bool:
+    """Whether a decoded frame has a body's code where the body should be."""
+    left, top, *_ = drawing.box(drawing.bodies[number], frame)
+    middle = picture[top + RADIUS - PIP : top + RADIUS + PIP, left + RADIUS - PIP : left + RADIUS + PIP].mean(axis=2)
+    means = [middle[y : y + 3, x : x + 3].mean() for y in (1, 6) for x in (1, 6)]
+    return all(mean > 150 if pip else mean < 110 for mean, pip in zip(means, _PIPS[number], strict=True))
+
+
+def ride(way: Sequence[complex], speed: float, start: float = 0.0) -> list[Stop]:
+    """Stops of what moves along a way at a speed (px/s), having waited at its beginning."""
+    stops: list[Stop] = [(0.0, way[0]), (start, way[0])]
+    for one, other in pairwise(way):
+        stops.append((stops[-1][0] + abs(other - one) / speed, other))
+    return stops
+
+
+def write_clip(path: Path, frames: Frames, fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:
+    """Write frames as an mp4 with one H.264 stream, whose bytes depend on nothing but them and the encoder's version.
+
+    Height and width must be even.
+    """
+    x264 = f"asm={INSTRUCTIONS}" + ("" if look_ahead else ":rc-lookahead=0")
+    options = {"crf": str(crf), "preset": "superfast", "threads": "1", "x264-params": x264}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        container.flags |= ContainerFlags.bitexact.value
+        stream = container.add_stream("libx264", rate=fps, options=options)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt = "yuv420p"
+        context = stream.codec_context
+        context.thread_count, context.gop_size, context.max_b_frames = 1, fps, 0
+        context.flags |= CodecFlags.bitexact.value
+        for array in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(array), format="rgb24")))
+        container.mux(stream.encode(None))

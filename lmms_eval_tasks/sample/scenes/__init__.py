@@ -1,1 +1,0 @@
-"""Kinds of clips, with their questions and true answers."""

@@ -1,1 +1,0 @@
-"""Answers from pixels: one module per kind of clip, each with its `RULES`."""

@@ -1,0 +1,116 @@
+"""Labels, checked by straight lines in what is drawn, and codes that outlive coding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.sample.drawn_clips import FPS, HEIGHT, WIDTH, read_stamp, shows_body, write_clip
+from lmms_eval_tasks.sample.scripts import CHAINS, KINDS, LEVELS, TABLE_QUESTIONS, TOUCH, DrawnScene, draw, scene_of
+from lmms_eval_tasks.sample.solver import decode
+from lmms_eval_tasks.sample.words import DIRECTIONS, meaning, read_direction, read_objects, reworded
+from lmms_eval_tasks.sample.writers.causalvqa import draw_split
+
+SEEDS = range(4)
+
+
+def first_on_way(scene: DrawnScene, at: complex, way: complex, without: set[str]) -> str:
+    """The first body that a ball runs into on its way, where the others lie at the end."""
+    others = {body.name: body.at(scene.seconds) for body in scene.bodies if body.name not in without}
+    for _ in range(200):
+        at += way / abs(way)
+        for name, place in others.items():
+            if abs(place - at) < TOUCH - 1:
+                return name
+    return ""
+
+
+def heading(scene: DrawnScene, name: str, second: float) -> tuple[complex, complex]:
+    (body,) = (body for body in scene.bodies if body.name == name)
+    return body.at(second), body.at(second + 0.1) - body.at(second)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_would_be_touched_lies_on_the_way(level: str, seed: int) -> None:
+    (scene,) = draw(f"anticipation {level}", str(seed))
+    (asked,) = scene.questions
+    (mover,) = read_objects(asked.text)
+    assert first_on_way(scene, *heading(scene, mover, scene.seconds - 0.2), {mover}) == asked.answer
+    (scene,) = draw(f"counterfactual {level}", str(seed))
+    (asked,) = scene.questions
+    removed, mover = read_objects(asked.text)
+    assert first_on_way(scene, *heading(scene, mover, 0.0), {mover, removed}) == asked.answer
+    (scene,) = draw(f"hypothetical {level}", str(seed))
+    (asked,) = scene.questions
+    (mover,) = read_objects(asked.text)
+    _, way = heading(scene, mover, 0.4)
+    turned = way * (-1 if level == "easy" else 1j)
+    assert first_on_way(scene, scene.bodies[0].at(0.0), turned, {mover}) == asked.answer != scene.bodies[1].name
+    (scene,) = draw(f"planning {level}", str(seed))
+    (asked,) = scene.questions
+    mover, goal = read_objects(asked.text)
+    rest, way = scene.bodies[0].at(scene.seconds), read_direction(asked.answer)
+    assert way is not None and first_on_way(scene, rest, way, {mover}) == goal
+
+
+def test_the_cause_is_next_to_what_starts_to_move() -> None:
+    for kind in (*(f"descriptive {level}" for level in LEVELS), "why", "how"):
+        (scene,) = draw(kind, "0")
+        asked = scene.questions[-1]
+        (struck,) = (body for body in scene.bodies if body.name == read_objects(asked.text)[-1])
+        start = next(second for second, place in struck.stops[::-1] if place == struck.at(0.0))
+        near = {body.name: abs(body.at(start) - struck.at(start)) for body in scene.bodies if body is not struck}
+        assert min(near, key=lambda name: near[name]) == asked.answer and near[asked.answer] == pytest.approx(TOUCH)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scene_is_drawn_anew_from_its_code(kind: str, tmp_path: Path) -> None:
+    for scene in draw(kind, "codes"):
+        assert scene_of(scene.code) == scene and 8 <= scene.frames <= 8 * FPS
+        film = scene.film()
+        assert film.shape == (scene.frames, HEIGHT, WIDTH, 3) and np.array_equal(film, scene.film())
+        # The coarsest coding of the sample.
+        write_clip(tmp_path / "clip.mp4", film, crf=28)
+        frames = decode(tmp_path / "clip.mp4")
+        assert [read_stamp(frame) for frame in frames] == [(scene.code, number) for number in range(len(film))]
+        if kind in CHAINS:
+            numbered = list(enumerate(frames))
+            assert all(shows_body(frame, scene, body, n) for n, frame in numbered for body in range(len(scene.bodies)))
+            assert not any(shows_body(0 * frame + 16, scene, 0, n) for n, frame in numbered)
+
+
+def test_pairs_differ_in_their_bodies_alone() -> None:
+    for kind in ("in_or_out", "vanishes_or_not", "falls_or_hovers", "who_hits_whom"):
+        one, other = draw(kind, "0")
+        assert one.questions[0].text == other.questions[0].text and one.questions[0].answer != other.questions[0].answer
+        assert (one.behind, one.before, one.ground) == (other.behind, other.before, other.ground)
+        assert {body.name for body in one.bodies} == {body.name for body in other.bodies}
+
+
+def test_clips_repeat_byte_for_byte(tmp_path: Path) -> None:
+    for name in ("a.mp4", "b.mp4"):
+        write_clip(tmp_path / name, draw("why", "0")[0].film())
+    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+
+
+def test_options_hold_the_answer_once_in_both_versions() -> None:
+    rows, scenes = draw_split(1, "debug", LEVELS, 1)
+    assert {row["type"] for row in rows} == set(TABLE_QUESTIONS)
+    for row in rows:
+        answer = scenes[row["renamed_video"]].questions[0].answer
+        for version in "12":
+            options = [option.partition(". ")[2] for option in row[f"choices{version}"].split("|")]
+            right = [number for number, option in enumerate(options, 1) if meaning(option) == meaning(answer)]
+            assert right == [int(row[f"correct{version}"])] and len(set(options)) == 5
+
+
+def test_options_are_read_as_they_are_worded() -> None:
+    for version in (0, 1):
+        assert [read_direction(DIRECTIONS[way][version]) for way in DIRECTIONS] == list(DIRECTIONS)
+    assert read_objects("The pink block") == read_objects(reworded("The pink block")) == ["pink block"]
+    assert read_objects("The red ball, the square blue one") == ["red ball", "blue block"]
+    assert reworded(reworded("The red ball")) == "The red ball" != reworded("The red ball")
+    assert reworded("Neither") == "Neither"
