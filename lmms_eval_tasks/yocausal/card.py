@@ -1,6 +1,24 @@
 """The facts of YoCausal."""
 
-from lmms_eval_tasks.api import Card, Human, SplitFacts
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Card,
+    Human,
+    Metric,
+    Outcome,
+    Record,
+    SplitFacts,
+)
 from lmms_eval_tasks.api.release import PublishedStatistics
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
@@ -46,4 +64,153 @@ CARD = Card(
     hub_id="YouZhe/YoCausal-dataset",
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),
+)
+
+
+class Winner(str, Enum):
+    """Direction of a pair that has the lower loss."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    TIE = "tie"
+    """The two losses are equal."""
+    NON_FINITE = "non_finite"
+    """A loss is NaN or infinite. The official code calls NaN a tie and lets a finite loss win against infinity."""
+
+
+def compare_losses(forward: float, backward: float) -> Winner:
+    """The winner of a pair by its two losses."""
+    if not (math.isfinite(forward) and math.isfinite(backward)):
+        return Winner.NON_FINITE
+    if forward == backward:
+        return Winner.TIE
+    return Winner.FORWARD if forward < backward else Winner.BACKWARD
+
+
+HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
+SHARE = (0.0, 1.0)
+
+
+def _subset(record: Record) -> str:
+    return record.stratum["subset"]
+
+
+def _wins(record: Record) -> float | None:
+    return None if record.answered is None else float(record.answered == Winner.FORWARD.value)
+
+
+def _wins_where(field: str, label: bool, record: Record) -> float | None:
+    return _wins(record) if record.fields[field] is label else None
+
+
+def _wins_labelled(record: Record) -> float | None:
+    return _wins(record) if isinstance(record.fields["vlm_causality"], bool) else None
+
+
+def _is_causal(record: Record) -> bool:
+    return record.fields["vlm_causality"] is True
+
+
+def _hundredfold(share: float) -> float:
+    return 100.0 * share
+
+
+def _of_human(difference: float) -> float:
+    return 100.0 * (100.0 * difference) / HUMAN_CCI
+
+
+def _is_winner(winner: Winner, record: Record) -> float | None:
+    return None if record.answered is None else 100.0 * (record.answered == winner.value)
+
+
+RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=_hundredfold, value_bounds=SHARE)
+"""Percent of scored pairs whose forward clip has the lower loss; a tie is no win."""
+
+
+def _rsi_where(name: str, title: str, field: str, label: bool) -> Metric:
+    return replace(RSI, name=name, title=title, value=partial(_wins_where, field, label))
+
+
+RSI_CAUSAL = _rsi_where("rsi_causal", "Dc", "vlm_causality", True)
+RSI_NON_CAUSAL = _rsi_where("rsi_non_causal", "Dnc", "vlm_causality", False)
+CCI = replace(
+    RSI, name="cci", title="CCI", value=_wins_labelled, contrast=_is_causal, bounds=(-100.0, 100.0), unit="points"
+)
+"""RSI over the pairs labelled causal, less RSI over the others, in percentage points."""
+CCI_NORMALISED = replace(CCI, name="cci_normalised", title="% of human", transform=_of_human, unit="%")
+"""CCI as a percent of people's, which is taken as known."""
+RSI_SYMMETRIC = RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"]))
+TIE_RATE = Metric("tie_rate", "ties", partial(_is_winner, Winner.TIE), higher_is_better=False)
+NON_FINITE_RATE = Metric(
+    "non_finite_rate", "non-finite", partial(_is_winner, Winner.NON_FINITE), higher_is_better=False
+)
+"""Percent of scored pairs with a loss that is NaN or infinite."""
+UNPARSED_RATE = Metric(
+    "unparsed_rate",
+    "unparsed",
+    lambda record: 100.0 * (record.outcome is Outcome.UNPARSED) if record.asked else None,
+    higher_is_better=False,
+    errors="plain",
+)
+"""Percent of pairs asked whose response is no denoising losses."""
+UNSCORED_RATE = Metric(
+    "unscored_rate", "unscored", lambda record: 100.0 * (record.answered is None), higher_is_better=False
+)
+"""Percent of pairs without losses, for whatever reason."""
+
+
+def loss_at(side: str, timestep: float) -> Metric:
+    """The mean loss of the pairs' clips of one direction, ``forward`` or ``backward``, at one timestep."""
+    return Metric(
+        f"loss_{side}_at",
+        "mean loss",
+        partial(_loss_at, side, timestep),
+        value_bounds=None,
+        bounds=(0.0, math.inf),
+        unit="",
+        higher_is_better=None,
+    )
+
+
+def _loss_at(side: str, timestep: float, record: Record) -> float | None:
+    timesteps = record.fields.get("timesteps") or []
+    if timestep not in timesteps:
+        return None
+    loss: float = record.fields["steps"][side][timesteps.index(timestep)]
+    return loss if math.isfinite(loss) else None
+
+
+PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)
+"""How many pairs RSI stands on."""
+
+METRICS = (
+    RSI,
+    *RSI.by("subset", SUBSETS),
+    RSI_CAUSAL,
+    RSI_NON_CAUSAL,
+    CCI,
+    CCI_NORMALISED,
+    _rsi_where("rsi_discriminable", "Hd", "human_discriminable", True),
+    _rsi_where("rsi_non_discriminable", "Hnd", "human_discriminable", False),
+    RSI_SYMMETRIC,
+    TIE_RATE,
+    NON_FINITE_RATE,
+    UNPARSED_RATE,
+    UNSCORED_RATE,
+    *(metric for metric in COMMON_METRICS if metric.name not in (UNPARSED_RATE.name, UNSCORED_RATE.name)),
+)
+
+HUMAN_PROTOCOL = Metric(
+    "rsi_human_protocol", "human protocol", lambda record: record.fields["human_credit"], stratum=_subset
+)
+"""The score of the paper's study of people: an answer that it cannot be told counts half."""
+
+VLM_METRICS = (
+    PAIR_ACCURACY,
+    replace(PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
+    *PAIR_ACCURACY.by("subset", SUBSETS),
+    SINGLE_ACCURACY,
+    HUMAN_PROTOCOL,
+    PAIRS_SCORED,
+    *COMMON_METRICS,
 )

@@ -15,8 +15,7 @@ from lmms_eval_tasks.api.release import summarize_names
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lmms_eval_tasks.yocausal.cross_analysis import Correlation
-    from lmms_eval_tasks.yocausal.ranking import Ranking
+    from lmms_eval_tasks.yocausal.ranking import Correlation, Ranking
 
 app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 
@@ -50,15 +49,17 @@ def rank(
     """
     from lmms_eval_tasks.api.page import compare_records
     from lmms_eval_tasks.api.runs import read_run
-    from lmms_eval_tasks.yocausal import metrics
-    from lmms_eval_tasks.yocausal.cross_analysis import (
+    from lmms_eval_tasks.yocausal import card as metrics
+    from lmms_eval_tasks.yocausal.ranking import (
         PREPARED,
         Judges,
         correlate_scores,
+        published_scores,
         rank_by_labels,
+        rank_runs,
         runs_by_prompt,
+        without_null_prompt,
     )
-    from lmms_eval_tasks.yocausal.ranking import published_scores, rank_runs, without_null_prompt
 
     finished = [read_run(run) for run in runs or []]
     ranked = without_null_prompt(finished)
@@ -147,7 +148,7 @@ def label(
     from lmms_eval_tasks.api.judge import open_named_judge
     from lmms_eval_tasks.api.release import as_lines, load_table, write_file
     from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
-    from lmms_eval_tasks.yocausal.table import SPLIT
+    from lmms_eval_tasks.yocausal.pair_table import SPLIT
 
     template, reply = labelling_prompt(prompt)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]

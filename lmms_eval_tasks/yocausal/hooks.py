@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from lmms_eval_tasks.api import (
     GradedItem,
@@ -13,15 +15,134 @@ from lmms_eval_tasks.api import (
     RunningTask,
     TaskContext,
     UnscoredReason,
+    choice_grader,
     hook,
 )
 from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
-from lmms_eval_tasks.yocausal import vlm
-from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
-from lmms_eval_tasks.yocausal.submission import losses_by_timestep, mixed_versions, submission_item
-from lmms_eval_tasks.yocausal.table import stratum
+from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, UNKNOWN, Winner, compare_losses
+from lmms_eval_tasks.yocausal.pair_table import stratum
+from lmms_eval_tasks.yocausal.result_file import losses_by_timestep, mixed_versions, submission_item
+
+if TYPE_CHECKING:
+    import datasets
+
+
+def both_directions(table: datasets.Dataset) -> datasets.Dataset:
+    """Each pair's clip and its reversal as two items, one after the other."""
+    doubled = table.select([row for row in range(len(table)) for _ in range(2)])
+    sides = (("fwd", FORWARD), ("bwd", REVERSED)) * len(table)
+    clips = [row[column] for row in table for column in ("clip", "clip_backward")]
+    columns = {
+        "item_id": [f"{name}_{side}" for name, (side, _) in zip(doubled["item_id"], sides, strict=True)],
+        "answer": [answer for _, answer in sides],
+        "clip": clips,
+    }
+    doubled = doubled.remove_columns(["clip_backward", *columns])
+    for name, column in columns.items():
+        doubled = doubled.add_column(name, column)
+    return doubled
+
+
+def pair_id(item_id: str) -> str:
+    """The pair that an item is one clip of."""
+    return item_id.rpartition("_")[0]
+
+
+grade_choice = choice_grader(stratum=stratum)
+
+
+def grade_direction(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
+    record = grade_choice(row, response, context).record
+    credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)
+    return GradedItem(record.with_fields(human_credit=credit))
+
+
+STRATUM = ("subset",)
+"""The stratum over which scores are a mean."""
+
+
+class LossForm(LogForm):
+    """The losses of a pair."""
+
+    forward: float
+    backward: float
+
+
+class StepsForm(LogForm):
+    """The losses of each direction at each timestep."""
+
+    forward: list[float]
+    backward: list[float]
+
+    def require_one_each(self, timesteps: Sequence[float]) -> None:
+        """Raise ValueError unless each direction has one loss for each timestep."""
+        if not len(self.forward) == len(self.backward) == len(timesteps):
+            raise ValueError("Expected a loss at each timestep")
+
+
+class PairFields(LogForm):
+    """Of a pair that a video diffusion model measured."""
+
+    vlm_causality: bool | None
+    human_discriminable: bool | None
+    motion_symmetric: bool | None
+    loss: LossForm | None = None
+    steps: StepsForm | None = None
+    timesteps: list[float] = Field(default_factory=list)
+    model: str | None = None
+    settings_digest: str | None = None
+
+    @model_validator(mode="after")
+    def _as_many_as_timesteps(self) -> PairFields:
+        (self.steps or StepsForm(forward=[], backward=[])).require_one_each(self.timesteps)
+        return self
+
+
+class LossSubmission(LogForm):
+    """Fields of a pair that the result file needs."""
+
+    item_id: str
+    forward: float
+    backward: float
+    steps: StepsForm
+    timesteps: list[float]
+    settings: dict[str, Any]
+    digest: str
+    versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _as_many_as_timesteps(self) -> LossSubmission:
+        self.steps.require_one_each(self.timesteps)
+        return self
+
+
+def _without_record(value: object) -> object:
+    """Return the values logged for the file besides the record; None if there are none, as for a pair without
+    losses."""
+    return None if isinstance(value, dict) and not value.keys() - {"record"} else value
+
+
+PairLine = log_line(
+    PairFields,
+    STRATUM,
+    answered=Annotated[Winner, Field(strict=False)] | None,
+    submission=Annotated[LossSubmission | None, BeforeValidator(_without_record)],
+)
+"""The line of such a pair."""
+
+
+class DirectionFields(LogForm):
+    """Of a clip whose direction was answered in words."""
+
+    human_credit: Annotated[float, Field(ge=0, le=100)] | None
+
+
+DirectionLine = log_line(DirectionFields, STRATUM)
+"""The line of such a clip."""
 
 __all__ = ["doc_to_target", "doc_to_text", "process_results", "vlm_process_results", "write_submission"]
 
@@ -59,7 +180,7 @@ def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args
 @hook
 def vlm_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
     """The record of a clip's direction, and what it contributes to each score."""
-    return task.grade_first(doc, results, vlm.grade)
+    return task.grade_first(doc, results, grade_direction)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:

@@ -16,9 +16,27 @@ from pydantic import BaseModel, ConfigDict, Field
 from lmms_eval_tasks.api import Progress, no_progress, read_prompt
 from lmms_eval_tasks.api.clips import FrameStream, as_jpeg
 from lmms_eval_tasks.api.judge import Case, Judge, Verdict
-from lmms_eval_tasks.api.prompts import Prompt
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.api.release import UnreadableClip, clip_path
-from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
+
+PROMPT_ID = "yocausal_causality"
+"""Id of our own prompt."""
+
+
+def _template(text: str) -> str:
+    return Prompt.literal(text.strip())
+
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark="yocausal",
+    part="labelling prompt",
+    file="VLM_labeling/prompt.txt",
+    template=_template,
+    replaces=PROMPT_ID,
+    for_items=False,
+)
+
+find_prompt = OFFICIAL_PROMPT.find
 
 LONGEST_SIDE = 512
 

@@ -33,31 +33,31 @@ from lmms_eval_tasks.api.page import (
     scatter_panel,
     timestep_plot,
 )
-from lmms_eval_tasks.yocausal import metrics
+from lmms_eval_tasks.yocausal import card
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
-from lmms_eval_tasks.yocausal.submission import losses_by_timestep
+from lmms_eval_tasks.yocausal.result_file import losses_by_timestep
 
 FOLDER = Path(__file__).parent
 CHANCE = CARD.chance["rsi"]
 WINNERS = ("forward", "backward", "tie", "non-finite", "unscored")
 
 COLUMNS = (
-    Column(metrics.RSI, interval=True),
-    Column(metrics.RSI, "vs 50", against=CHANCE),
-    Column(metrics.CCI, interval=True),
-    Column(metrics.CCI_NORMALISED, interval=True),
-    Column(metrics.RSI_CAUSAL),
-    Column(metrics.RSI_NON_CAUSAL),
-    Column(metrics.RSI_SYMMETRIC),
-    Column(metrics.TIE_RATE),
-    Column(metrics.NON_FINITE_RATE),
-    Column(metrics.UNSCORED_RATE),
-    Column(metrics.PAIRS),
+    Column(card.RSI, interval=True),
+    Column(card.RSI, "vs 50", against=CHANCE),
+    Column(card.CCI, interval=True),
+    Column(card.CCI_NORMALISED, interval=True),
+    Column(card.RSI_CAUSAL),
+    Column(card.RSI_NON_CAUSAL),
+    Column(card.RSI_SYMMETRIC),
+    Column(card.TIE_RATE),
+    Column(card.NON_FINITE_RATE),
+    Column(card.UNSCORED_RATE),
+    Column(card.PAIRS),
 )
 VLM_COLUMNS = (
     Column(PAIR_ACCURACY, interval=True),
     Column(SINGLE_ACCURACY, interval=True),
-    Column(metrics.HUMAN_PROTOCOL),
+    Column(card.HUMAN_PROTOCOL),
     *map(Column, COMMON_METRICS[:2]),
     Column(PAIRS_SCORED),
 )
@@ -68,8 +68,8 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     rsi = published_models(FOLDER, source="YoCausal Table 4", without=("Human",), metric="RSI", split="all (RSI(D))")
     cci = published_models(FOLDER, source="YoCausal Table 5", without=("Human",), metric="CCI(D)")
     return (
-        ReferencedMetric(metrics.RSI, CHANCE, _people("rsi"), rsi),
-        ReferencedMetric(metrics.CCI, CARD.chance["cci"], _people("cci"), cci),
+        ReferencedMetric(card.RSI, CHANCE, _people("rsi"), rsi),
+        ReferencedMetric(card.CCI, CARD.chance["cci"], _people("cci"), cci),
     )
 
 
@@ -77,7 +77,7 @@ def vlm_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """The score of the study of people beside theirs, then the accuracies."""
     note = "Scored as the paper's study of people was: an answer that it cannot be told counts half."
     return (
-        ReferencedMetric(metrics.HUMAN_PROTOCOL, CHANCE, _people("rsi"), note=note),
+        ReferencedMetric(card.HUMAN_PROTOCOL, CHANCE, _people("rsi"), note=note),
         ReferencedMetric(PAIR_ACCURACY),
         ReferencedMetric(SINGLE_ACCURACY),
     )
@@ -115,8 +115,8 @@ def _by_timestep(runs: Sequence[RunRecords]) -> list[Panel]:
         timesteps = sorted({one for record in run.records for one in record.fields.get("timesteps") or ()})
         if timesteps:
             curves = [
-                ("forward", run, partial(metrics.loss_at, "forward")),
-                ("reversed", run, partial(metrics.loss_at, "backward")),
+                ("forward", run, partial(card.loss_at, "forward")),
+                ("reversed", run, partial(card.loss_at, "backward")),
             ]
             caption = f"Mean loss of {run.name} by timestep, of clips as filmed and reversed"
             figures.append(timestep_plot(caption, timesteps, curves, run, digits=4))
@@ -186,10 +186,10 @@ LAYOUTS = (
         "Table 5: models on causal and other clips",
         ("YoCausal Table 5",),
         [
-            LayoutPlace("causal", TASK, metrics.RSI_CAUSAL, {"metric": "RSI(Dc)"}),
-            LayoutPlace("not causal", TASK, metrics.RSI_NON_CAUSAL, {"metric": "RSI(Dnc)"}),
-            LayoutPlace("difference", TASK, metrics.CCI, {"metric": "CCI(D)"}),
-            LayoutPlace("normalised", TASK, metrics.CCI_NORMALISED, {"metric": "Normalized CCI"}),
+            LayoutPlace("causal", TASK, card.RSI_CAUSAL, {"metric": "RSI(Dc)"}),
+            LayoutPlace("not causal", TASK, card.RSI_NON_CAUSAL, {"metric": "RSI(Dnc)"}),
+            LayoutPlace("difference", TASK, card.CCI, {"metric": "CCI(D)"}),
+            LayoutPlace("normalised", TASK, card.CCI_NORMALISED, {"metric": "Normalized CCI"}),
         ],
         digits=2,
     ),

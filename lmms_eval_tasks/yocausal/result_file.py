@@ -7,19 +7,103 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.api import Checked, Problems, RowForm, Table
+from lmms_eval_tasks.api import Built, Checked, GradedItem, Problems, RowForm, SubmissionForm, Table
+from lmms_eval_tasks.api.losses import DenoisingResponse, combine_by_timestep
 from lmms_eval_tasks.api.release import describe, read_object
 from lmms_eval_tasks.api.submission import Attendance
-from lmms_eval_tasks.yocausal.card import CARD
-from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses, official_dataset, official_metrics
-from lmms_eval_tasks.yocausal.table import SPLIT
+from lmms_eval_tasks.yocausal.card import CARD, Winner, compare_losses
+from lmms_eval_tasks.yocausal.pair_table import SPLIT
+
+OfficialPair = tuple[str, str, object, object]
+"""A pair's official dataset, winner, causality label and human label; labels other than True and False are none."""
+
+
+def official_metrics(pairs: Iterable[OfficialPair]) -> dict[str, dict[str, Any]]:
+    """The result file's ``per_dataset_metrics`` and ``overall_metrics``, as the official functions compute them.
+
+    RSI is the share of pairs with a forward win, overall the unweighted mean over datasets (0.0 without pairs).
+    CCI = RSI(Dc) - RSI(Dnc), each a mean over the datasets that have such pairs. Scores are fractions.
+
+    Args:
+        pairs: The scored pairs.
+    """
+    by_dataset: dict[str, list[OfficialPair]] = {}
+    for pair in pairs:
+        by_dataset.setdefault(pair[0], []).append(pair)
+    per_dataset = {dataset: _dataset_metrics(members) for dataset, members in by_dataset.items()}
+    counts = {name: sum(metrics[name] for metrics in per_dataset.values()) for name in _COUNTS}
+    means = {name: _mean_share(metrics[name] for metrics in per_dataset.values()) for name in _SHARES}
+    overall = {
+        **counts,
+        "rsi": means["rsi"] or 0.0,
+        "rsi_dc": means["rsi_dc"],
+        "rsi_dnc": means["rsi_dnc"],
+        "cci": _difference(means["rsi_dc"], means["rsi_dnc"]),
+        "rsi_hd": means["rsi_hd"],
+        "rsi_hnd": means["rsi_hnd"],
+    }
+    return {"per_dataset_metrics": per_dataset, "overall_metrics": overall}
+
+
+def _mean_share(shares: Iterable[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return sum(known) / len(known) if known else None
+
+
+_COUNTS = ("forward_wins", "backward_wins", "ties", "total")
+_SHARES = ("rsi", "rsi_dc", "rsi_dnc", "rsi_hd", "rsi_hnd")
+
+
+def _dataset_metrics(pairs: Sequence[OfficialPair]) -> dict[str, Any]:
+    """One dataset's metrics; the numbers of a split's pairs are None where no pair has its label."""
+    winners = [winner for _, winner, _, _ in pairs]
+    forward, backward = winners.count("forward"), winners.count("backward")
+    dc, dnc = ([winner for _, winner, causal, _ in pairs if causal is wanted] for wanted in (True, False))
+    hd, hnd = ([winner for _, winner, _, human in pairs if human is wanted] for wanted in (True, False))
+    labelled = any(causal is not None for _, _, causal, _ in pairs)
+    judged = any(human is not None for _, _, _, human in pairs)
+    return {
+        "forward_wins": forward,
+        "backward_wins": backward,
+        "ties": len(winners) - forward - backward,
+        "total": len(winners),
+        "rsi": _forward_share(winners),
+        "num_causal": len(dc) if labelled else None,
+        "num_non_causal": len(dnc) if labelled else None,
+        "rsi_dc": _forward_share(dc),
+        "rsi_dnc": _forward_share(dnc),
+        "cci": _difference(_forward_share(dc), _forward_share(dnc)),
+        "num_human_disc": len(hd) if judged else None,
+        "num_human_non_disc": len(hnd) if judged else None,
+        "rsi_hd": _forward_share(hd),
+        "rsi_hnd": _forward_share(hnd),
+    }
+
+
+def _forward_share(winners: Sequence[str]) -> float | None:
+    return winners.count("forward") / len(winners) if winners else None
+
+
+def _difference(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first - second
+
+
+def official_dataset(source: str) -> str:
+    """The name under which the official code files a pair's ``dataset_source``; unknown sources keep theirs.
+
+    It looks for parts of words, so that *limits* is Moments in Time.
+    """
+    lowered = source.lower()
+    parts = {"animal": "animal", "kinetic": "kinetics", "mit": "mit", "moments": "mit", "physic": "physics"}
+    return next((dataset for part, dataset in parts.items() if part in lowered), source)
+
 
 TOLERANCE = 1e-6
 """Largest difference of a fraction or a loss from the recomputed one: it allows for rounding in print."""
@@ -210,3 +294,157 @@ def _same(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+OFFICIAL_WINNERS = ("forward", "backward")
+
+
+def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
+    """Return the fields of one answer with losses that the file needs, as JSON values."""
+    assert answer.loss is not None
+    return {
+        "item_id": answer.item_id,
+        "forward": answer.loss.forward,
+        "backward": answer.loss.backward,
+        "steps": losses_by_timestep(answer),
+        "timesteps": list(answer.timesteps),
+        "settings": dict(answer.settings),
+        "digest": answer.settings_digest,
+        "versions": dict(answer.versions),
+    }
+
+
+def losses_by_timestep(answer: DenoisingResponse) -> dict[str, list[float]]:
+    """The loss of each direction, ``forward`` and ``backward``, at each of the answer's timesteps."""
+    assert answer.losses is not None
+    counted = [window.latents for window in answer.windows]
+    rule = str(answer.settings.get("combine", "latents"))
+    return {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in OFFICIAL_WINNERS}
+
+
+def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The whole file from the pairs that have losses; pairs without are in no denominator, as in the official run.
+
+    Args:
+        items: From `submission_item`, at least one.
+        rows: Rows of the prepared table; the order of the file's pairs.
+    """
+    by_id = {item["item_id"]: item for item in items}
+    pairs = [_pair(row, by_id[row["item_id"]]) for row in rows if row["item_id"] in by_id]
+    metrics = official_metrics(
+        (pair["dataset"], pair["comparison"]["winner"], pair["vlm_causality"], pair["human_discriminable"])
+        for pair in pairs
+    )
+    settings = items[0]["settings"]
+    return {
+        "model_info": {
+            "model_name": settings.get("model"),
+            "parameters": settings.get("parameters"),
+            "checkpoint": settings.get("pretrained"),
+            "revision": settings.get("revision"),
+            "weights": settings.get("weights"),
+        },
+        "eval_settings": {
+            "fps": settings.get("fps"),
+            "resolution": [settings.get("height"), settings.get("width")],
+            "window_size": settings.get("frames"),
+            "timesteps_sampled": items[0]["timesteps"],
+            **{
+                name: settings.get(name)
+                for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
+            },
+            "settings_digests": sorted({item["digest"] for item in items}),
+            "versions": {name: ", ".join(versions) for name, versions in read_versions(items).items()},
+        },
+        "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
+        **metrics,
+        "per_video_results": pairs,
+    }
+
+
+def read_versions(items: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Every version of each package with which pairs were measured, sorted; from `submission_item`."""
+    names = dict.fromkeys(name for item in items for name in item["versions"])
+    return {name: sorted({item["versions"].get(name, "unknown") for item in items}) for name in names}
+
+
+def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the packages that had several versions, as after an upgrade during a run; empty if none had."""
+    named = read_versions(items).items()
+    return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
+
+
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
+    """The file of a run; pairs without losses are not in it."""
+    items = [entry.submission for entry in entries if entry.submission]
+    if not items:
+        return None
+    infinite = sum(None in (_finite(item["forward"]), _finite(item["backward"])) for item in items)
+    notes = [f"Pairs with a loss that is not finite: {infinite:,}; they are ties in the file."] if infinite else []
+    if mixed := mixed_versions(items):
+        notes.append(f"Pairs were measured with several versions: {mixed}; their losses may differ slightly.")
+    result = build_result(items, table.rows)
+    if result["model_info"]["parameters"] is None:
+        notes.append(NO_PARAMETERS)
+    text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return Built(text, len(items), 0, tuple(notes))
+
+
+def examine(
+    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: Problems
+) -> None:
+    """Note pairs without losses, and losses measured with several settings."""
+    for entry in entries:
+        if not entry.submission and not entry.record.unanswered and not allow_incomplete:
+            clause = "Expected losses of every pair, but there are none for"
+            case = f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})"
+            issues.add("pairs", clause, case, "--allow-incomplete writes the file nevertheless.")
+    digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
+    if len(digests) > 1:
+        clause = "Expected all pairs to be measured alike, but got the settings"
+        issues.add("settings", clause, ", ".join(digests), "Measure all of them again with one of these.")
+    if not any(entry.submission for entry in entries):
+        issues.add("pairs", "Expected losses of at least one, but", "the run has none")
+
+
+def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
+    released = json.loads(row["released"])
+    winner = compare_losses(item["forward"], item["backward"]).value
+    return {
+        "id": released["id"],
+        "dataset_source": row["dataset_source"],
+        "prompt": row["caption"] or "",
+        "video_path_forward": released["video_path_forward"],
+        "video_path_backward": released["video_path_backward"],
+        "original_resolution": released["resolution"],
+        "vlm_causality": row["vlm_causality"],
+        "human_discriminable": row["human_discriminable"],
+        **{
+            f"{side}_metrics": {
+                "total_accumulated_loss": _finite(item[side]),
+                "step_losses": {
+                    f"{step:g}": _finite(loss)
+                    for step, loss in zip(item["timesteps"], item["steps"][side], strict=True)
+                },
+            }
+            for side in ("forward", "backward")
+        },
+        "comparison": {
+            "loss_diff": _finite(item["backward"] - item["forward"]),
+            "winner": winner if winner in OFFICIAL_WINNERS else "tie",
+        },
+        "dataset": official_dataset(row["dataset_source"] or row["subset"]),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+FORM = SubmissionForm(
+    parts=("results",),
+    path=lambda split, part: "submissions/yocausal_results.json",
+    examine=examine,
+    build=build,
+    check=check,
+)

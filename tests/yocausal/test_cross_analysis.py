@@ -12,16 +12,20 @@ from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
-from lmms_eval_tasks.yocausal.cross_analysis import (
+from lmms_eval_tasks.yocausal.card import CCI, RSI
+from lmms_eval_tasks.yocausal.ranking import (
+    RankedRun,
+    Ranking,
     correlate,
     correlate_scores,
     places,
     rank_by_labels,
+    rank_models,
+    rank_runs,
     read_scores,
     runs_by_prompt,
+    without_null_prompt,
 )
-from lmms_eval_tasks.yocausal.metrics import CCI, RSI
-from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_models, rank_runs, without_null_prompt
 
 PARAMETERS = {
     "Wan2.2-T2V-A14B": 27, "Wan2.1-T2V-14B": 14, "LTX-Video-2B-0.9.6": 2, "CogVideoX-5B": 5, "LTX-Video-13B-0.9.8": 13,

@@ -24,12 +24,12 @@ from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
-from lmms_eval_tasks.yocausal import hooks, metrics
+from lmms_eval_tasks.yocausal import card, hooks
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
-from lmms_eval_tasks.yocausal.log_forms import PairFields
+from lmms_eval_tasks.yocausal.hooks import PairFields
+from lmms_eval_tasks.yocausal.pair_table import stratum
 from lmms_eval_tasks.yocausal.report import COLUMNS, panels
-from lmms_eval_tasks.yocausal.submission import build_result
-from lmms_eval_tasks.yocausal.table import stratum
+from lmms_eval_tasks.yocausal.result_file import build_result
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
 SCORES = registry().find_task("yocausal").kind.metrics
@@ -110,9 +110,9 @@ def test_a_response_becomes_a_record(
     record = Record.from_json(json.loads(json.dumps(items["record"])))
     assert (record.outcome, record.answered) == (outcome, winner)
     assert (record.unscored_reason, record.detail) == (reason, detail)
-    assert metrics.UNPARSED_RATE.value(record) == items["unparsed_rate"] == 100 * (outcome is Outcome.UNPARSED)
+    assert card.UNPARSED_RATE.value(record) == items["unparsed_rate"] == 100 * (outcome is Outcome.UNPARSED)
     assert bool(submitted(items)) == (winner is not None)
-    assert items["rsi"] == metrics.RSI.item(record)
+    assert items["rsi"] == card.RSI.item(record)
     scored = {metric.name for metric in SCORES if metric.applies(record)}
     assert {"rsi_motion_symmetric", "rsi_animal"} <= scored and "rsi_human" not in scored
 
@@ -173,7 +173,7 @@ def test_scores_of_a_run() -> None:
     assert (scores["tie_rate"], scores["non_finite_rate"]) == (20, 20)
     assert scores["rsi_motion_symmetric"] == 75
     assert scores["unscored_rate"] == pytest.approx(100 / 6)
-    assert metrics.RSI.score([]) is None and metrics.TIE_RATE.score([]) is None
+    assert card.RSI.score([]) is None and card.TIE_RATE.score([]) is None
 
 
 def test_lost_pairs_are_named_with_their_reason() -> None:
@@ -254,7 +254,7 @@ def test_a_run_that_went_on_after_an_upgrade_names_every_version(
 )
 def test_what_a_model_of_words_earns(said: str, key: str, outcome: str, credit: float) -> None:
     items = VLM.process_results(doc(answer=key), [said])
-    earned = metrics.HUMAN_PROTOCOL.value(Record.from_json(items["record"]))
+    earned = card.HUMAN_PROTOCOL.value(Record.from_json(items["record"]))
     assert (items["record"]["outcome"], earned) == (outcome, credit)
     assert not [name for name in items["record"]["fields"] if name.startswith("official")]
 
@@ -262,8 +262,8 @@ def test_what_a_model_of_words_earns(said: str, key: str, outcome: str, credit: 
 def test_the_human_protocol_is_a_mean_over_subsets() -> None:
     credits = [("a", 100.0), ("a", 50.0), ("b", 0.0), ("b", None)]
     items = [{"stratum": subset, "value": credit} for subset, credit in credits]
-    assert metrics.HUMAN_PROTOCOL.score(items) == pytest.approx(37.5)
-    assert metrics.HUMAN_PROTOCOL.score(items[3:]) is None
+    assert card.HUMAN_PROTOCOL.score(items) == pytest.approx(37.5)
+    assert card.HUMAN_PROTOCOL.score(items[3:]) is None
 
 
 def test_a_report_says_where_rsi_lies() -> None:
@@ -344,6 +344,6 @@ def test_every_released_subset_has_its_metrics() -> None:
 
 
 def test_the_motion_symmetric_score_is_in_the_table_and_breaks_scores_down_by_its_name() -> None:
-    assert metrics.RSI_SYMMETRIC in [column.metric for column in COLUMNS]
+    assert card.RSI_SYMMETRIC in [column.metric for column in COLUMNS]
     labels = dict.fromkeys(("subset", "category"), "animal") | dict.fromkeys(("vlm_causality", "human_discriminable"))
     assert stratum({**labels, "motion_symmetric": True})["motion_symmetric"] == "symmetric"

@@ -21,6 +21,7 @@ from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.yocausal.benchmark import prepare
 from lmms_eval_tasks.yocausal.labelling import (
     cohens_d,
     count_frames,
@@ -29,7 +30,6 @@ from lmms_eval_tasks.yocausal.labelling import (
     labelling_prompt,
     read_frames,
 )
-from lmms_eval_tasks.yocausal.prepare import prepare
 
 BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
 

@@ -19,9 +19,8 @@ from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.people.baseline import label_items, score_study, unknown_share
 from lmms_eval_tasks.utils.people.responses import read_human_responses
+from lmms_eval_tasks.yocausal.benchmark import STUDY, prepare
 from lmms_eval_tasks.yocausal.card import CARD
-from lmms_eval_tasks.yocausal.people import STUDY
-from lmms_eval_tasks.yocausal.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
 HEADER = "item,version,annotator,choice\n"

@@ -20,7 +20,7 @@ from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
-from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.yocausal.benchmark import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
 

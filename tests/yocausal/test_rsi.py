@@ -12,7 +12,7 @@ from yocausal_records import pair_record
 
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
 from lmms_eval_tasks.utils.scoring.record import Record
-from lmms_eval_tasks.yocausal.metrics import (
+from lmms_eval_tasks.yocausal.card import (
     CCI,
     CCI_NORMALISED,
     HUMAN_PROTOCOL,
@@ -22,14 +22,11 @@ from lmms_eval_tasks.yocausal.metrics import (
     RSI_CAUSAL,
     RSI_NON_CAUSAL,
     TIE_RATE,
-)
-from lmms_eval_tasks.yocausal.ranking import rank_models
-from lmms_eval_tasks.yocausal.rsi import (
     Winner,
     compare_losses,
-    official_dataset,
-    official_metrics,
 )
+from lmms_eval_tasks.yocausal.ranking import rank_models
+from lmms_eval_tasks.yocausal.result_file import official_dataset, official_metrics
 
 COUNTS = json.loads((Path(__file__).parent / "yocausal_counts.json").read_text(encoding="utf-8"))
 SUBSETS = ("General", "Physics", "Human", "Animal")

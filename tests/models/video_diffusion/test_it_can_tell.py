@@ -8,8 +8,7 @@ from yocausal_records import pair_record
 
 from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips
 from lmms_eval_tasks.utils.scoring.bootstrap import estimate
-from lmms_eval_tasks.yocausal.metrics import RSI
-from lmms_eval_tasks.yocausal.rsi import compare_losses
+from lmms_eval_tasks.yocausal.card import RSI, compare_losses
 
 HELD_OUT = 40
 

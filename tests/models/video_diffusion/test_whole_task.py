@@ -12,7 +12,7 @@ from tiny_models import BUILDERS
 from tiny_runs import tiny_checkpoint
 from yocausal_world import write_release
 
-from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.yocausal.benchmark import prepare
 
 
 @pytest.fixture(scope="module")

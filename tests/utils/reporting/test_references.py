@@ -29,7 +29,7 @@ from lmms_eval_tasks.utils.reporting.references import (
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
-from lmms_eval_tasks.yocausal.metrics import CCI
+from lmms_eval_tasks.yocausal.card import CCI
 
 
 def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:

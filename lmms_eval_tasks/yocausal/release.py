@@ -10,7 +10,8 @@ from typing import Any
 from lmms_eval_tasks.api import InputError, Origin, Problems
 from lmms_eval_tasks.api.release import download_dataset, is_safe, open_release, read_released_json
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
-from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
+from lmms_eval_tasks.yocausal.own_videos import Clips
+from lmms_eval_tasks.yocausal.pair_table import SPLIT, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")
 MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
