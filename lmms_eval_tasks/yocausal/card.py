@@ -1,4 +1,7 @@
-"""The facts of YoCausal."""
+"""The facts of YoCausal, who wins a pair, and the scores of losses and of answers in words.
+
+Source: paper, Tables 4 and 5; youzhe0305/YoCausal@f219ba6, evaluation/metrics.py. RSI is a mean over subsets.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,6 @@ def compare_losses(forward: float, backward: float) -> Winner:
 
 
 HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
-SHARE = (0.0, 1.0)
 
 
 def _subset(record: Record) -> str:
@@ -99,45 +101,39 @@ def _wins(record: Record) -> float | None:
     return None if record.answered is None else float(record.answered == Winner.FORWARD.value)
 
 
-def _wins_where(field: str, label: bool, record: Record) -> float | None:
-    return _wins(record) if record.fields[field] is label else None
-
-
-def _wins_labelled(record: Record) -> float | None:
-    return _wins(record) if isinstance(record.fields["vlm_causality"], bool) else None
-
-
-def _is_causal(record: Record) -> bool:
-    return record.fields["vlm_causality"] is True
-
-
-def _hundredfold(share: float) -> float:
-    return 100.0 * share
-
-
-def _of_human(difference: float) -> float:
-    return 100.0 * (100.0 * difference) / HUMAN_CCI
-
-
 def _is_winner(winner: Winner, record: Record) -> float | None:
     return None if record.answered is None else 100.0 * (record.answered == winner.value)
 
 
-RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=_hundredfold, value_bounds=SHARE)
+RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=lambda share: 100.0 * share, value_bounds=(0.0, 1.0))
 """Percent of scored pairs whose forward clip has the lower loss; a tie is no win."""
 
 
 def _rsi_where(name: str, title: str, field: str, label: bool) -> Metric:
-    return replace(RSI, name=name, title=title, value=partial(_wins_where, field, label))
+    return replace(
+        RSI, name=name, title=title, value=lambda record: _wins(record) if record.fields[field] is label else None
+    )
 
 
 RSI_CAUSAL = _rsi_where("rsi_causal", "Dc", "vlm_causality", True)
 RSI_NON_CAUSAL = _rsi_where("rsi_non_causal", "Dnc", "vlm_causality", False)
 CCI = replace(
-    RSI, name="cci", title="CCI", value=_wins_labelled, contrast=_is_causal, bounds=(-100.0, 100.0), unit="points"
+    RSI,
+    name="cci",
+    title="CCI",
+    value=lambda record: _wins(record) if isinstance(record.fields["vlm_causality"], bool) else None,
+    contrast=lambda record: record.fields["vlm_causality"] is True,
+    bounds=(-100.0, 100.0),
+    unit="points",
 )
 """RSI over the pairs labelled causal, less RSI over the others, in percentage points."""
-CCI_NORMALISED = replace(CCI, name="cci_normalised", title="% of human", transform=_of_human, unit="%")
+CCI_NORMALISED = replace(
+    CCI,
+    name="cci_normalised",
+    title="% of human",
+    transform=lambda difference: 100.0 * (100.0 * difference) / HUMAN_CCI,
+    unit="%",
+)
 """CCI as a percent of people's, which is taken as known."""
 RSI_SYMMETRIC = RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"]))
 TIE_RATE = Metric("tie_rate", "ties", partial(_is_winner, Winner.TIE), higher_is_better=False)
@@ -161,23 +157,16 @@ UNSCORED_RATE = Metric(
 
 def loss_at(side: str, timestep: float) -> Metric:
     """The mean loss of the pairs' clips of one direction, ``forward`` or ``backward``, at one timestep."""
-    return Metric(
-        f"loss_{side}_at",
-        "mean loss",
-        partial(_loss_at, side, timestep),
-        value_bounds=None,
-        bounds=(0.0, math.inf),
-        unit="",
-        higher_is_better=None,
-    )
 
+    def value(record: Record) -> float | None:
+        timesteps = record.fields.get("timesteps") or []
+        if timestep not in timesteps:
+            return None
+        loss: float = record.fields["steps"][side][timesteps.index(timestep)]
+        return loss if math.isfinite(loss) else None
 
-def _loss_at(side: str, timestep: float, record: Record) -> float | None:
-    timesteps = record.fields.get("timesteps") or []
-    if timestep not in timesteps:
-        return None
-    loss: float = record.fields["steps"][side][timesteps.index(timestep)]
-    return loss if math.isfinite(loss) else None
+    name, bounds = f"loss_{side}_at", (0.0, math.inf)
+    return Metric(name, "mean loss", value, value_bounds=None, bounds=bounds, unit="", higher_is_better=None)
 
 
 PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)

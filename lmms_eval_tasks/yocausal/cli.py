@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
-from lmms_eval_tasks.api.release import summarize_names
+from lmms_eval_tasks.api.judge import open_named_judge
+from lmms_eval_tasks.api.page import compare_records
+from lmms_eval_tasks.api.release import as_lines, load_table, summarize_names, write_file
+from lmms_eval_tasks.api.runs import read_run
+from lmms_eval_tasks.yocausal import card, ranking
+from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
+from lmms_eval_tasks.yocausal.pair_table import SPLIT
+from lmms_eval_tasks.yocausal.ranking import PREPARED, TASK, Correlation, Judges, Ranking
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lmms_eval_tasks.yocausal.ranking import Correlation, Ranking
 
 app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 
@@ -47,34 +53,20 @@ def rank(
         lmms-eval-tasks yocausal rank out/wan out/a14b --labels yocausal_labels.jsonl
         lmms-eval-tasks yocausal rank out/wan --published
     """
-    from lmms_eval_tasks.api.page import compare_records
-    from lmms_eval_tasks.api.runs import read_run
-    from lmms_eval_tasks.yocausal import card as metrics
-    from lmms_eval_tasks.yocausal.ranking import (
-        PREPARED,
-        Judges,
-        correlate_scores,
-        published_scores,
-        rank_by_labels,
-        rank_runs,
-        runs_by_prompt,
-        without_null_prompt,
-    )
-
     finished = [read_run(run) for run in runs or []]
-    ranked = without_null_prompt(finished)
-    models = published_scores() if published else {}
-    judges = rank_by_labels(ranked, labels or []) if ranked or not models else Judges({}, (), ())
-    prepared = rank_runs(ranked, models)
+    ranked = ranking.without_null_prompt(finished)
+    models = ranking.published_scores() if published else {}
+    judges = ranking.rank_by_labels(ranked, labels or []) if ranked or not models else Judges({}, (), ())
+    prepared = ranking.rank_runs(ranked, models)
     if models and prepared.apart:
         models, prepared = {}, judges.rankings[PREPARED]
     console = make_console()
     for note in dict.fromkeys(note for run in finished for note in run.notes):
         console.print(f"note: {note}.", style="yellow", soft_wrap=True)
-    for name, ranking in {**judges.rankings, PREPARED: prepared}.items():
-        for why in ranking.apart:
+    for name, one in {**judges.rankings, PREPARED: prepared}.items():
+        for why in one.apart:
             console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
-        _print_ranking(console, ranking, f"labels: {name}" if labels else None)
+        _print_ranking(console, one, f"labels: {name}" if labels else None)
     left_out = ["Published models are left out: they are of the whole release."] if published and not models else []
     for warning in (*prepared.warnings, *judges.warnings, *left_out):
         console.print(f"warning: {warning}", style="yellow")
@@ -86,15 +78,15 @@ def rank(
     if judges.agreement:
         _print_correlations(console, "agreement of the rankings", judges.agreement)
     if against:
-        _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
+        _print_correlations(console, "rank against other values", ranking.correlate_scores(prepared, against))
         console.print("A positive value: the better rank goes with the greater value or the later date.")
-    if prompts := runs_by_prompt(finished):
+    if prompts := ranking.runs_by_prompt(finished):
         table = text_table(
             "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
         )
         for model, both in prompts.items():
-            forward, null = ({"yocausal": run.records["yocausal"]} for run in both)
-            for score in compare_records(forward, null, [metrics.RSI, metrics.CCI]).differences:
+            forward, null = ({TASK: run.records[TASK]} for run in both)
+            for score in compare_records(forward, null, [card.RSI, card.CCI]).differences:
                 low, high = score.interval
                 change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
                 cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
@@ -102,19 +94,13 @@ def rank(
         console.print(table)
 
 
-def _print_ranking(console: Console, ranking: Ranking, title: str | None) -> None:
+def _print_ranking(console: Console, printed: Ranking, title: str | None) -> None:
     table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
-    for run in ranking.runs:
+    for run in printed.runs:
         place = run.place
-        cells = (
-            place.rank,
-            place.total,
-            f"{run.rsi:.2f} ({place.rsi_rank})",
-            f"{run.cci:.2f} ({place.cci_rank})",
-            "printed" if run.pairs is None else run.pairs,
-            "" if run.unscored is None else run.unscored,
-        )
-        table.add_row(place.model, *map(str, cells))
+        ranks = f"{run.rsi:.2f} ({place.rsi_rank})", f"{run.cci:.2f} ({place.cci_rank})"
+        counts = "printed" if run.pairs is None else run.pairs, "" if run.unscored is None else run.unscored
+        table.add_row(place.model, *map(str, (place.rank, place.total, *ranks, *counts)))
     console.print(table)
 
 
@@ -144,12 +130,6 @@ def label(
         lmms-eval-tasks yocausal label --judge gpt-4o
         lmms-eval-tasks yocausal label --judge model=NAME,url=http://localhost:8000/v1 --limit 20
     """
-    from lmms_eval_tasks.api import InputError
-    from lmms_eval_tasks.api.judge import open_named_judge
-    from lmms_eval_tasks.api.release import as_lines, load_table, write_file
-    from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
-    from lmms_eval_tasks.yocausal.pair_table import SPLIT
-
     template, reply = labelling_prompt(prompt)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     asked = open_named_judge(reply, judge)

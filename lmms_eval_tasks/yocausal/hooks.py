@@ -1,8 +1,8 @@
-"""The hooks of YoCausal's tasks, and how a pair of denoising losses is graded, for the task `yocausal`."""
+"""How YoCausal's pairs of denoising losses, and directions in words, are asked and graded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -29,40 +29,26 @@ from lmms_eval_tasks.yocausal.result_file import losses_by_timestep, mixed_versi
 if TYPE_CHECKING:
     import datasets
 
+__all__ = ["doc_to_target"]
 
-def both_directions(table: datasets.Dataset) -> datasets.Dataset:
-    """Each pair's clip and its reversal as two items, one after the other."""
-    doubled = table.select([row for row in range(len(table)) for _ in range(2)])
-    sides = (("fwd", FORWARD), ("bwd", REVERSED)) * len(table)
-    clips = [row[column] for row in table for column in ("clip", "clip_backward")]
-    columns = {
-        "item_id": [f"{name}_{side}" for name, (side, _) in zip(doubled["item_id"], sides, strict=True)],
-        "answer": [answer for _, answer in sides],
-        "clip": clips,
-    }
-    doubled = doubled.remove_columns(["clip_backward", *columns])
-    for name, column in columns.items():
-        doubled = doubled.add_column(name, column)
-    return doubled
-
-
-def pair_id(item_id: str) -> str:
-    """The pair that an item is one clip of."""
-    return item_id.rpartition("_")[0]
-
-
-grade_choice = choice_grader(stratum=stratum)
-
-
-def grade_direction(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
-    record = grade_choice(row, response, context).record
-    credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)
-    return GradedItem(record.with_fields(human_credit=credit))
-
-
+NO_LOSSES = (
+    "The response is no denoising losses: run this task with --model video_diffusion; for a model that answers in "
+    "words, the task is yocausal_vlm."
+)
+NAMED = 5
 STRATUM = ("subset",)
 """The stratum over which scores are a mean."""
+
+
+@hook
+def doc_to_target(task: RunningTask, doc: Row) -> str:
+    """The direction whose loss should be the smaller one."""
+    return "forward"
+
+
+def ask(row: Row, settings: TaskSettings) -> str:
+    """The forward clip's caption, with which the model prompts; empty without one, or where the clip is missing."""
+    return (row["caption"] or "") if row["asked"] else ""
 
 
 class LossForm(LogForm):
@@ -78,31 +64,33 @@ class StepsForm(LogForm):
     forward: list[float]
     backward: list[float]
 
-    def require_one_each(self, timesteps: Sequence[float]) -> None:
-        """Raise ValueError unless each direction has one loss for each timestep."""
-        if not len(self.forward) == len(self.backward) == len(timesteps):
+
+class TimestepsForm(LogForm):
+    """Losses at each timestep."""
+
+    steps: StepsForm | None = None
+    timesteps: list[float] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _as_many_as_timesteps(self) -> TimestepsForm:
+        steps = self.steps or StepsForm(forward=[], backward=[])
+        if not len(steps.forward) == len(steps.backward) == len(self.timesteps):
             raise ValueError("Expected a loss at each timestep")
+        return self
 
 
-class PairFields(LogForm):
+class PairFields(TimestepsForm):
     """Of a pair that a video diffusion model measured."""
 
     vlm_causality: bool | None
     human_discriminable: bool | None
     motion_symmetric: bool | None
     loss: LossForm | None = None
-    steps: StepsForm | None = None
-    timesteps: list[float] = Field(default_factory=list)
     model: str | None = None
     settings_digest: str | None = None
 
-    @model_validator(mode="after")
-    def _as_many_as_timesteps(self) -> PairFields:
-        (self.steps or StepsForm(forward=[], backward=[])).require_one_each(self.timesteps)
-        return self
 
-
-class LossSubmission(LogForm):
+class LossSubmission(TimestepsForm):
     """Fields of a pair that the result file needs."""
 
     item_id: str
@@ -114,10 +102,11 @@ class LossSubmission(LogForm):
     digest: str
     versions: dict[str, str]
 
-    @model_validator(mode="after")
-    def _as_many_as_timesteps(self) -> LossSubmission:
-        self.steps.require_one_each(self.timesteps)
-        return self
+
+class DirectionFields(LogForm):
+    """Of a clip whose direction was answered in words."""
+
+    human_credit: Annotated[float, Field(ge=0, le=100)] | None
 
 
 def _without_record(value: object) -> object:
@@ -132,60 +121,7 @@ PairLine = log_line(
     answered=Annotated[Winner, Field(strict=False)] | None,
     submission=Annotated[LossSubmission | None, BeforeValidator(_without_record)],
 )
-"""The line of such a pair."""
-
-
-class DirectionFields(LogForm):
-    """Of a clip whose direction was answered in words."""
-
-    human_credit: Annotated[float, Field(ge=0, le=100)] | None
-
-
 DirectionLine = log_line(DirectionFields, STRATUM)
-"""The line of such a clip."""
-
-__all__ = ["doc_to_target", "doc_to_text", "process_results", "vlm_process_results", "write_submission"]
-
-NO_LOSSES = (
-    "The response is no denoising losses: run this task with --model video_diffusion; for a model that answers in "
-    "words, the task is yocausal_vlm."
-)
-NAMED = 5
-
-
-@hook
-def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The forward clip's caption, with which the model itself prompts."""
-    return task.put(doc, lmms_eval_specific_kwargs, ask)
-
-
-@hook
-def doc_to_target(task: RunningTask, doc: Row) -> str:
-    """The direction whose loss should be the smaller one."""
-    return "forward"
-
-
-@hook
-def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a pair of losses, and what it contributes to each score."""
-    return task.grade_first(doc, results, grade)
-
-
-@hook
-def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-    """Write the file for the leaderboard, and name the pairs that are not in it; the number of rows."""
-    return task.finish(items, args, warnings)
-
-
-@hook
-def vlm_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-    """The record of a clip's direction, and what it contributes to each score."""
-    return task.grade_first(doc, results, grade_direction)
-
-
-def ask(row: Row, settings: TaskSettings) -> str:
-    """The forward clip's caption; empty where it has none, or the clip is missing."""
-    return (row["caption"] or "") if row["asked"] else ""
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
@@ -203,6 +139,12 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome = Outcome.CORRECT if winner == "forward" else Outcome.WRONG
     elif answer.error is not None:
         reason, detail = UnscoredReason.of_error(answer.error.kind), answer.error.message
+    fields = {name: row[name] for name in ("vlm_causality", "human_discriminable", "motion_symmetric")}
+    fields["loss"] = None if answer is None or answer.loss is None else answer.loss.model_dump(mode="json")
+    if answer is not None and winner:
+        fields |= {"steps": losses_by_timestep(answer), "timesteps": answer.timesteps}
+    fields["model"] = None if answer is None else answer.settings.get("model")
+    fields["settings_digest"] = None if answer is None else answer.settings_digest
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],
@@ -212,17 +154,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome=outcome,
         unscored_reason=reason,
         detail=detail,
-        fields={
-            **{name: row[name] for name in ("vlm_causality", "human_discriminable", "motion_symmetric")},
-            "loss": None if answer is None or answer.loss is None else answer.loss.model_dump(mode="json"),
-            **(
-                {"steps": losses_by_timestep(answer), "timesteps": answer.timesteps}
-                if answer is not None and winner
-                else {}
-            ),
-            "model": None if answer is None else answer.settings.get("model"),
-            "settings_digest": None if answer is None else answer.settings_digest,
-        },
+        fields=fields,
     )
     return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
 
@@ -254,3 +186,31 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
             "measure all with those of today, give --model_args an empty folder as cache."
         )
     return messages
+
+
+# The task `yocausal_vlm`: a pair's clip and its reversal are two items.
+
+
+def both_directions(table: datasets.Dataset) -> datasets.Dataset:
+    """Each pair's clip and its reversal as two items, one after the other."""
+    doubled = table.select([row for row in range(len(table)) for _ in range(2)])
+    sides = (("fwd", FORWARD), ("bwd", REVERSED)) * len(table)
+    columns = {
+        "item_id": [f"{name}_{side}" for name, (side, _) in zip(doubled["item_id"], sides, strict=True)],
+        "answer": [answer for _, answer in sides],
+        "clip": [row[column] for row in table for column in ("clip", "clip_backward")],
+    }
+    doubled = doubled.remove_columns(["clip_backward", *columns])
+    for name, column in columns.items():
+        doubled = doubled.add_column(name, column)
+    return doubled
+
+
+grade_choice = choice_grader(stratum=stratum)
+
+
+def grade_direction(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
+    record = grade_choice(row, response, context).record
+    credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)
+    return GradedItem(record.with_fields(human_credit=credit))

@@ -1,4 +1,8 @@
-"""Causality labels by a judge that sees frames of the forward clip, and their agreement with existing labels."""
+"""Causality labels by a judge that sees frames of the forward clip, and their agreement with existing labels.
+
+Source of the official prompt: youzhe0305/YoCausal@f219ba6, VLM_labeling/prompt.txt. What it says of the clip's caption
+or frames is not known, so all of it is taken as it stands.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +27,14 @@ PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""
 
 
-def _template(text: str) -> str:
-    return Prompt.literal(text.strip())
-
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="yocausal",
     part="labelling prompt",
     file="VLM_labeling/prompt.txt",
-    template=_template,
+    template=lambda text: Prompt.literal(text.strip()),
     replaces=PROMPT_ID,
     for_items=False,
 )
-
-find_prompt = OFFICIAL_PROMPT.find
 
 LONGEST_SIDE = 512
 
@@ -65,7 +63,7 @@ def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[Official
     """A judge's prompt, and what its reply must be."""
     if name == PROMPT_ID:
         return read_prompt(name), Causality
-    return find_prompt(name), OfficialCausality
+    return OFFICIAL_PROMPT.find(name), OfficialCausality
 
 
 @dataclass(frozen=True)

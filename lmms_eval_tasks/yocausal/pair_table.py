@@ -1,4 +1,4 @@
-"""How much moves in a clip by optical flow, and whether as much moves at its end as at its beginning."""
+"""Pairs of YoCausal in the prepared table: their labels, the motion in their clips, their columns and strata."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LabelRow(RowForm):
     human_discriminable: bool | None = None
 
 
-CAUSALITY, DISCRIMINABLE = "vlm_causality", "human_discriminable"
+LABELS = CAUSALITY, DISCRIMINABLE = ("vlm_causality", "human_discriminable")
 """Labels of a pair."""
 
 
@@ -81,7 +81,7 @@ def own_columns() -> dict[str, Any]:
 
     return {
         **dict.fromkeys(("clip_backward", "caption", "subset", "dataset_source", "category"), pa.string()),
-        **dict.fromkeys(("vlm_causality", "human_discriminable"), pa.bool_()),
+        **dict.fromkeys(LABELS, pa.bool_()),
         "fps": pa.float64(),
         "frames": pa.int64(),
         **dict.fromkeys(("motion", "motion_symmetry"), pa.float64()),
@@ -152,9 +152,8 @@ def _read_label_rows(file: Path, known: Container[str], names: Sequence[str]) ->
 
 def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
     """The pairs with the labels of a file in place of their own; what it leaves out stays."""
-    names = (CAUSALITY, DISCRIMINABLE)
-    rows = _read_label_rows(file, {pair.item_id for pair in pairs}, names)
-    given = {item_id: row.model_dump(include=row.model_fields_set & set(names)) for item_id, row in rows.items()}
+    rows = _read_label_rows(file, {pair.item_id for pair in pairs}, LABELS)
+    given = {item_id: row.model_dump(include=row.model_fields_set & set(LABELS)) for item_id, row in rows.items()}
     return [replace(pair, **given.get(pair.item_id, {})) for pair in pairs]
 
 

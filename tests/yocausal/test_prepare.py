@@ -99,14 +99,14 @@ def test_every_problem_is_told_at_once_and_nothing_is_written(release: Path) -> 
         prepare(str(release))
     assert str(error.value) == (
         "YoCausal cannot be prepared from release: 7 problems, nothing was written.\n"
-        "  subset/animal/dataset_metadata.json, entry 1 (id None): Expected a number or text as id.\n"
+        "  subset/animal/dataset_metadata.json, entry 1 (id missing): Expected id to be a number or text, but got none.\n"
         "  subset/animal/dataset_metadata.json, entry 2 (id 1): Expected video_path_forward to name a file of the "
-        "release, but got '../secret.mp4'.\n"
-        "  subset/animal/dataset_metadata.json, entry 3 (id 2): Expected two clips, but video_path_forward and "
-        "video_path_backward name the same file.\n"
+        "release, but got `../secret.mp4`.\n"
         "  subset/animal/dataset_metadata.json, entry 4 (id 2): Expected each id once, but entry 3 has it too.\n"
         "  subset/animal/dataset_metadata.json, entry 5 (id 2): Expected each id once, but entry 3 has it too.\n"
-        "  subset/animal/dataset_metadata.json, entry 6: Expected an object, but got '7'.\n"
+        "  subset/animal/dataset_metadata.json, entry 6: Expected an object, but got `7`.\n"
+        "  subset/animal/dataset_metadata.json, entry 3 (id 2): Expected two clips, but video_path_forward and "
+        "video_path_backward name the same file.\n"
         "  subset/human/dataset_metadata.json: Expected JSON in UTF-8, but got: Expecting property name enclosed in "
         "double quotes: line 1 column 2 (char 1)."
     )
