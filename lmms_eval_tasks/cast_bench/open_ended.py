@@ -154,18 +154,12 @@ def agreement_case(row: Row, text: str) -> Case:
             for evidence in instance.evidences
         ],
     }
-    return _case(JUDGE_PROMPT, {"question": row["question"], **truth, **given_parts(text)})
+    return Case.of(read_prompt(JUDGE_PROMPT), {"question": row["question"], **truth, **given_parts(text)})
 
 
 def consistency_case(row: Row, text: str) -> Case:
     """Return the case that asks the judge about an answer by itself, without anything of the truth."""
-    return _case(CONSISTENCY_PROMPT, {"question": row["question"], **given_parts(text)})
-
-
-def _case(prompt_id: str, material: Mapping[str, Any]) -> Case:
-    """A case whose texts are JSON strings, so that none can end its own quotation."""
-    prompt = read_prompt(prompt_id)
-    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+    return Case.of(read_prompt(CONSISTENCY_PROMPT), {"question": row["question"], **given_parts(text)})
 
 
 def given_parts(text: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ Source: the paper's appendices B.2 (the four kinds) and E (readability from 0 to
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -123,14 +122,9 @@ def _analyse(
         if record.item_id not in rows:
             raise InputError(f"{task}: Expected the data that the run was made with, but it lacks {record.item_id}.")
         row, response = rows[record.item_id], (item.responses or [""])[0]
-        # Texts are JSON strings, so that none can end its own quotation.
-        material = {
-            "question": row["question"],
-            "actions": timed_actions(row["graph"]).splitlines(),
-            "answer": response.encode("utf-8", "replace").decode("utf-8").strip(),
-        }
+        actions = timed_actions(row["graph"]).splitlines()
         records.append(record)
-        cases.append(Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt))
+        cases.append(Case.of(prompt, {"question": row["question"], "actions": actions, "answer": response.strip()}))
     return [
         AnalysedItem(
             item_id=record.item_id,

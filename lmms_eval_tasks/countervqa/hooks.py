@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -113,12 +112,13 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 
 
 def agreement_case(row: Row, response: object) -> Case:
-    """Return the case for the judge; texts are JSON strings, so that none can end its own quotation."""
-    # A lone surrogate, which no file and no request can hold, becomes a question mark.
-    given = str(response).encode("utf-8", "replace").decode("utf-8").strip()
-    material = {"question": row["question"], "true_answer_and_reason": row["explanation"], "given": given}
-    prompt = read_prompt(JUDGE_PROMPT)
-    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+    """Return the case that asks the judge how far an explanation agrees with the reference."""
+    material = {
+        "question": row["question"],
+        "true_answer_and_reason": row["explanation"],
+        "given": str(response).strip(),
+    }
+    return Case.of(read_prompt(JUDGE_PROMPT), material)
 
 
 def restore_agreement(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:

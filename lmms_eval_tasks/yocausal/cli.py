@@ -18,7 +18,8 @@ from lmms_eval_tasks.api.runs import read_run
 from lmms_eval_tasks.yocausal import card, ranking
 from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
 from lmms_eval_tasks.yocausal.pair_table import SPLIT
-from lmms_eval_tasks.yocausal.ranking import PREPARED, TASK, Correlation, Judges, Ranking
+from lmms_eval_tasks.yocausal.ranking import PREPARED, Correlation, Judges, Ranking
+from lmms_eval_tasks.yocausal.report import TASK
 
 if TYPE_CHECKING:
     from rich.console import Console

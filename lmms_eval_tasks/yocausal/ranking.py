@@ -1,4 +1,9 @@
-"""Ordering finished runs of the task `yocausal` as the paper orders models: by RSI rank plus CCI rank."""
+"""Finished runs of the task `yocausal` in the paper's order, and what that order depends on and goes together with.
+
+Source: YoCausal paper: models are ordered by RSI rank plus CCI rank; Table 3 (judges), Table 6 (other benchmarks,
+release dates, parameters) and Table 7 (prompts). Table 6 prints Kendall's tau, but its values for release dates and
+parameters are Pearson's r, so both are given here.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,13 @@ from lmms_eval_tasks.api import InputError, Problems, Record
 from lmms_eval_tasks.api.release import quote, read_csv
 from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal import card
-from lmms_eval_tasks.yocausal.pair_table import read_labels
-from lmms_eval_tasks.yocausal.report import references
+from lmms_eval_tasks.yocausal.pair_table import CAUSALITY, read_labels
+from lmms_eval_tasks.yocausal.report import TASK, references
 
-TASK = "yocausal"
 FORWARD_PROMPT, NULL = "forward", "null"
+MODEL = "model"
+PREPARED = "as prepared"
+_DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_first>\d{1,2})/(?P<year_last>\d{4})")
 
 
 @dataclass(frozen=True)
@@ -35,21 +42,6 @@ class RankedModel:
     def total(self) -> int:
         """The sum of its two ranks: the paper's aggregate score."""
         return self.rsi_rank + self.cci_rank
-
-
-def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
-    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank."""
-
-    def ranks(keys: Mapping[str, Any]) -> dict[str, int]:
-        return {model: 1 + sum(other < key for other in keys.values()) for model, key in keys.items()}
-
-    by_rsi = ranks({model: -rsi for model, (rsi, _) in scores.items()})
-    by_cci = ranks({model: -cci for model, (_, cci) in scores.items()})
-    rank = ranks({model: (by_rsi[model] + by_cci[model], by_rsi[model]) for model in scores})
-    return [
-        RankedModel(model, rank[model], by_rsi[model], by_cci[model])
-        for model in sorted(scores, key=lambda name: (rank[name], name))
-    ]
 
 
 @dataclass(frozen=True)
@@ -72,6 +64,19 @@ class Ranking:
     apart: tuple[str, ...]
 
 
+def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
+    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank."""
+
+    def ranks(keys: Mapping[str, Any]) -> dict[str, int]:
+        return {model: 1 + sum(other < key for other in keys.values()) for model, key in keys.items()}
+
+    by_rsi = ranks({model: -rsi for model, (rsi, _) in scores.items()})
+    by_cci = ranks({model: -cci for model, (_, cci) in scores.items()})
+    rank = ranks({model: (by_rsi[model] + by_cci[model], by_rsi[model]) for model in scores})
+    ordered = sorted(scores, key=lambda name: (rank[name], name))
+    return [RankedModel(model, rank[model], by_rsi[model], by_cci[model]) for model in ordered]
+
+
 def published_scores() -> dict[str, tuple[float, float]]:
     """The paper's models to their RSI and CCI, as printed."""
     rsi, cci = ({one.model: one.value for one in metric.published} for metric in references(TASK, 0))
@@ -89,6 +94,16 @@ def without_null_prompt(runs: Sequence[Run]) -> list[Run]:
     return [run for run in runs if TASK not in run.records or {prompt for _, prompt in measured_with(run)} != {NULL}]
 
 
+def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
+    """Model to its run with the forward prompt and its run with the null prompt."""
+    measured: defaultdict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if len(settings := measured_with(run)) == 1:
+            measured[settings.pop()].append(run)
+    pairs = {model: (measured[model, FORWARD_PROMPT], measured[model, NULL]) for model, _ in list(measured)}
+    return {model: (one[0], two[0]) for model, (one, two) in pairs.items() if len(one) == len(two) == 1}
+
+
 def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] | None = None) -> Ranking:
     """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank."""
     problems = Problems()
@@ -98,8 +113,7 @@ def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] 
         if TASK not in run.records:
             problems.add(where, f"Expected a run of {TASK}, but it holds {', '.join(run.records)}.")
             continue
-        records = run.records[TASK]
-        rsi, cci = card.RSI.score_records(records), card.CCI.score_records(records)
+        rsi, cci = (metric.score_records(run.records[TASK]) for metric in (card.RSI, card.CCI))
         if rsi is None:
             problems.add(where, "Expected scored pairs, but there are none.", remedy="its sample log says why.")
         elif cci is None:
@@ -118,11 +132,12 @@ def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] 
     rows = []
     for place in rank_models({name: (rsi, cci) for name, (_, rsi, cci) in scored.items()}):
         ranked, rsi, cci = scored[place.model]
-        if ranked is None:
-            rows.append(RankedRun(place, rsi, cci))
-            continue
-        pairs = int(card.PAIRS.score_records(ranked.records[TASK]) or 0)
-        rows.append(RankedRun(place, rsi, cci, pairs, len(ranked.records[TASK]) - pairs))
+        row = RankedRun(place, rsi, cci)
+        if ranked is not None:
+            records = ranked.records[TASK]
+            pairs = int(card.PAIRS.score_records(records) or 0)
+            row = replace(row, pairs=pairs, unscored=len(records) - pairs)
+        rows.append(row)
     warnings = []
     if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")
@@ -139,19 +154,17 @@ def _names(runs: Sequence[Run]) -> list[str]:
         models = {str(model) for record in run.records.get(TASK, ()) if (model := record.fields.get("model"))}
         names.append(models.pop() if len(models) == 1 else run.name)
     counts = Counter(names)
-    unique = [
-        name
-        if counts[name] == 1
-        else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
-        for name, run in zip(names, runs, strict=True)
-    ]
-    return [name if unique.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(unique, 1)]
+    unique = []
+    for name, run in zip(names, runs, strict=True):
+        folder = run.path.parent.parent.name or run.path.parent.name
+        unique.append(name if counts[name] == 1 else f"{name} ({folder}, {run.path.name[:15]})")
+    return _numbered(unique)
 
 
-MODEL = "model"
-PREPARED = "as prepared"
-
-_DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_first>\d{1,2})/(?P<year_last>\d{4})")
+def _numbered(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """Names with their number where one is there twice or is taken."""
+    counts = Counter([*names, *taken])
+    return [name if counts[name] == 1 else f"{name} #{number}" for number, name in enumerate(names, 1)]
 
 
 @dataclass(frozen=True)
@@ -200,9 +213,15 @@ def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
     """Rank runs by the labels that their records hold, then by those of each file; the losses stay what they are."""
     items = {record.item_id for run in runs for record in run.records.get(TASK, ())}
     rankings, warnings = {PREPARED: rank_runs(runs)}, []
-    for name, file in zip(_distinct([file.stem for file in files]), files, strict=True):
+    for name, file in zip(_numbered([file.stem for file in files], [PREPARED]), files, strict=True):
         labels = read_labels(file, items)
-        rankings[name] = rank_runs([_relabelled(run, labels) for run in runs])
+
+        def relabel(record: Record, labels: Mapping[str, bool | None] = labels) -> Record:
+            return record.with_fields(**{CAUSALITY: labels.get(record.item_id)})
+
+        rankings[name] = rank_runs(
+            [replace(run, records={TASK: tuple(map(relabel, run.records.get(TASK, ())))}) for run in runs]
+        )
         if unlabelled := sum(labels.get(item) is None for item in items):
             warnings.append(f"{file.name} has no label for {unlabelled:,} of {len(items):,} pairs.")
     agreement = [
@@ -212,16 +231,11 @@ def rank_by_labels(runs: Sequence[Run], files: Sequence[Path]) -> Judges:
     return Judges(rankings, tuple(agreement), tuple(warnings))
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    taken = [*names, PREPARED]
-    return [name if taken.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names, 1)]
-
-
-def _relabelled(run: Run, labels: Mapping[str, bool | None]) -> Run:
-    def relabel(record: Record) -> Record:
-        return replace(record, fields={**record.fields, "vlm_causality": labels.get(record.item_id)})
-
-    return replace(run, records={TASK: tuple(map(relabel, run.records.get(TASK, ())))})
+def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
+    """Correlate the order of a ranking with each column of a table of models."""
+    ranked = places(ranking)
+    scores = read_scores(file, list(ranked))
+    return tuple(correlate(ranked, values, ("rank", column)) for column, values in scores.items())
 
 
 def read_scores(file: Path, models: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -234,20 +248,16 @@ def read_scores(file: Path, models: Sequence[str]) -> dict[str, dict[str, float]
         if model in seen:
             problems.add(where, f"Expected a model once, but {quote(model)} is also at {seen[model]}.")
         seen.setdefault(model, where)
-        for column, cell in row.items():
-            if column == MODEL or not cell.strip():
-                continue
-            value = _read_cell(cell.strip())
-            if value is None:
-                problems.add(
-                    where, f"Expected {column} to be a finite number, a date or nothing, but got {quote(cell.strip())}."
-                )
-            elif model in models:
+        for column, cell in ((name, cell.strip()) for name, cell in row.items() if name != MODEL):
+            value = _read_cell(cell) if cell else None
+            if cell and value is None:
+                wanted = f"Expected {column} to be a finite number, a date or nothing"
+                problems.add(where, f"{wanted}, but got {quote(cell)}.")
+            elif value is not None and model in models:
                 scores.setdefault(column, {})[model] = value
     if not problems and not scores:
-        problems.add(
-            file.name, f"Expected values of {', '.join(models)}, but got values of {', '.join(seen) or 'no model'}."
-        )
+        known = ", ".join(seen) or "no model"
+        problems.add(file.name, f"Expected values of {', '.join(models)}, but got values of {known}.")
     problems.raise_if_any(f"{file.name} cannot be used")
     return scores
 
@@ -261,26 +271,3 @@ def _read_cell(text: str) -> float | None:
     except ValueError:
         return None
     return value if isfinite(value) else None
-
-
-def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
-    """Correlate the order of a ranking with each column of a table; arguments as in `read_scores`."""
-    ranked = places(ranking)
-    scores = read_scores(file, list(ranked))
-    return tuple(correlate(ranked, values, ("rank", column)) for column, values in scores.items())
-
-
-def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
-    """Model to its run with the forward prompt and its run with the null prompt."""
-    by_prompt: defaultdict[str, defaultdict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        measured = measured_with(run)
-        if len(measured) == 1:
-            model, prompt = measured.pop()
-            by_prompt[model][prompt].append(run)
-    found = {}
-    for model, of_model in by_prompt.items():
-        forward, null = (of_model[prompt] for prompt in (FORWARD_PROMPT, NULL))
-        if len(forward) == len(null) == 1:
-            found[model] = (forward[0], null[0])
-    return found

@@ -99,7 +99,8 @@ def test_every_problem_is_told_at_once_and_nothing_is_written(release: Path) -> 
         prepare(str(release))
     assert str(error.value) == (
         "YoCausal cannot be prepared from release: 7 problems, nothing was written.\n"
-        "  subset/animal/dataset_metadata.json, entry 1 (id missing): Expected id to be a number or text, but got none.\n"
+        "  subset/animal/dataset_metadata.json, entry 1 (id missing): Expected id to be a number or text, but got "
+        "none.\n"
         "  subset/animal/dataset_metadata.json, entry 2 (id 1): Expected video_path_forward to name a file of the "
         "release, but got `../secret.mp4`.\n"
         "  subset/animal/dataset_metadata.json, entry 4 (id 2): Expected each id once, but entry 3 has it too.\n"

@@ -111,7 +111,7 @@ def _asking(
         if annotations:
             graph = questions.graphs[question.clip].model_dump_json()
             material["actions"] = timed_actions(graph).splitlines()
-        return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt, images)
+        return Case.of(prompt, material, images)
 
     return make
 

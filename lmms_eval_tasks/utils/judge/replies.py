@@ -8,10 +8,10 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -124,6 +124,15 @@ class Case:
     text: str
     prompt: Prompt
     images: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, prompt: Prompt, material: Mapping[str, Any], images: tuple[bytes, ...] = ()) -> Case:
+        """The case of a prompt whose field ``case`` is JSON; its texts are strings, which cannot end their quotation.
+
+        A lone surrogate, which no file and no request can hold, becomes a question mark.
+        """
+        text = json.dumps(material, ensure_ascii=False, indent=1).encode("utf-8", "replace").decode("utf-8")
+        return cls(prompt.render(case=text), prompt, images)
 
 
 class ServerError(Exception):
