@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.models.video_diffusion.adapters import Adapter, Flow, Text
 from lmms_eval_tasks.models.video_diffusion.denoising import Engine
 from lmms_eval_tasks.models.video_diffusion.latents import Placement
+from lmms_eval_tasks.models.video_diffusion.protocol import PROTOCOLS
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
-from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS
 
 FRAMES = 12
 SIDE = 8

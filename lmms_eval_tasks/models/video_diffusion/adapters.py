@@ -12,8 +12,8 @@ import diffusers
 import torch
 from diffusers import DiffusionPipeline
 
+from lmms_eval_tasks.models.video_diffusion.protocol import TRAIN_STEPS, Process
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
-from lmms_eval_tasks.utils.answers.losses_protocol import TRAIN_STEPS, Process
 
 
 def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:

@@ -29,6 +29,7 @@ from lmms_eval_tasks.models.video_diffusion.latents import (
     decode_clips,
     encode_clips,
 )
+from lmms_eval_tasks.models.video_diffusion.protocol import ShortClip, choose_timesteps, noise_seed
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.utils.answers.losses import (
     ClipLosses,
@@ -36,16 +37,11 @@ from lmms_eval_tasks.utils.answers.losses import (
     Directed,
     FramesRecord,
     ItemError,
+    combine_by_timestep,
+    combine_losses,
     read_clip_losses,
     read_denoising,
     settings_digest,
-)
-from lmms_eval_tasks.utils.answers.losses_protocol import (
-    ShortClip,
-    choose_timesteps,
-    combine_by_timestep,
-    combine_losses,
-    noise_seed,
 )
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.files import file_sha256

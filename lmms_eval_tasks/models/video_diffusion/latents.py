@@ -13,15 +13,15 @@ import torch
 from lmms_eval_tasks.models.base import free_memory
 from lmms_eval_tasks.models.clip_reading import ClipRoom, OpenClip
 from lmms_eval_tasks.models.video_diffusion.adapters import Adapter
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.answers.losses import WindowRecord
-from lmms_eval_tasks.utils.answers.losses_protocol import (
+from lmms_eval_tasks.models.video_diffusion.protocol import (
     Window,
     available_frames,
     centred_positions,
     leading_positions,
     plan_windows,
 )
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.utils.answers.losses import WindowRecord
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 Offload = Literal["none", "parts", "layers"]

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from lmms_eval_tasks.host.model.identity import weights_identity
-from lmms_eval_tasks.utils.answers.losses_protocol import PROTOCOLS, Protocol, nearest_bucket
+from lmms_eval_tasks.models.video_diffusion.protocol import PROTOCOLS, Protocol, nearest_bucket
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.text import unknown_argument
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
-from lmms_eval_tasks.utils.answers import words as words_module
-from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements
-from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.choice_letters import Statement, statements, words
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, RunningTask, Stratum, fields_of, stratum_of
 from lmms_eval_tasks.utils.answers.opening import (
     Token,
     fold,
@@ -73,13 +72,13 @@ def _leading(text: str, own: dict[str, set[str]]) -> str | None:
         for word in _WORD.findall(clause):
             denied = denied or word in _DENYING or word.endswith("n't")
             said[denied].add(word)
-    opposing = words_module.TAKEN_BACK | {other} | ({"nothing"} if pole == "no" else set())
+    opposing = words.TAKEN_BACK | {other} | ({"nothing"} if pole == "no" else set())
     wrong = opposing & (said[False] | said[True]) or own[other] & said[False] or own[pole] & said[True]
     return None if wrong else pole
 
 
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_quotes_WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
+_QUOTED_WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
 # "A" is an article only before a word: "(A) The ball" and "lane A" name a letter.
 _ARTICLE = re.compile(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
 _SAME = {"toward": "to", "towards": "to"}
@@ -115,7 +114,7 @@ def echoes(text: str, options: Sequence[str]) -> list[Echo]:
     repeated: list[Echo] = []
     lowered = text.casefold()
     for index, option in enumerate(options):
-        parts = _quotes_WORD.findall(fold(option))[:_OPTION_WORDS]
+        parts = _QUOTED_WORD.findall(fold(option))[:_OPTION_WORDS]
         # Most responses repeat no option, and a pattern for each takes longer than all the rest of reading.
         if parts and max(parts, key=len).casefold() in lowered:
             phrase = r"[\W_]{0,6}".join(map(re.escape, parts))
@@ -136,8 +135,8 @@ def _echo_cut_off(text: str, repeated: Sequence[Echo], options: Sequence[str]) -
     label = re.match(rf"\n?[^\n]{{0,9}}(?<![^\W_]){ascii_uppercase[index]}(?![^\W_])", text[last.end :])
     if not label:
         return None
-    begun = "".join(_quotes_WORD.findall(text[last.end + label.end() :].casefold()))
-    whole = "".join(_quotes_WORD.findall(fold(options[index]).casefold()))
+    begun = "".join(_QUOTED_WORD.findall(text[last.end + label.end() :].casefold()))
+    whole = "".join(_QUOTED_WORD.findall(fold(options[index]).casefold()))
     listed = len(repeated) > 1 and "\n" not in label.group()
     named = whole.startswith(begun) and (begun or listed)
     return Echo(last.end + label.end() - 1, len(text), index) if named else None
@@ -163,7 +162,7 @@ def _quoted(text: str, option_words: list[list[str]]) -> str | None:
     fitting = _equal(text_words, option_words) or _contained(text_words, option_words)
     if fitting:
         return _only(fitting)
-    preamble = words_module.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
+    preamble = words.QUOTE_PREAMBLE - {option[0] for option in option_words if option}
     while text_words and text_words[0] in preamble:
         text_words = text_words[1:]
     return _shortened(text_words, option_words)
@@ -190,7 +189,7 @@ def _only(fitting: Sequence[int]) -> str | None:
 
 
 def _words(text: str) -> list[str]:
-    return [_SAME.get(word, word) for word in _quotes_WORD.findall(_ARTICLE.sub(" ", fold(text).casefold()))]
+    return [_SAME.get(word, word) for word in _QUOTED_WORD.findall(_ARTICLE.sub(" ", fold(text).casefold()))]
 
 
 def _equal(text_words: list[str], option_words: list[list[str]]) -> list[int]:
@@ -205,8 +204,8 @@ def _contained(text_words: list[str], option_words: list[list[str]]) -> list[int
         return fitting
     option, at = option_words[fitting[0]], places[fitting[0]]
     beside = {*text_words[:at], *text_words[at + len(option) :]}
-    others = {word for other in option_words for word in other} - {*option} - words_module.QUOTE_PREAMBLE
-    doubted = beside & words_module.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
+    others = {word for other in option_words for word in other} - {*option} - words.QUOTE_PREAMBLE
+    doubted = beside & words.QUOTE_DOUBT or (len(option) == 1 and len(text_words) > 12)
     return [] if doubted or beside & others else fitting
 
 
@@ -244,7 +243,7 @@ def _shortened(text_words: list[str], option_words: list[list[str]]) -> str | No
     piece = len(text_words) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _find(option, text_words) >= 0
     near = piece or len(text_words) >= _NEAR_SHARE * len(option)
     lost = Counter(option) - Counter(text_words)
-    return _only(fitting) if near and words_module.QUOTE_DOUBT.isdisjoint(lost) else None
+    return _only(fitting) if near and words.QUOTE_DOUBT.isdisjoint(lost) else None
 
 
 def _begins(text_words: list[str], option: list[str]) -> bool:
@@ -279,7 +278,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _SAYS_NO = re.compile(r"\W*no\b", re.IGNORECASE)
-_reader_SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
 def read_choice(text: str, options: Sequence[str], *, cut_off: bool = False) -> str | None:
@@ -303,11 +302,7 @@ def _read(text: str, options: Sequence[str], cut_off: bool = False) -> str | Non
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
     name = _NAME.match(plain)
-    if (
-        name
-        and name[1] not in words_module.NO_NAME
-        and not any(name[1] in fold(option).casefold() for option in options)
-    ):
+    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
         # An initial and one lower-case word that no option has, such as "E. coli".
         return None
     lettered = letter_ordinals(plain, len(options))
@@ -388,7 +383,7 @@ def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[State
     dropped = set()
     for s in stated:
         if s.listed and s.bare and ((further := _further_labels(s, tokens)) or answered or len(labels) > 1):
-            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words_module.OPTION)}
+            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words.OPTION)}
     return [s for s in stated if not (s.bare and s.at in dropped)]
 
 
@@ -428,7 +423,7 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     if mark == ")":
         return not opened
     ends_line = at + 2 >= len(tokens) or tokens[at + 2].raw == "\n"
-    return mark == "." and not ends_line and before not in words_module.TAKES_LETTER
+    return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
 def _doubled(decided: Statement, tokens: list[Token], plain: str) -> bool:
@@ -468,30 +463,18 @@ def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
 
 
 def _ends(line: str) -> list[str]:
-    sentences = [part for part in _reader_SENTENCE_END.split(line) if part.strip()]
+    sentences = [part for part in _BETWEEN_SENTENCES.split(line) if part.strip()]
     return [line, *sentences[:1], *sentences[-1:]]
 
 
 def grade_choice(
-    row: Row,
-    response: object,
-    *,
-    stratum: Mapping[str, str],
-    fields: Mapping[str, Any] | None = None,
+    row: Row, response: object, *, stratum: Mapping[str, str], fields: Mapping[str, Any] | None = None
 ) -> Record:
     """Grade one response to a multiple-choice item."""
     answered = None
     if row["asked"] and isinstance(response, str):
         answered = read_choice(response, row["options"], cut_off=row.get("cut_off", False))
-    return Record.graded(
-        row["item_id"],
-        row["group_id"],
-        dict(stratum),
-        row["answer"],
-        answered,
-        asked=row["asked"],
-        fields=dict(fields or {}),
-    )
+    return Record.of(row, answered, stratum, fields or {})
 
 
 def with_official_reading(record: Record, official: str | None) -> Record:
@@ -519,11 +502,12 @@ def choice_grader(
             task.
     """
 
-    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-        own = fields_of(row, response, context, fields)
+    def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
+        own = fields_of(row, response, task, fields)
         record = grade_choice(row, response, stratum=stratum_of(row, stratum), fields=own)
-        if read_official is None:
-            return GradedItem(record)
-        return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))
+        if read_official is not None:
+            official = read_official(response) if isinstance(response, str) else None
+            record = with_official_reading(record, official)
+        return GradedItem(record)
 
     return grade

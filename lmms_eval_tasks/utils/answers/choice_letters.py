@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from lmms_eval_tasks.utils.answers import words as words_module
-from lmms_eval_tasks.utils.answers.opening import Token, is_letter, until
-from lmms_eval_tasks.utils.answers.words import ARTICLE_LIKE, CLOSERS, LABELLING, OPENERS, PAUSES, STOPS
+from lmms_eval_tasks.utils.answers.opening import Token, is_letter, load_words
+
+_WORDS, _ = load_words(Path(__file__).with_name("words.json"))
+# Of scripts without spaces: looked for at the end of what stands before the letter, or the start of what is behind.
+words = SimpleNamespace(
+    **{role.upper(): tuple(of) if role.startswith(("before_", "after_")) else of for role, of in _WORDS.items()}
+)
+
+STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
+PAUSES = STOPS | {","}
+OPENERS = frozenset("\"'([<{«「『【〈《|>*-–—→=:")
+CLOSERS = frozenset("\"')]>}»」』】〉》*|")
+# Behind a letter they make it the label of what follows: "A) …", "A: …".
+LABELLING = frozenset(".):-–—]|、→(")
+# Letters that are words of some language: the article "a", Spanish "y", Portuguese "o"…
+ARTICLE_LIKE = frozenset("aioeyu")
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "points to", "so", "wait,", "not", "than"…
 Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "revise", "not", "compared", "start", "other"]
@@ -19,12 +34,18 @@ After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discuss
 Verdict = TypeVar("Verdict", bound=str)
 Words: TypeAlias = frozenset[str] | tuple[str, ...]
 
+
+def until(listed: Iterable[str], ends: Words) -> list[str]:
+    """Return the words before the first of `ends`."""
+    return list(takewhile(lambda word: word not in ends, listed))
+
+
 _WALK = 14
 _GROUP_GAP = 6
 GROUP_SIZE = 26
 """The most letters of one group."""
 _PADDING = 128
-_AROUND_LETTER = CLOSERS | OPENERS | words_module.OPTION
+_AROUND_LETTER = CLOSERS | OPENERS | words.OPTION
 
 
 def padded_words(tokens: Sequence[Token]) -> list[str]:
@@ -66,10 +87,7 @@ class Mention:
 
     def is_function(self, at: int) -> bool:
         """Whether the words at a position may follow a letter but not the article "A": "because", "rather than"."""
-        return (
-            self.word(at) in words_module.FUNCTION
-            or f"{self.word(at)}_{self.word(at + 1)}" in words_module.FUNCTION_PAIR
-        )
+        return self.word(at) in words.FUNCTION or f"{self.word(at)}_{self.word(at + 1)}" in words.FUNCTION_PAIR
 
     def bracketed(self) -> bool:
         """Whether brackets enclose the letters: "(B)"."""
@@ -83,7 +101,7 @@ class Mention:
             cue = _CUES.decide(self, at)
             if cue:
                 break
-            if self.word(at) in words_module.COPULA and not self._links(at):
+            if self.word(at) in words.COPULA and not self._links(at):
                 self.copula = True
             elif (self.is_capital(at) and self.word(at + 1) != ":") or not self._is_filler(at):
                 cue = "other"
@@ -92,9 +110,9 @@ class Mention:
             at -= 1
         self.stop = at
         if cue in (None, "other") and self.copula:
-            if passed & words_module.DECISIVE:
+            if passed & words.DECISIVE:
                 return "label"
-            if passed & words_module.PRONOUN:
+            if passed & words.PRONOUN:
                 return "is"
             if cue == "other" and self._is_described(at):
                 return "label"
@@ -102,25 +120,25 @@ class Mention:
 
     def _links(self, at: int) -> bool:
         """Whether the word ties a verb to the letter: "points to B", "narrows it down to B"."""
-        if self.word(at) not in words_module.FAVOUR_LINK or self.copula:
+        if self.word(at) not in words.FAVOUR_LINK or self.copula:
             return False
-        return any(self.word(at - step) in words_module.FAVOUR_LINKED for step in (1, 2, 3))
+        return any(self.word(at - step) in words.FAVOUR_LINKED for step in (1, 2, 3))
 
     def _is_filler(self, at: int) -> bool:
         word = self.word(at)
-        if word.endswith(words_module.BEFORE_OPTION) or not word[0].isalnum() or is_adverb(word) or self._links(at):
+        if word.endswith(words.BEFORE_OPTION) or not word[0].isalnum() or is_adverb(word) or self._links(at):
             return True
-        return word in words_module.CUE_FILLER or (self.copula and word in words_module.SUBJECT_FILLER)
+        return word in words.CUE_FILLER or (self.copula and word in words.SUBJECT_FILLER)
 
     def _is_described(self, start: int) -> bool:
         """Whether the subject is an option that something speaks for: "the option that best fits the scene is B"."""
         passed: set[str] = set()
         for at in range(start, max(start - _WALK, -1), -1):
             word = self.word(at)
-            if word in PAUSES or word in words_module.REJECTING:
+            if word in PAUSES or word in words.REJECTING:
                 return False
-            if word in words_module.ANSWER_NOUN:
-                return self.word(at + 1) in words_module.RELATIVE and bool(passed & words_module.FITTING)
+            if word in words.ANSWER_NOUN:
+                return self.word(at + 1) in words.RELATIVE and bool(passed & words.FITTING)
             passed.add(word)
             if len(word) == 1 and self.tokens[at].raw.isupper():
                 return False
@@ -133,9 +151,9 @@ class Mention:
             at = self.last + 1
             while at - self.last <= _GROUP_GAP:
                 word = self.word(at)
-                if word in words_module.JOINERS and not (at < len(self.tokens) and self.tokens[at].raw.isupper()):
+                if word in words.JOINERS and not (at < len(self.tokens) and self.tokens[at].raw.isupper()):
                     joiner = word
-                elif word not in _AROUND_LETTER and (word not in words_module.PERHAPS or joiner in ("", ",")):
+                elif word not in _AROUND_LETTER and (word not in words.PERHAPS or joiner in ("", ",")):
                     break
                 at += 1
             if at >= len(self.tokens) or not is_letter(self.tokens[at]) or not self._joins(at, joiner):
@@ -148,20 +166,20 @@ class Mention:
         if following in CLOSERS and following != "|":
             following = self.word(at + 2)
         may_be_word = token.raw.islower() or token.raw in ("A", "I")
-        if may_be_word and following[0].isalpha() and following not in words_module.LETTER_FOLLOWER:
+        if may_be_word and following[0].isalpha() and following not in words.LETTER_FOLLOWER:
             return False
-        is_subject = following in words_module.SUBJECT_VERB
+        is_subject = following in words.SUBJECT_VERB
         if not joiner:
             between = [self.word(step) for step in range(self.last + 1, at)]
             return not is_subject and between[:1] not in (["("], ["["]) and set("()[]\"'").issuperset(between)
         if is_subject and token.word.upper() in self.letters:
             return False
         # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
-        starts_clause = joiner == "," if self.cue == "not" else joiner in words_module.AND
+        starts_clause = joiner == "," if self.cue == "not" else joiner in words.AND
         if self.cue in ("conclude", "revise", "believe") and not self.copula:
             # "So A and B are wrong": the letters so far and this one are subject together.
             apart = len(self.letters) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
-            shared = following in words_module.PLURAL or not (apart or following in words_module.SINGULAR)
+            shared = following in words.PLURAL or not (apart or following in words.SINGULAR)
             starts_clause = starts_clause and not shared
         return not (is_subject and starts_clause and self.cue not in ("start", "other"))
 
@@ -200,7 +218,7 @@ class RuleTable(Generic[Verdict]):
 
 def is_adverb(word: str) -> bool:
     """Whether the word ends like an English adverb: "clearly"."""
-    return len(word) > 4 and word.endswith("ly") and word not in words_module.LABEL
+    return len(word) > 4 and word.endswith("ly") and word not in words.LABEL
 
 
 def _after_option(mention: Mention, _: int) -> Cue | None:
@@ -209,60 +227,56 @@ def _after_option(mention: Mention, _: int) -> Cue | None:
 
 
 def _after_be(mention: Mention, at: int) -> Cue:
-    return "not" if mention.word(at - 2) in words_module.DENYING else "believe"
+    return "not" if mention.word(at - 2) in words.DENYING else "believe"
 
 
 def _unspaced(mention: Mention, at: int) -> Cue | None:
     word = mention.word(at)
     if word[0].isascii() or not word[0].isalpha():
         return None
-    if word.endswith(words_module.BEFORE_NEGATION):
+    if word.endswith(words.BEFORE_NEGATION):
         return "not"
-    if word.endswith(words_module.BEFORE_OPTION):
+    if word.endswith(words.BEFORE_OPTION):
         mention.option = True
-        return (
-            "choose" if word.startswith(words_module.BEFORE_LABEL) and word not in words_module.BEFORE_OPTION else None
-        )
-    if word.endswith(words_module.BEFORE_LABEL) or any(
-        label in word for label in words_module.BEFORE_LABEL if len(label) > 1
-    ):
+        return "choose" if word.startswith(words.BEFORE_LABEL) and word not in words.BEFORE_OPTION else None
+    if word.endswith(words.BEFORE_LABEL) or any(label in word for label in words.BEFORE_LABEL if len(label) > 1):
         mention.copula = True
         return "label"
-    return "is" if word.endswith(words_module.BEFORE_IS) and not word.endswith(words_module.BEFORE_CLAUSE) else None
+    return "is" if word.endswith(words.BEFORE_IS) and not word.endswith(words.BEFORE_CLAUSE) else None
 
 
 _CUES: RuleTable[Cue] = RuleTable(
-    Rule("The options: B", words_module.OPTIONS, "other", following=(":", "are", '"')),
-    Rule("The best option is B", words_module.OPTION, _after_option),
+    Rule("The options: B", words.OPTIONS, "other", following=(":", "are", '"')),
+    Rule("The best option is B", words.OPTION, _after_option),
     Rule(
         "No, B",
-        words_module.NEGATION & words_module.CORRECTION,
+        words.NEGATION & words.CORRECTION,
         "revise",
         following=(",", "..", "-", "–", "—", ":", ";", "→"),
     ),
-    Rule("It is not B", words_module.NEGATION, "not"),
-    Rule("It is hardly B", words_module.WRONGLY, "not"),
+    Rule("It is not B", words.NEGATION, "not"),
+    Rule("It is hardly B", words.WRONGLY, "not"),
     Rule(
         "It does not point to B",
-        words_module.FAVOUR_LINKED,
+        words.FAVOUR_LINKED,
         "not",
-        before=words_module.DENYING,
-        following=words_module.FAVOUR_LINK,
+        before=words.DENYING,
+        following=words.FAVOUR_LINK,
     ),
-    Rule("The clip points to B", words_module.FAVOUR_LINKED, "favour", following=words_module.FAVOUR_LINK),
+    Rule("The clip points to B", words.FAVOUR_LINKED, "favour", following=words.FAVOUR_LINK),
     Rule("In the end B", ("end",), "conclude", before=("the",)),
-    Rule("It's B", words_module.PRONOUN_IS, "is"),
-    Rule("Therefore B", words_module.CONCLUDE, "conclude"),
-    Rule("Wait, B", words_module.CORRECTION, "revise"),
-    Rule("A over B", words_module.COMPARED, "compared"),
-    Rule("The answer is B", words_module.LABEL, "label"),
-    Rule("I choose B", words_module.CHOOSE, "choose"),
-    Rule("I think B", words_module.BELIEVE, "believe"),
-    Rule("The clip supports B", words_module.FAVOUR, "favour"),
-    Rule("A fits, but B", words_module.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
-    Rule("It looks like B", ("like",), "is", before=words_module.SEEMING),
-    Rule("Final: B", words_module.FINAL, lambda m, _: "label" if m.copula else None),
-    Rule("It must be B", ("be",), _after_be, before=words_module.OBLIGING),
+    Rule("It's B", words.PRONOUN_IS, "is"),
+    Rule("Therefore B", words.CONCLUDE, "conclude"),
+    Rule("Wait, B", words.CORRECTION, "revise"),
+    Rule("A over B", words.COMPARED, "compared"),
+    Rule("The answer is B", words.LABEL, "label"),
+    Rule("I choose B", words.CHOOSE, "choose"),
+    Rule("I think B", words.BELIEVE, "believe"),
+    Rule("The clip supports B", words.FAVOUR, "favour"),
+    Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
+    Rule("It looks like B", ("like",), "is", before=words.SEEMING),
+    Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
+    Rule("It must be B", ("be",), _after_be, before=words.OBLIGING),
     Rule("答案是B", None, _unspaced),
 )
 
@@ -281,8 +295,8 @@ def read_after(mention: Mention) -> After:
     if after:
         return after
     after = _predicate_unspaced(mention.word(at) + mention.word(at + 1)) or _predicate(mention, at)
-    nearest = next((word for word in mention.before(4) if word.isalnum() and word not in words_module.OPTION), "")
-    is_left = mention.word(at) in words_module.COPULA and mention.word(at + 1) in words_module.ONLY_LEFT
+    nearest = next((word for word in mention.before(4) if word.isalnum() and word not in words.OPTION), "")
+    is_left = mention.word(at) in words.COPULA and mention.word(at + 1) in words.ONLY_LEFT
     if nearest == "only" and (is_left or after == "supported"):
         return "affirmed"
     labels = mention.cue == "start" or mention.tokens[mention.at].raw.isupper()
@@ -292,14 +306,14 @@ def read_after(mention: Mention) -> After:
 def _predicate(mention: Mention, at: int) -> After:
     """Judge the verb or adjective at a token position, whose subject the letters are."""
     adverbs = set()
-    while is_adverb(mention.word(at)) or mention.word(at) in words_module.RIGHTLY:
+    while is_adverb(mention.word(at)) or mention.word(at) in words.RIGHTLY:
         adverbs.add(mention.word(at))
         at += 1
         if at - mention.last > _REACH:
             break
-    if adverbs & words_module.WRONGLY:
+    if adverbs & words.WRONGLY:
         return "rejected"
-    rightly = _RIGHTLY.decide(mention, at) if adverbs & words_module.RIGHTLY else None
+    rightly = _RIGHTLY.decide(mention, at) if adverbs & words.RIGHTLY else None
     return rightly or _PREDICATES.decide(mention, at) or "open"
 
 
@@ -307,10 +321,10 @@ def _complement(mention: Mention, verb: int) -> After:
     """Judge what stands behind a verb: "is the best option", "does not fit"."""
     for at in range(verb + 1, verb + _REACH):
         word = mention.word(at)
-        only = word in words_module.NEGATION and mention.word(at + 1) in words_module.ONLY
+        only = word in words.NEGATION and mention.word(at + 1) in words.ONLY
         if not only and (after := _COMPLEMENTS.decide(mention, at)):
             return after
-        if not (only or word in words_module.COMPLEMENT_FILLER or is_adverb(word)):
+        if not (only or word in words.COMPLEMENT_FILLER or is_adverb(word)):
             break
     return "open"
 
@@ -320,18 +334,18 @@ def _noun_phrase(mention: Mention, at: int, article: str = "the") -> After | Non
     passed: set[str] = set()
     for step in range(at, at + _PHRASE):
         word = mention.word(step)
-        if word in words_module.REJECTING or word in words_module.OTHER:
+        if word in words.REJECTING or word in words.OTHER:
             return "rejected"
-        if word in words_module.JUDGED_NOUN:
+        if word in words.JUDGED_NOUN:
             behind = [mention.word(step + further) for further in range(1, _PHRASE)]
             # What follows "the option" may speak for it: "… that fits", "… I choose", but not "… with the lane".
-            speaks_for = not words_module.SPEAKING_FOR.isdisjoint(behind) and words_module.NEGATION.isdisjoint(behind)
+            speaks_for = not words.SPEAKING_FOR.isdisjoint(behind) and words.NEGATION.isdisjoint(behind)
             judges = passed or behind[0] in PAUSES or speaks_for
-            if behind[0] in words_module.TENTATIVE or behind[0] == "would" or not judges:
+            if behind[0] in words.TENTATIVE or behind[0] == "would" or not judges:
                 return "open"
-            if article == "the" or passed & words_module.POSITIVE:
+            if article == "the" or passed & words.POSITIVE:
                 return "affirmed"
-            return "supported" if passed & words_module.GOOD else None
+            return "supported" if passed & words.GOOD else None
         if word in PAUSES:
             break
         passed.add(word)
@@ -341,44 +355,38 @@ def _noun_phrase(mention: Mention, at: int, article: str = "the") -> After | Non
 def _unless_qualified(mention: Mention, at: int) -> After:
     """Affirm a letter whose clause is not taken back in part: "B correctly describes the start, but …"."""
     clause = until((mention.word(step) for step in range(at, at + _QUALIFIED)), STOPS)
-    return "affirmed" if words_module.CONTRAST.isdisjoint(clause) else "supported"
+    return "affirmed" if words.CONTRAST.isdisjoint(clause) else "supported"
 
 
 def _degree(mention: Mention, at: int) -> After:
     """Tell "fits better", "matches the video best" and "makes more sense" from "fits"."""
     for step in range(at + 1, at + _PHRASE):
         word = mention.word(step)
-        if word in words_module.BEST or (word in words_module.COMPARATIVE and mention.word(step + 1) == "sense"):
+        if word in words.BEST or (word in words.COMPARATIVE and mention.word(step + 1) == "sense"):
             return _unless_qualified(mention, at)
-        if word not in words_module.DEGREE_FILLER:
+        if word not in words.DEGREE_FILLER:
             break
     return "supported"
 
 
 def _ellipsis(mention: Mention, _: int) -> After | None:
-    return (
-        "affirmed" if mention.cue != "conclude" and mention.word(mention.at - 1) in words_module.CLAUSE_START else None
-    )
+    return "affirmed" if mention.cue != "conclude" and mention.word(mention.at - 1) in words.CLAUSE_START else None
 
 
 def _cut_off(mention: Mention, at: int) -> After | None:
     """Find a letter that starts what the end of the text cuts off: "…, whereas option B"."""
-    nearest = next((word for word in mention.before(3) if word not in words_module.OPTION), "")
-    return (
-        "discussed"
-        if at >= len(mention.tokens) and mention.cue == "other" and nearest in words_module.WHEREAS
-        else None
-    )
+    nearest = next((word for word in mention.before(3) if word not in words.OPTION), "")
+    return "discussed" if at >= len(mention.tokens) and mention.cue == "other" and nearest in words.WHEREAS else None
 
 
 def _beyond_aside(mention: Mention, comma: int) -> After | None:
     """Judge what goes on behind a clause between commas ("A, where she stops, is wrong"); None without one."""
-    if mention.copula or words_module.ASIDE.isdisjoint((mention.word(comma + 1), mention.word(comma + 2))):
+    if mention.copula or words.ASIDE.isdisjoint((mention.word(comma + 1), mention.word(comma + 2))):
         return None
     for at in range(comma + 2, comma + 1 + _ASIDE):
         if mention.word(at) in STOPS:
             return "discussed" if at == len(mention.tokens) == comma + 2 else None
-        if mention.word(at) == "," and mention.word(at + 1) in words_module.ASIDE_VERB:
+        if mention.word(at) == "," and mention.word(at + 1) in words.ASIDE_VERB:
             return _predicate(mention, at + 1)
     return None
 
@@ -394,8 +402,8 @@ def _negates_another(mention: Mention, start: int) -> bool:
         word = mention.word(at)
         if negated and at < len(mention.tokens) and mention.is_capital(at) and mention.word(at + 1) != ":":
             return word.upper() not in mention.letters
-        negated = negated or word in words_module.NEGATION
-        if word not in words_module.NEGATION_FILLER and word not in OPENERS:
+        negated = negated or word in words.NEGATION
+        if word not in words.NEGATION_FILLER and word not in OPENERS:
             return False
     return False
 
@@ -404,75 +412,75 @@ def _predicate_unspaced(following: str) -> After | None:
     if following[0].isascii():
         return None
     rest = following.lstrip("都均也皆被")
-    topic = max((phrase for phrase in words_module.AFTER_TALK if rest.startswith(phrase)), key=len, default="")
+    topic = max((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), key=len, default="")
     for start in (rest, rest[len(topic) :]):
-        if start.startswith(words_module.AFTER_NEGATIVE):
+        if start.startswith(words.AFTER_NEGATIVE):
             return "rejected"
-        if start.startswith(words_module.AFTER_POSITIVE):
+        if start.startswith(words.AFTER_POSITIVE):
             return "affirmed"
-        if start.startswith(words_module.AFTER_ENDING):
+        if start.startswith(words.AFTER_ENDING):
             return "closed" if start is rest else "affirmed"
     return "open" if topic else None
 
 
 # Right behind the letters and their closing marks.
 _MARKS: RuleTable[After] = RuleTable(
-    Rule("B? No", ("?",), "rejected", following=words_module.NO),
+    Rule("B? No", ("?",), "rejected", following=words.NO),
     Rule("B?", ("?",), "asked"),
-    Rule("B ✗", words_module.CROSS, "rejected"),
-    Rule("B ✓", words_module.TICK, "affirmed"),
+    Rule("B ✗", words.CROSS, "rejected"),
+    Rule("B ✓", words.TICK, "affirmed"),
     Rule("It stops, whereas option B", ("\n",), _cut_off),
     Rule("B, which has him stop, is wrong", (",",), _beyond_aside),
     Rule("B: this is wrong", LABELLING | {"="}, lambda m, at: _LABELLED.decide(m, at + 1) or "closed"),
     Rule("B, as he stops", None, lambda m, at: None if m.word(at)[0].isalnum() else "closed"),
     Rule("B END", ("end",), "closed"),
     Rule("B it is", ("it",), "closed", following=("is", "must")),
-    Rule("(B) no car stops", words_module.NO, "closed", before=CLOSERS),
+    Rule("(B) no car stops", words.NO, "closed", before=CLOSERS),
 )
 # Behind a mark that makes the letter a label.
 _LABELLED: RuleTable[After] = RuleTable(
-    Rule("B: this is wrong", words_module.PRONOUN, _pronoun),
-    Rule("B. No car stops", words_module.NO & words_module.NEGATIVE, "closed", before=(".", ")")),
-    Rule("B - no", words_module.NEGATIVE, "rejected"),
-    Rule("B: correct", words_module.RIGHT, "affirmed"),
+    Rule("B: this is wrong", words.PRONOUN, _pronoun),
+    Rule("B. No car stops", words.NO & words.NEGATIVE, "closed", before=(".", ")")),
+    Rule("B - no", words.NEGATIVE, "rejected"),
+    Rule("B: correct", words.RIGHT, "affirmed"),
 )
 # Behind "correctly", "best".
 _RIGHTLY: RuleTable[After] = RuleTable(
-    Rule("B correctly describes the clip", words_module.SUPPORT, _unless_qualified),
+    Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified),
     Rule("B exactly.", STOPS, "affirmed"),
 )
 _PREDICATES: RuleTable[After] = RuleTable(
-    Rule("Only B remains.", words_module.LEFT_OVER, "affirmed", following=PAUSES),
+    Rule("Only B remains.", words.LEFT_OVER, "affirmed", following=PAUSES),
     Rule("B the better option", ("the",), lambda m, at: _noun_phrase(m, at + 1) or "closed"),
     Rule("B as the answer", ("as",), lambda m, at: _noun_phrase(m, at + 2) or "closed"),
-    Rule("B wrong", words_module.NEGATIVE, "rejected"),
-    Rule("B correct", words_module.POSITIVE, "affirmed"),
-    Rule("B fits nothing", words_module.SUPPORT, "rejected", following=words_module.NEGATION),
-    Rule("B fits best", words_module.SUPPORT, _degree),
+    Rule("B wrong", words.NEGATIVE, "rejected"),
+    Rule("B correct", words.POSITIVE, "affirmed"),
+    Rule("B fits nothing", words.SUPPORT, "rejected", following=words.NEGATION),
+    Rule("B fits best", words.SUPPORT, _degree),
     Rule("A does not fit, B does.", ("does", "is"), _ellipsis, following=STOPS),
-    Rule("B not A", words_module.NOT, "closed"),
-    Rule("B doesn't fit", words_module.NEGATION, "rejected"),
+    Rule("B not A", words.NOT, "closed"),
+    Rule("B doesn't fit", words.NEGATION, "rejected"),
     Rule(
         "So B is",
-        words_module.VERB,
+        words.VERB,
         lambda m, at: "discussed" if at + 1 >= len(m.tokens) and m.word(at).isascii() else "closed",
         following=PAUSES,
     ),
-    Rule("B is right", words_module.VERB, _complement),
-    Rule("B shows what happens", words_module.REPORTING, "supported", following=("what",)),
-    Rule("B states that he stops", words_module.REPORTING, "discussed"),
-    Rule("So B and", words_module.UNFINISHED, lambda m, at: "discussed" if at + 1 >= len(m.tokens) else None),
+    Rule("B is right", words.VERB, _complement),
+    Rule("B shows what happens", words.REPORTING, "supported", following=("what",)),
+    Rule("B states that he stops", words.REPORTING, "discussed"),
+    Rule("So B and", words.UNFINISHED, lambda m, at: "discussed" if at + 1 >= len(m.tokens) else None),
     Rule("B because he stops", None, lambda m, at: "closed" if m.is_function(at) else None),
 )
 # Behind a verb, at each word until one decides.
 _COMPLEMENTS: RuleTable[After] = RuleTable(
     Rule("B is here now.", PAUSES, "open"),
-    Rule("B is not right", words_module.REJECTING, "rejected"),
-    Rule("B is the best option", words_module.ARTICLE, lambda m, at: _noun_phrase(m, at + 1, m.word(at))),
+    Rule("B is not right", words.REJECTING, "rejected"),
+    Rule("B is the best option", words.ARTICLE, lambda m, at: _noun_phrase(m, at + 1, m.word(at))),
     Rule("B is what we see", ("what",), lambda m, at: None if m.word(at + 1) == "if" else "supported"),
-    Rule("B is more plausible", words_module.COMPARATIVE, "affirmed", following=words_module.GOOD),
-    Rule("B is right", words_module.POSITIVE | words_module.LABEL, "affirmed"),
-    Rule("B is consistent with the clip", words_module.SUPPORT, "supported"),
+    Rule("B is more plausible", words.COMPARATIVE, "affirmed", following=words.GOOD),
+    Rule("B is right", words.POSITIVE | words.LABEL, "affirmed"),
+    Rule("B is consistent with the clip", words.SUPPORT, "supported"),
 )
 
 Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
@@ -486,10 +494,10 @@ _FIELD_WORDS = 3
 _LISTED = 60
 _VERDICT_WORDS = 6
 _CLAUSE_ENDS = frozenset((".", ":", ";", "-", "–", "—", "(", ")", "→", "!"))
-_SENTENCE_ENDS = STOPS | words_module.CONTRAST
-_TENTATIVE_ENDS = _SENTENCE_ENDS | words_module.CONCLUDE | {","}
+_SENTENCE_ENDS = STOPS | words.CONTRAST
+_TENTATIVE_ENDS = _SENTENCE_ENDS | words.CONCLUDE | {","}
 _DENIAL_ENDS = _SENTENCE_ENDS | {",", ":", "-", "–", "—"}
-_DECLINED_ENDS = _TENTATIVE_ENDS | words_module.OPTION | {":"}
+_DECLINED_ENDS = _TENTATIVE_ENDS | words.OPTION | {":"}
 
 # Right behind a label: "A) wrong".
 _LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
@@ -544,8 +552,8 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
         alone=alone and _line_ends(mention) and _line_begins(mention),
         bare=(starts and closed) or (mention.cue == "favour" and mention.after != "affirmed"),
         settles=mention.cue in ("revise", "conclude")
-        or _is_near(mention, words_module.CORRECTION, sentences=3)
-        or _is_near(mention, words_module.CONCLUDING, sentences=1),
+        or _is_near(mention, words.CORRECTION, sentences=3)
+        or _is_near(mention, words.CONCLUDING, sentences=1),
         listed=listed,
         verdict=(_line_verdict(mention) or _LABEL_VERDICTS.get(mention.after)) if listed else None,
     )
@@ -566,9 +574,9 @@ def _is_plausible(mention: Mention) -> bool:
         raw = mention.tokens[mention.last + 1].raw
         if token.raw == "I":
             return following in ("is", "because") and labelled
-        judged = following in words_module.PREDICATIVE and mention.word(mention.last + 2) in STOPS
+        judged = following in words.PREDICATIVE and mention.word(mention.last + 2) in STOPS
         if judged or mention.is_function(mention.last + 1):
-            starts = mention.word(mention.at - 1) in STOPS and following in words_module.COPULA
+            starts = mention.word(mention.at - 1) in STOPS and following in words.COPULA
             meant = mention.option or following in ("because", "since", "end")
             return upper or meant or (starts and mention.after in ("affirmed", "rejected"))
         return labelled and upper and raw[0].isupper() and (len(raw) == 1 or not raw.isupper())
@@ -576,7 +584,7 @@ def _is_plausible(mention: Mention) -> bool:
         return True
     if following in (".", "\n") and mention.cue in ("believe", "is", "conclude"):
         return following == "." or token.word not in ARTICLE_LIKE
-    if following in words_module.COPULA and following.isalpha() and mention.cue in ("start", "believe", "conclude"):
+    if following in words.COPULA and following.isalpha() and mention.cue in ("start", "believe", "conclude"):
         return mention.after in ("affirmed", "rejected")
     return mention.word(mention.at - 1) == "\n" and following in (")", "]", ":", ".", "end", "\n")
 
@@ -611,7 +619,7 @@ def _firmness(mention: Mention) -> Stance | None:
         return None if cue == "choose" and _is_declined(mention) else "chosen"
     if after == "discussed":
         return "discussed"
-    is_topic = mention.option and mention.word(mention.last + 1) == "," and words_module.TOPIC & set(mention.before(3))
+    is_topic = mention.option and mention.word(mention.last + 1) == "," and words.TOPIC & set(mention.before(3))
     if is_topic and cue in ("start", "other"):
         return None
     if ended and cue == "favour":
@@ -637,13 +645,13 @@ def _is_doubted(mention: Mention) -> bool:
     between = {mention.word(at) for at in range(max(mention.stop, 0), mention.at)}
     if between & PAUSES:
         return False
-    return bool(between & words_module.DOUBT and not between & {"without", "no"}) or _is_denied(mention)
+    return bool(between & words.DOUBT and not between & {"without", "no"}) or _is_denied(mention)
 
 
 def _is_question(mention: Mention) -> bool:
     """Whether a verb right before the letter opens a question: "Is B the best option?"."""
-    near = [word for word in mention.before(4) if word not in words_module.OPTION]
-    asks = bool(near) and near[0] in words_module.ASKING and mention.after != "closed"
+    near = [word for word in mention.before(4) if word not in words.OPTION]
+    asks = bool(near) and near[0] in words.ASKING and mention.after != "closed"
     return asks and (len(near) == 1 or near[1] in STOPS)
 
 
@@ -651,14 +659,14 @@ def _is_wrong_label(mention: Mention) -> bool:
     """Whether the label asks for a wrong option: "the least likely option is B"."""
     if mention.cue != "label":
         return False
-    before = next((word for word in mention.before(3, mention.stop) if word not in words_module.GOOD), "")
-    return before.isalpha() and before not in ("out", "x", "no") and before in words_module.WRONG_LABEL
+    before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
+    return before.isalpha() and before not in ("out", "x", "no") and before in words.WRONG_LABEL
 
 
 def _is_declined(mention: Mention) -> bool:
     """Whether the verb before the letter is negated: "I did not choose B", "non ho scelto B"."""
     for word in until(mention.before(3, mention.stop), _DECLINED_ENDS):
-        if word in words_module.DECLINING or word.endswith("n't"):
+        if word in words.DECLINING or word.endswith("n't"):
             return True
         if len(word) == 1 and word != "i":
             return False
@@ -669,23 +677,23 @@ def _is_later_choice(mention: Mention) -> bool:
     """Whether the letter is chosen after another: "my second choice is B", "second choice: B"."""
     labelled = mention.cue == "label"
     near = mention.before(2, mention.stop if labelled else mention.at)
-    return (labelled or mention.option) and not words_module.BACKUP.isdisjoint(near)
+    return (labelled or mention.option) and not words.BACKUP.isdisjoint(near)
 
 
 def _is_field(mention: Mention) -> bool:
     """Whether the colon before the letter follows the name of something else than an answer: "Grade: A"."""
     name = until(mention.before(_FIELD_WORDS + 1, mention.at - 1), PAUSES)
-    if not words_module.OTHER_FIELD.isdisjoint(name):
+    if not words.OTHER_FIELD.isdisjoint(name):
         return True
-    unspaced = words_module.BEFORE_OPTION + words_module.BEFORE_LABEL
-    announced = any(word in words_module.ANNOUNCING or len(word) == 1 or word.endswith(unspaced) for word in name)
+    unspaced = words.BEFORE_OPTION + words.BEFORE_LABEL
+    announced = any(word in words.ANNOUNCING or len(word) == 1 or word.endswith(unspaced) for word in name)
     return len(name) <= _FIELD_WORDS and not announced
 
 
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
     clause = until(mention.before(9, mention.stop), _DENIAL_ENDS)
-    denying = words_module.DENIAL if mention.cue == "favour" else words_module.LABEL_DENIAL
+    denying = words.DENIAL if mention.cue == "favour" else words.LABEL_DENIAL
     return not denying.isdisjoint(clause) or ("way", "no") in pairwise(clause)
 
 
@@ -693,14 +701,14 @@ def _is_hedged(mention: Mention) -> bool:
     """Whether it is asked, conditional or tentative: "if B were right", "A would be right if …", "it could be B"."""
     words_before = list(mention.before(_SENTENCE))
     # Most letters have no such word before them, and to find where the sentence begins takes longer than to see that.
-    if words_module.TENTATIVE.isdisjoint(words_before) and words_module.CONDITION.isdisjoint(words_before):
+    if words.TENTATIVE.isdisjoint(words_before) and words.CONDITION.isdisjoint(words_before):
         words_before = []
     sentence = until(words_before, _SENTENCE_ENDS)
-    if not words_module.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
+    if not words.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
         return True
-    at = next((at for at, word in enumerate(sentence) if word in words_module.CONDITION), None)
+    at = next((at for at, word in enumerate(sentence) if word in words.CONDITION), None)
     # "If I had to guess, B" is an answer.
-    conditional = at is not None and words_module.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
+    conditional = at is not None and words.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
     restricted = not {"if", "unless"}.isdisjoint(until(mention.behind(9), PAUSES))
     return mention.after == "asked" or conditional or restricted
 
@@ -735,12 +743,12 @@ def _line_verdict(mention: Mention) -> Stance | None:
     if not clauses or not clause:
         return None
     judgement = set(clause[:_VERDICT_WORDS])
-    if judgement & words_module.NEGATIVE_END:
+    if judgement & words.NEGATIVE_END:
         return "rejected"
-    if judgement & words_module.TENTATIVE or judgement & words_module.CONTRAST:
+    if judgement & words.TENTATIVE or judgement & words.CONTRAST:
         return None
-    first = next((word for word in clause if word not in words_module.UNJUDGING), "")
-    return "chosen" if first in words_module.APPROVING or clause[0] in words_module.APPROVING else None
+    first = next((word for word in clause if word not in words.UNJUDGING), "")
+    return "chosen" if first in words.APPROVING or clause[0] in words.APPROVING else None
 
 
 def _line_begins(mention: Mention) -> bool:
@@ -748,7 +756,7 @@ def _line_begins(mention: Mention) -> bool:
         word = mention.word(at)
         if word == "\n" or mention.is_capital(at):
             return word == "\n"
-        if word[0].isalnum() and word not in words_module.LINE_START and not word.endswith(words_module.BEFORE_LABEL):
+        if word[0].isalnum() and word not in words.LINE_START and not word.endswith(words.BEFORE_LABEL):
             return False
     return False
 

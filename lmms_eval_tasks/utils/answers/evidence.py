@@ -12,7 +12,7 @@ from pydantic import Field
 
 from lmms_eval_tasks.utils.answers.evidence_boxes import BoxConvention, EvidenceInstance, Timeline, box_iou
 from lmms_eval_tasks.utils.answers.evidence_reading import read_evidence_answer
-from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
 from lmms_eval_tasks.utils.scoring.record import LogForm, Outcome, Record, UnscoredReason
 
 
@@ -60,38 +60,31 @@ class Pair:
 
 @dataclass(frozen=True)
 class Grounding:
-    """Grounding of one question, every measure in 0-1; a record holds these fields in this order.
-
-    Attributes:
-        temporal_recall: Share of true instances matched with tIoU of at least tau_t.
-        tiou_tp_only: Mean tIoU of the pairs, 0 without one.
-        im_tiou: Sum of tIoU over the true instances' number (at least 1).
-        st_recall: Share of true instances matched with vIoU of at least tau_st.
-        viou_tp_only: Mean vIoU of the pairs, 0 without one.
-        im_viou: Sum of vIoU over the true instances' number (at least 1).
-        supported: Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer.
-        supported_strict: Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st:
-            the README's definition. False without a predicted instance.
-        predicted: Number of predicted instances.
-        true: Number of true instances.
-        false_positives: Predicted instances that match no true one.
-        missed: True instances that no prediction matches.
-        pairs: Matched instances, in the order in which they were matched.
-    """
+    """Grounding of one question, every measure in 0-1; a record holds these fields in this order."""
 
     temporal_recall: float
+    """Share of true instances matched with tIoU of at least tau_t."""
     tiou_tp_only: float
+    """Mean tIoU of the pairs, 0 without one."""
     im_tiou: float
+    """Sum of tIoU over the true instances' number (at least 1)."""
     st_recall: float
+    """Share of true instances matched with vIoU of at least tau_st; the next two are as those of tIoU."""
     viou_tp_only: float
     im_viou: float
     supported: bool
+    """Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer."""
     supported_strict: bool
+    """Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st: the README's
+    definition. False without a predicted instance."""
     predicted: int
     true: int
     false_positives: int
+    """Predicted instances that match no true one."""
     missed: int
+    """True instances that no prediction matches."""
     pairs: list[Pair]
+    """Matched instances, in the order in which they were matched."""
 
 
 def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
@@ -147,10 +140,7 @@ def ground_evidence(
 
 
 def _sum(values: Iterable[float]) -> float:
-    """The sum, one value after the other as in the official code, so that what ties there ties here.
-
-    `sum` makes up for rounding from Python 3.12 on.
-    """
+    """The sum, one value after the other as in the official code; `sum` makes up for rounding from Python 3.12 on."""
     return reduce(operator.add, values, 0.0)
 
 
@@ -158,16 +148,12 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class PairForm(LogForm):
-    """A predicted and a true instance that were matched."""
-
+class _PairForm(LogForm):
     predicted: Count
     true: Count
 
 
-class GroundingForm(LogForm):
-    """The measures of `Grounding` that are scores, drawn or shown."""
-
+class _GroundingForm(LogForm):
     temporal_recall: Share
     tiou_tp_only: Share
     im_tiou: Share
@@ -177,21 +163,17 @@ class GroundingForm(LogForm):
     supported: bool
     supported_strict: bool
     false_positives: Count
-    pairs: list[PairForm]
+    pairs: list[_PairForm]
 
 
-class ReadingForm(LogForm):
-    """Record of what was lost to the format of an answer."""
-
+class _ReadingForm(LogForm):
     json_valid: bool
     schema_valid: bool
     recoverable: bool
     answered: str | None
 
 
-class BoxesForm(LogForm):
-    """Convention by which boxes were read."""
-
+class _BoxesForm(LogForm):
     convention: Annotated[BoxConvention, Field(strict=False)] | None = None
     seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
 
@@ -199,22 +181,18 @@ class BoxesForm(LogForm):
 class EvidenceFields(LogForm):
     """Fields of a record made by `grade_evidence` that the scores and pictures need."""
 
-    grounding: GroundingForm | None
+    grounding: _GroundingForm | None
     grounding_reason: str | None = None
-    format: ReadingForm
+    format: _ReadingForm
     matching: str | None = None
-    boxes: BoxesForm | None = None
+    boxes: _BoxesForm | None = None
     prompt: str | None = None
 
 
 MEASURES = ("temporal_recall", "tiou_tp_only", "im_tiou", "st_recall", "viou_tp_only", "im_viou")
 """The measures of a grounding that are shares, and scores."""
-TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
-LOWER_IS_BETTER = ("spurious", "false_positives")
-
-
-def _accuracy(record: Record) -> float | None:
-    return None if record.correct is None else 100.0 * record.correct
+TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU", "grounding_unscored_rate": "grounding unscored"}
+LOWER_IS_BETTER = ("spurious", "false_positives", "grounding_unscored_rate")
 
 
 def _diagnostic_accuracy(record: Record) -> float | None:
@@ -244,7 +222,7 @@ def _metric(name: str, value: Callable[[Record], float | None]) -> Metric:
 
 
 EVIDENCE_SCORES = {
-    "accuracy": replace(_metric("accuracy", _accuracy), errors="clustered"),
+    "accuracy": replace(_metric("accuracy", lambda record: percent(record.correct)), errors="clustered"),
     "faithful": _metric("faithful", partial(_supported, "supported", True)),
     "spurious": _metric("spurious", partial(_supported, "supported", False)),
     "faithful_strict": _metric("faithful_strict", partial(_supported, "supported_strict", True)),
@@ -259,13 +237,7 @@ EVIDENCE_SCORES = {
 EVIDENCE_FORMAT = (
     *(_metric(f"{rule}_rate", partial(_formed, rule)) for rule in ("json_valid", "schema_valid", "recoverable")),
     _metric("accuracy_diagnostic", _diagnostic_accuracy),
-    Metric(
-        "grounding_unscored_rate",
-        "grounding unscored",
-        lambda record: 100.0 * (record.fields["grounding"] is None),
-        errors="plain",
-        higher_is_better=False,
-    ),
+    _metric("grounding_unscored_rate", lambda record: 100.0 * (record.fields["grounding"] is None)),
 )
 """What was lost to the form of answers: percent of valid ones, and of those whose evidence cannot be graded."""
 
@@ -327,26 +299,13 @@ def grade_evidence(
         predicted = [one.timeline(convention, question.frame, question.seen) for one in prediction.instances]
         measures = ground_evidence(predicted, [instance.timeline() for instance in question.truth], settings)
         grounding = {**vars(measures), "pairs": [vars(pair) for pair in measures.pairs]}
-    reason = None
-    if not question.asked:
-        reason = UnscoredReason.NO_CLIP
-    elif not question.answer:
-        reason = UnscoredReason.NO_KEY
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif prediction.answer is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if prediction.answer == question.answer else Outcome.WRONG
-    return Record(
-        item_id=question.item_id,
-        group_id=question.group_id,
-        stratum=dict(question.stratum),
-        expected=question.answer,
-        answered=prediction.answer,
-        outcome=outcome,
-        unscored_reason=reason,
-        detail=prediction.unread if outcome is Outcome.UNPARSED else "",
+    record = Record.graded(
+        question.item_id,
+        question.group_id,
+        dict(question.stratum),
+        question.answer,
+        prediction.answer,
+        asked=question.asked,
         fields={
             "grounding_reason": grounding_reason,
             "grounding": grounding,
@@ -360,6 +319,7 @@ def grade_evidence(
             },
         },
     )
+    return replace(record, detail=prediction.unread) if record.outcome is Outcome.UNPARSED else record
 
 
 def _grounding_reason(

@@ -94,19 +94,9 @@ def to_pixels(
     Follows ``apply_bbox_format`` of the official evaluator to the digit: ``xyxy_px`` stays as it is, the other three
     official conventions end in whole pixels (normalised numbers rounded half to even, pixels cut). ``xyxy_resized``,
     which that code does not know, is scaled and not rounded. That code takes a clip of unknown size for 1920 × 1080;
-    here the size must be given.
+    here the size must be given: of the clip as `frame`, and of the frame that the model was shown as `seen`.
 
-    Args:
-        box: As written.
-        convention: How it is written.
-        frame: Width and height of the clip in pixels.
-        seen: Width and height of the frame that the model was shown.
-
-    Returns:
-        ``x1, y1, x2, y2`` in pixels; None where the official code stops at a number that is not finite.
-
-    Raises:
-        ValueError: where the convention needs a size that is not given.
+    None where the official code stops at a number that is not finite; ValueError where a size is needed and missing.
     """
     if convention is BoxConvention.XYXY_PX:
         return box
@@ -130,11 +120,7 @@ def to_pixels(
 
 
 def box_iou(box: Box, true: Box) -> float:
-    """Intersection over union of a box and a true box, 0-1.
-
-    Args:
-        box: In pixels, with an area; a box with a NaN overlaps nothing.
-        true: In pixels, finite, with an area.
+    """Intersection over union of a box and a true box, both with an area, 0-1; a box with a NaN overlaps nothing.
 
     Source: ``iou2d`` of the official `metrics_core.py`, in the same order of operations.
     """
@@ -185,18 +171,10 @@ class EvidenceInstance:
         frame: FrameSize | None = None,
         seen: FrameSize | None = None,
     ) -> Timeline:
-        """Its evidences merged into one.
+        """Its evidences merged into one, in pixels of the clip; the arguments are those of `to_pixels`.
 
         The span runs from the earliest start to the latest end. A box counts when its second lies within its own
         evidence's span; where several evidences give a second a box, the largest counts, the first among equals.
-
-        Args:
-            convention: How the boxes are written.
-            frame: Width and height of the clip in pixels.
-            seen: Width and height of the frame that the model was shown.
-
-        Raises:
-            ValueError: where the convention needs a size that is not given.
         """
         boxes: dict[int, Box] = {}
         for evidence in self.evidences:
@@ -234,10 +212,8 @@ class PixelLimits:
 
 
 def qwen_limits(model: object) -> PixelLimits | None:
-    """The limits of lmms-eval's Qwen2.5-VL adapter, from its settings.
-
-    Returns:
-        None where the model has no such settings, or so many frames that their size depends on the clip's length.
+    """The limits of lmms-eval's Qwen2.5-VL adapter, from its settings; None where the model has no such settings, or so
+    many frames that their size depends on the clip's length.
 
     Source: ``fetch_video`` of qwen-vl-utils 0.0.14, and lmms-eval's `qwen2_5_vl` adapters, which pass it their
     ``min_pixels`` and ``max_pixels``.

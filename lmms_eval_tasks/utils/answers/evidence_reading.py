@@ -13,9 +13,8 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, wraps
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import json_repair
 
@@ -61,8 +60,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 _warnings_lock = threading.Lock()
 
 
-@dataclass(frozen=True)
-class AnswerObject:
+class AnswerObject(NamedTuple):
     """An answer object in a response."""
 
     value: dict[Any, Any]
@@ -124,7 +122,6 @@ def last_answer(text: str) -> AnswerObject | None:
 
 
 def _is_answer(value: Container[Any]) -> bool:
-    """Whether an object, or its text, has a key of an answer."""
     return "instances" in value or "answer_choice" in value
 
 
@@ -140,7 +137,6 @@ def read_json(text: str) -> dict[Any, Any] | None:
 
 
 def _marked_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each balanced part in which a key of an answer may stand, however it is spelt."""
     marked_at = -1
     for start, end in _balanced(text):
         if marked_at < start:
@@ -191,12 +187,9 @@ def _is_deeper(text: str, limit: int) -> bool:
     """Whether brackets nest deeper than a limit outside double-quoted strings."""
     depth = 0
     for token in _NESTING.finditer(text):
-        if token[0] in ("{", "["):
-            depth += 1
-            if depth > limit:
-                return True
-        elif token[0] in ("}", "]") and depth:
-            depth -= 1
+        depth = depth + 1 if token[0] in _CLOSERS else max(depth - (token[0] in ("}", "]")), 0)
+        if depth > limit:
+            return True
     return False
 
 
@@ -301,7 +294,6 @@ _DIGITS = re.compile(r"\d+")
 
 
 def _of_any_value(read: Callable[[str], _Read]) -> Callable[[object], _Read]:
-    """Let a function that reads a text take any value."""
     remembered = lru_cache(maxsize=8192)(read)
 
     @wraps(read)
@@ -372,7 +364,6 @@ def is_clock(text: str) -> bool:
 
 
 def _integer(digits: str) -> int:
-    """``int(digits)``, at most `LAST_SECOND`."""
     if len(digits) > _MAX_DIGITS:
         if digits.isdecimal():
             return LAST_SECOND
@@ -381,7 +372,6 @@ def _integer(digits: str) -> int:
 
 
 def _clock_text(parts: list[str]) -> str | None:
-    """``mm:ss`` of two or three groups of digits, None for anything else."""
     if len(parts) not in (2, 3) or not all(part.isdigit() for part in parts):
         return None
     try:
@@ -395,7 +385,6 @@ def _clock_text(parts: list[str]) -> str | None:
 
 
 def _whole_text(text: str) -> str:
-    """``00:ss`` of a number in any form that ``float`` takes, the text itself for anything else."""
     try:
         number = float(text)
         if _NUMBER.fullmatch(text):
@@ -411,8 +400,7 @@ _ANSWER_KEYS = ("answer_choice", "answer", "choice", "final_answer")
 """Keys under which models give their choice."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(NamedTuple):
     """The answer that a careful reader gets from a response, and its form."""
 
     answer: str | None
@@ -420,16 +408,8 @@ class Diagnosis:
     schema_valid: bool
 
 
-@dataclass(frozen=True)
-class EvidenceAnswer:
-    """Answer given by a response, in the official reading.
-
-    Attributes:
-        answer: Upper-case letter, None where none can be read.
-        instances: In the order of the answer.
-        text: The response.
-        found: The answer object that was read; None where there is none.
-    """
+class EvidenceAnswer(NamedTuple):
+    """Answer given by a response, in the official reading, and the answer object that was read, if there is one."""
 
     answer: str | None
     instances: tuple[EvidenceInstance, ...]
@@ -498,7 +478,7 @@ def read_truth(evidence: str | Sequence[Mapping[str, Any]]) -> tuple[EvidenceIns
     except (AttributeError, TypeError) as error:
         raise ValueError(f"Expected a list of evidence objects but got {evidence!r:.200}.") from error
     instances = tuple(EvidenceInstance(str(name), tuple(evidences)) for name, evidences in grouped.items())
-    if not all(is_finite(box) for instance in instances for one in instance.evidences for box in one.boxes):
+    if not all(is_finite(box) for evidences in grouped.values() for one in evidences for box in one.boxes):
         raise ValueError("Expected finite boxes but got one with NaN or infinity.")
     return instances
 
@@ -508,11 +488,6 @@ def _follows_schema(value: dict[Any, Any], official: EvidenceAnswer, letters: st
 
     One of `letters`; instances with a name and evidences; times ``mm:ss``, the end not before the start; per second
     of the span a box of four finite numbers with a positive size, as a list or as text.
-
-    Args:
-        value: The object.
-        official: Its official reading.
-        letters: Letters of the question's options.
     """
     answer, instances = value.get("answer_choice"), value.get("instances")
     if not (isinstance(answer, str) and len(answer) == 1 and answer in letters and isinstance(instances, list)):
@@ -543,7 +518,6 @@ def _is_evidence(entry: dict[Any, Any], official: Evidence) -> bool:
 
 
 def _read_object(found: AnswerObject | None, text: str) -> EvidenceAnswer:
-    """Read the answer object of a response."""
     value = found.value if found else {}
     answer, instances = value.get("answer_choice"), value.get("instances")
     letter = answer.strip().upper() if isinstance(answer, str) else ""
@@ -591,7 +565,6 @@ def _diagnose(read: EvidenceAnswer, letters: str) -> Diagnosis:
 
 
 def _read_letter(value: object, letters: str) -> str | None:
-    """The one option letter that a text, or a list of one text, states; None where it states none of `letters`."""
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
     # The options' texts are not known here: only their letters can be read.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, MATCHINGS, GroundingSettings
+from lmms_eval_tasks.utils.answers.evidence import DEFAULTS, MATCHINGS, EvidenceQuestion, GroundingSettings
 from lmms_eval_tasks.utils.answers.evidence_boxes import (
     Box,
     BoxConvention,
@@ -33,27 +33,12 @@ MOST = 0.5
 """With a larger share of boxes outside their frames, the declared convention is suspect."""
 OUTSIDE_MARGIN = 0.05
 """Share of the frame's size by which a box may leave it; models overshoot edges a little."""
-SHARP_FACTOR = 1.5
-SHARP_STEP = 0.1
+SHARP_FACTOR, SHARP_STEP = 1.5, 0.1
 """Mean IoU rises sharply where it grows by this factor and by this much."""
 ASSUMED_FRAME = (1920, 1080)
 """What the official script takes for a clip of unknown size. Here conventions are tried on it and nothing is scored."""
 
-
-class GroundedQuestion(Protocol):
-    """A question whose answer has boxes."""
-
-    @property
-    def truth(self) -> Sequence[EvidenceInstance]:
-        """True instances, boxes in pixels."""
-
-    @property
-    def frame(self) -> FrameSize | None:
-        """Width and height of the clip, None where unknown."""
-
-    @property
-    def seen(self) -> FrameSize | None:
-        """Width and height of the frame that the model was shown, None where unknown."""
+Answers = Iterable[tuple[EvidenceQuestion, Sequence[EvidenceInstance]]]
 
 
 @dataclass(frozen=True)
@@ -72,9 +57,7 @@ class ConventionDiagnosis:
         return self.mostly_outside or self.suspected is not None
 
 
-def diagnose_convention(
-    answers: Iterable[tuple[GroundedQuestion, Sequence[EvidenceInstance]]], declared: BoxConvention
-) -> ConventionDiagnosis:
+def diagnose_convention(answers: Answers, declared: BoxConvention) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried."""
     best_ious: dict[BoxConvention, list[float]] = {convention: [] for convention in BoxConvention}
     outside: list[bool] = []
@@ -90,7 +73,9 @@ def diagnose_convention(
                 best.append(_best_iou(pixels, true.get(second, ())))
             pixels = _convert(box, declared, question.frame, question.seen)
             if question.frame and pixels:
-                outside.append(_is_outside(pixels, question.frame))
+                x, y = (OUTSIDE_MARGIN * side for side in question.frame)
+                width, height = question.frame[0] + x, question.frame[1] + y
+                outside.append(pixels[0] < -x or pixels[1] < -y or pixels[2] > width or pixels[3] > height)
     ious = {convention: np.array(best) for convention, best in best_ious.items()}
     reference = ious[declared]
     suspected, most = None, 0.0
@@ -115,9 +100,7 @@ def _boxes(instances: Iterable[EvidenceInstance]) -> Iterator[tuple[int, Box]]:
     """Each finite box with its second."""
     for instance in instances:
         for evidence in instance.evidences:
-            for second, box in zip(evidence.seconds, evidence.boxes, strict=True):
-                if is_finite(box):
-                    yield second, box
+            yield from (pair for pair in zip(evidence.seconds, evidence.boxes, strict=True) if is_finite(pair[1]))
 
 
 def _convert(box: Box, convention: BoxConvention, frame: FrameSize | None, seen: FrameSize | None) -> Box | None:
@@ -131,15 +114,7 @@ def _best_iou(box: Box | None, true: Sequence[Box]) -> float:
     return max(box_iou(box, one) for one in true) if has_area(box) else 0.0
 
 
-def _is_outside(box: Box, frame: FrameSize) -> bool:
-    """Whether a box leaves the frame by more than the margin."""
-    x, y = (OUTSIDE_MARGIN * side for side in frame)
-    return box[0] < -x or box[1] < -y or box[2] > frame[0] + x or box[3] > frame[1] + y
-
-
-def convention_warnings(
-    title: str, answers: Iterable[tuple[GroundedQuestion, Sequence[EvidenceInstance]]], declared: BoxConvention
-) -> list[str]:
+def convention_warnings(title: str, answers: Answers, declared: BoxConvention) -> list[str]:
     """The warning where boxes look as if they were written in another convention; empty where they do not.
 
     They do where most of them leave their frames, or where another convention raises their mean IoU with true boxes of
@@ -147,9 +122,7 @@ def convention_warnings(
 
     Args:
         title: The benchmark's.
-        answers: The questions, each with its predicted instances, boxes as written. A question has `truth`, its true
-            instances in pixels, and `frame` and `seen`, width and height in pixels of the clip and of the frame that
-            the model was shown, None where unknown.
+        answers: The questions, each with its predicted instances, boxes as written.
         declared: The convention in which the run is scored.
 
     Returns:
@@ -235,8 +208,18 @@ def read_evidence_settings(
     """The settings of a task that asks with a prompt, with the default in place of each value that cannot be used."""
     overridden = environment.get(BOXES)
     boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
-    convention = _read_convention(boxes.get("boxes", BoxConvention.XYXY_PX.value), where, problems)
-    limits = _read_limits(boxes, where, problems)
+    convention, named = BoxConvention.XYXY_PX, boxes.get("boxes", BoxConvention.XYXY_PX.value)
+    try:
+        convention = BoxConvention(named)
+    except ValueError:
+        known = ", ".join(one.value for one in BoxConvention)
+        problems.add(where, f"Expected boxes to be one of {known}, but got {named!r}.")
+    limits, least, most = None, boxes.get("min_pixels"), boxes.get("max_pixels")
+    if isinstance(least, int) and isinstance(most, int) and 0 < least <= most:
+        limits = PixelLimits(least, most)
+    elif (least, most) != (None, None):
+        what = "Expected min_pixels and max_pixels, the first not the larger"
+        problems.add(where, f"{what}, but got {least} and {most}.")
     hits = _read_hits(kwargs, environment.get(MATCHING), problems)
     return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden))
 
@@ -254,51 +237,26 @@ def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
     return boxes
 
 
-def _read_convention(name: object, where: str, problems: Problems) -> BoxConvention:
-    try:
-        return BoxConvention(name)
-    except ValueError:
-        known = ", ".join(convention.value for convention in BoxConvention)
-        problems.add(where, f"Expected boxes to be one of {known}, but got {name!r}.")
-        return BoxConvention.XYXY_PX
-
-
-def _read_limits(boxes: Mapping[str, Any], where: str, problems: Problems) -> PixelLimits | None:
-    least, most = boxes.get("min_pixels"), boxes.get("max_pixels")
-    if least is None and most is None:
-        return None
-    if isinstance(least, int) and isinstance(most, int) and 0 < least <= most:
-        return PixelLimits(least, most)
-    problems.add(where, f"Expected min_pixels and max_pixels, the first not the larger, but got {least} and {most}.")
-    return None
-
-
 def _read_hits(kwargs: Mapping[str, Any], overridden: str | None, problems: Problems) -> GroundingSettings:
     matching = overridden or kwargs.get("matching")
     if matching is not None and matching not in MATCHINGS:
         where, known = MATCHING if overridden else KWARGS, ", ".join(MATCHINGS)
         problems.add(where, f"Expected matching to be one of {known}, but got {matching!r}.")
     elif matching is not None:
-        eps_overlap, aware = MATCHINGS[matching]
-        kwargs = {**kwargs, "eps_overlap": eps_overlap, "coverage_aware": aware}
-    coverage_aware: object = kwargs.get("coverage_aware", DEFAULTS.coverage_aware)
-    if not isinstance(coverage_aware, bool):
-        problems.add(KWARGS, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
-    return GroundingSettings(
-        eps_overlap=_read_number(kwargs, "eps_overlap", DEFAULTS.eps_overlap, problems),
-        tau_t=_read_number(kwargs, "tau_t", DEFAULTS.tau_t, problems),
-        tau_st=_read_number(kwargs, "tau_st", DEFAULTS.tau_st, problems),
-        coverage_aware=bool(coverage_aware),
-    )
+        kwargs = {**kwargs, **dict(zip(("eps_overlap", "coverage_aware"), MATCHINGS[matching], strict=True))}
+    hits: dict[str, Any] = {}
+    for name, default in vars(DEFAULTS).items():
+        value = kwargs.get(name, default)
+        fits, kind = _FITS[type(default)]
+        if fits(value):
+            hits[name] = value
+        else:
+            problems.add(KWARGS, f"Expected {name} to be {kind}, but got {value!r}.")
+    return GroundingSettings(**hits)
 
 
-def _read_number(kwargs: Mapping[str, Any], name: str, default: Any, problems: Problems) -> Any:
-    """A number of the type of its default: a whole number from 0 on, any other from 0 to 1."""
-    value = kwargs.get(name, default)
-    whole = isinstance(default, int)
-    fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if fits and value >= 0 and (whole or value <= 1):
-        return value
-    kind = "a whole number from 0 on" if whole else "a number from 0 to 1"
-    problems.add(KWARGS, f"Expected {name} to be {kind}, but got {value!r}.")
-    return default
+_FITS: Mapping[type, tuple[Any, str]] = {
+    bool: (lambda value: isinstance(value, bool), "true or false"),
+    int: (lambda value: type(value) is int and value >= 0, "a whole number from 0 on"),
+    float: (lambda value: type(value) in (int, float) and 0 <= value <= 1, "a number from 0 to 1"),
+}

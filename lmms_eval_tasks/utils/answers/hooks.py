@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
-from lmms_eval_tasks.utils.scoring.record import GradedItem
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
 
 if TYPE_CHECKING:
     import datasets
@@ -226,6 +226,17 @@ def fields_of(row: Row, response: object, task: RunningTask, fields: Fields) -> 
     """The fields of a record, the last of them how its item was asked."""
     own = fields(row, response, task) if callable(fields) else {name: row[name] for name in fields}
     return {**own, "prompt": task.settings.signature}
+
+
+def grader(read: Callable[[Row, object], str | None], stratum: Stratum, fields: Fields) -> Grade:
+    """Return a grader by what reads the answer to a row; what was not asked is not read."""
+
+    def grade(row: Row, response: object, task: RunningTask) -> GradedItem:
+        answered = read(row, response) if row["asked"] else None
+        own = fields_of(row, response, task, fields)
+        return GradedItem(Record.of(row, answered, stratum_of(row, stratum), own))
+
+    return grade
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -558,11 +559,27 @@ def is_letter(token: Token) -> bool:
     return len(token.raw) == 1 and token.raw.isascii() and token.raw.isalpha()
 
 
-def until(words: Iterable[str], ends: frozenset[str]) -> list[str]:
-    """Return the words before the first of `ends`."""
-    before = []
-    for word in words:
-        if word in ends:
-            break
-        before.append(word)
-    return before
+Words = dict[str, frozenset[str]]
+"""Role to its words."""
+Patterns = dict[str, tuple[re.Pattern[str], ...]]
+"""What a whole statement means to its patterns."""
+
+
+def load_words(path: Path) -> tuple[Words, Patterns]:
+    """Return the words of each role, all languages together, and the patterns of a file that has some."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    lines: dict[str, list[str]] = {role: [] for role in data["roles"]}
+    for roles in data["languages"].values():
+        for role, of_language in roles.items():
+            lines[role] += of_language
+    words = {role: frozenset(fold(" ".join(of_role)).casefold().split()) for role, of_role in lines.items()}
+    for role, formula in data["combined"].items():
+        first, *rest = formula.split()
+        words[role] = words[first]
+        for sign, other in zip(rest[::2], rest[1::2], strict=True):
+            words[role] = words[role] | words[other] if sign == "+" else words[role] - words[other]
+    patterns = {
+        meaning: tuple(re.compile(fold(pattern).casefold()) for pattern in listed)
+        for meaning, listed in data.get("patterns", {}).items()
+    }
+    return words, patterns

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.opening import fold, mark_flags, open_response, plain_text, takes_back
 from lmms_eval_tasks.utils.data.card import Row
 from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.record import Record
 
 POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
@@ -326,20 +326,10 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
             task.
     """
 
-    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-        return GradedItem(
-            Record.graded(
-                row["item_id"],
-                row["group_id"],
-                stratum_of(row, stratum),
-                row["answer"],
-                read_plausibility(response, cut_off=row.get("cut_off", False)) if row["asked"] else None,
-                asked=row["asked"],
-                fields=fields_of(row, response, context, fields),
-            )
-        )
+    def read(row: Row, response: object) -> str | None:
+        return read_plausibility(response, cut_off=row.get("cut_off", False))
 
-    return grade
+    return grader(read, stratum, fields)
 
 
 def _says_possible(record: Record) -> float | None:

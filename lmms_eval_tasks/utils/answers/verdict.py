@@ -9,15 +9,38 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from itertools import takewhile
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
-from lmms_eval_tasks.utils.answers import verdict_words
-from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, TaskContext, fields_of, stratum_of
-from lmms_eval_tasks.utils.answers.opening import mark_flags, open_response, plain_text, takes_back, tokenize
-from lmms_eval_tasks.utils.answers.verdict_words import PHRASES, any_of
+from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
+from lmms_eval_tasks.utils.answers.opening import (
+    load_words,
+    mark_flags,
+    open_response,
+    plain_text,
+    takes_back,
+    tokenize,
+)
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
-from lmms_eval_tasks.utils.scoring.record import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.metrics import Metric, percent, right
+from lmms_eval_tasks.utils.scoring.record import Record
+
+_WORDS, PATTERNS = load_words(Path(__file__).with_name("verdict_words.json"))
+"""`PATTERNS`: statements of other languages by what they mean; those of ``no_then`` count where none of the others is
+found."""
+verdict_words = SimpleNamespace(
+    **{role.upper(): frozenset(word for word in of if "_" not in word) for role, of in _WORDS.items()}
+)
+
+
+def any_of(*roles: str) -> str:
+    """A regular expression for the words and phrases of some roles, among words with single spaces between them."""
+    words = sorted(frozenset().union(*(_WORDS[role] for role in roles)), key=lambda word: (-len(word), word))
+    return "(?<![^ ])(?:" + "|".join(re.escape(word).replace("_", " ") for word in words) + ")(?![^ ])"
+
+
+PHRASES = {role: re.compile(any_of(role)) for role in _WORDS}
 
 _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
@@ -179,7 +202,7 @@ _DENIED = re.compile(
 
 def in_any_case(sentence: Sentence) -> bool:
     """Whether the sentence says that its outcome comes in any case."""
-    return verdict_words.PHRASES["anyway"].search(sentence.plain) is not None
+    return PHRASES["anyway"].search(sentence.plain) is not None
 
 
 def read_links(sentence: Sentence) -> Iterator[Assertion]:
@@ -189,7 +212,7 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
     if sentence.of_outcome and _DENIED.search(sentence.plain):
         yield Assertion(NO, Force.LINK)
     for role, verdict in (("independent", YES), ("dependent", NO)):
-        for phrase in verdict_words.PHRASES[role].finditer(sentence.text):
+        for phrase in PHRASES[role].finditer(sentence.text):
             # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
             before = re.split(r" [^\w\s]+ ", sentence.text[: phrase.start()])[-1].split()[-_REACH:]
             turned = _DENYING & {*before} and not _DENYING & {*phrase.group().split()}
@@ -209,7 +232,7 @@ def read_other_language(sentence: Sentence) -> list[Assertion]:
     # Scripts without spaces between words are looked through without those between tokens.
     joined = "".join(sentence.words)
     for meaning, verdict in _MEANINGS.items():
-        if any(one.search(text) for one in verdict_words.PATTERNS[meaning] for text in (sentence.text, joined)):
+        if any(one.search(text) for one in PATTERNS[meaning] for text in (sentence.text, joined)):
             return [Assertion(verdict, Force.STATED)]
     return []
 
@@ -262,7 +285,7 @@ def _verdict(found: re.Match[str]) -> str:
     return OPPOSITE[verdict] if found["turn"] else verdict
 
 
-_modal_verbs_REACH = 12
+_VERB_REACH = 12
 _NEAR = 4
 _WEAK = frozenset({"might", "may"})
 _NARRATORS = frozenset({"i", "we"})
@@ -274,16 +297,14 @@ def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
     """Yield the assertion of each modal verb in a sentence."""
     words = sentence.words
     for at, word in enumerate(words):
-        before = " ".join(words[max(0, at - _modal_verbs_REACH) : at]).rpartition(": ")[2].split()
+        before = " ".join(words[max(0, at - _VERB_REACH) : at]).rpartition(": ")[2].split()
         if word not in verdict_words.MODAL or _is_beside_the_point(before) or (word in _WEAK and "but" in words[at:]):
             continue
-        turned = verdict_words.PHRASES["flip"].search(" ".join(before))
+        turned = PHRASES["flip"].search(" ".join(before))
         start = at + 1
         while words[start : start + 1] and words[start] in verdict_words.JOINING:
             start += 1
-        behind = [
-            *takewhile(lambda one: one not in verdict_words.CLAUSE_END, words[start : start + _modal_verbs_REACH])
-        ]
+        behind = [*takewhile(lambda one: one not in verdict_words.CLAUSE_END, words[start : start + _VERB_REACH])]
         end = words[start + len(behind) : start + len(behind) + 2]
         statement = _read(_subject(before), before, behind, sentence, end)
         if statement and turned:
@@ -378,7 +399,7 @@ _JSON_REASON = re.compile(
     r"\"(?:reason\w{0,9}|explanation|rationale)\"\s{0,3}:\s{0,3}\"([^\"\n]{1,400})\"", re.IGNORECASE
 )
 _OFFERING = frozenset({"or", "if", "otherwise"})
-_DOUBT = verdict_words.PHRASES["unclear"]
+_DOUBT = PHRASES["unclear"]
 _CONTRAST = re.compile(r"\b(?:but|however|though|yet)\b")
 
 
@@ -413,9 +434,9 @@ def read_verdict(response: object, question: str = "", *, cut_off: bool = False)
         return UNCLEAR
     opened = open_response(response, _with_answers, cut_off)
     asked = asked_words(question)
-    verdicts = {_reader_read(value, asked) for value in opened.values} - {UNCLEAR}
+    verdicts = {_read_text(value, asked) for value in opened.values} - {UNCLEAR}
     if not verdicts:
-        return _reader_read(opened.prose, asked, Force.WORD if opened.cut_off else Force.HINT)
+        return _read_text(opened.prose, asked, Force.WORD if opened.cut_off else Force.HINT)
     verdict = verdicts.pop()
     reason = _JSON_REASON.search(opened.text)
     stated = [one.verdict for one in _read_statements(reason[1], asked) if one.force is Force.STATED] if reason else []
@@ -439,7 +460,7 @@ def _with_answers(text: str) -> str:
     return mark_flags(text, _JSON_FLAG, say)
 
 
-def _reader_read(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
+def _read_text(text: str, asked: frozenset[str], least: Force = Force.HINT) -> str:
     statements = _read_statements(text, asked)
     return _decide(statements) if any(one.force >= least for one in statements) else UNCLEAR
 
@@ -449,8 +470,8 @@ def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
     statements: list[Assertion] = []
     revises = replies = False
     for place, sentence in enumerate(split_sentences(plain_text(text), asked)):
-        revises = revises or bool(verdict_words.PHRASES["revise"].search(sentence.plain))
-        final = revises or bool(verdict_words.PHRASES["conclude"].match(sentence.plain.removeprefix("and ")))
+        revises = revises or bool(PHRASES["revise"].search(sentence.plain))
+        final = revises or bool(PHRASES["conclude"].match(sentence.plain.removeprefix("and ")))
         if statements and takes_back(sentence.text):
             statements.clear()
             continue
@@ -464,7 +485,7 @@ def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
 
 def _statements(sentence: Sentence) -> list[Assertion]:
     """All that a sentence says; what is only asked or considered is left out."""
-    if verdict_words.PHRASES["tempting"].search(sentence.plain):
+    if PHRASES["tempting"].search(sentence.plain):
         contrasts = [at for at, word in enumerate(sentence.words) if word in ("but", "however", "yet")]
         sentence = replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
     verdict = read_yes_no(sentence)
@@ -547,39 +568,21 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
             task.
     """
 
-    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-        verdict = UNCLEAR
-        if row["asked"]:
-            verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
-        return GradedItem(
-            Record.graded(
-                row["item_id"],
-                row["group_id"],
-                stratum_of(row, stratum),
-                row["answer"],
-                None if verdict == UNCLEAR else verdict,
-                asked=row["asked"],
-                fields=fields_of(row, response, context, fields),
-            )
-        )
+    def read(row: Row, response: object) -> str | None:
+        verdict = read_verdict(response, row["question"], cut_off=row.get("cut_off", False))
+        return None if verdict == UNCLEAR else verdict
 
-    return grade
-
-
-def _right(record: Record) -> float | None:
-    return percent(record.correct)
+    return grader(read, stratum, fields)
 
 
 def _says_yes(record: Record) -> float | None:
     return None if record.answered is None else percent(record.answered == YES)
 
 
-VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors="clustered")
+VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", right, errors="clustered")
 """Percent of scored items with the right verdict; an answer without one is wrong."""
 
-BALANCED_ACCURACY = Metric(
-    "balanced_accuracy", "balanced accuracy", _right, stratum=lambda record: str(record.expected)
-)
+BALANCED_ACCURACY = Metric("balanced_accuracy", "balanced accuracy", right, stratum=lambda record: str(record.expected))
 """The unweighted mean of the accuracies where yes and where no is right: 50 for a constant, where both occur."""
 
 YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)

@@ -313,7 +313,8 @@ COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
 as ``sample_data`` where the data is simulated."""
 
 
-def _right(record: Record) -> float | None:
+def right(record: Record) -> float | None:
+    """100 for a right answer, 0 for another; None where the item is unscored."""
     return percent(record.correct)
 
 
@@ -321,10 +322,10 @@ def _right_officially(record: Record) -> float | None:
     return percent(record.fields["official_correct"])
 
 
-PAIR_ACCURACY = Metric("pair_accuracy", "pair accuracy", _right, together=PAIR)
+PAIR_ACCURACY = Metric("pair_accuracy", "pair accuracy", right, together=PAIR)
 """Percent of complete, scored pairs with both members right."""
 
-SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", _right, errors="clustered")
+SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", right, errors="clustered")
 """Percent of scored items that are right."""
 
 PAIR_ACCURACY_OFFICIAL = Metric("pair_accuracy_official", "official reader", _right_officially, together=PAIR)
@@ -335,5 +336,5 @@ OFFICIAL_ACCURACIES = (
 """Pair and single accuracy in percent as the benchmark's own script reads the responses: of records with the field
 ``official_correct``, which `choice_grader` gives them with ``read_official``."""
 
-PAIRS_SCORED = Metric("pairs_scored", "pairs", _right, together=PAIR, kind="groups", unit="", higher_is_better=None)
+PAIRS_SCORED = Metric("pairs_scored", "pairs", right, together=PAIR, kind="groups", unit="", higher_is_better=None)
 """How many pairs `PAIR_ACCURACY` stands on: those with two members, both scored."""

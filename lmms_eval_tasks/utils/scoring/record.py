@@ -141,6 +141,16 @@ class Record:
             outcome = Outcome.CORRECT if is_right else Outcome.WRONG
         return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
 
+    @classmethod
+    def of(
+        cls, row: Mapping[str, Any], answered: str | None, stratum: Mapping[str, str], fields: Mapping[str, Any]
+    ) -> Record:
+        """The record of what was answered to a row, as `graded` has it."""
+        asked, key = row["asked"], row["answer"]
+        return cls.graded(
+            row["item_id"], row["group_id"], dict(stratum), key, answered, asked=asked, fields=dict(fields)
+        )
+
     @property
     def correct(self) -> bool | None:
         """Whether the item counts as right; None where it is unscored."""

@@ -22,8 +22,8 @@ from tiny_runs import tiny_engine
 from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 from lmms_eval_tasks.models.video_diffusion.denoising import AskedClips, Engine
 from lmms_eval_tasks.models.video_diffusion.latents import ClipFile, to_pixels
+from lmms_eval_tasks.models.video_diffusion.protocol import centred_positions
 from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
-from lmms_eval_tasks.utils.answers.losses_protocol import centred_positions
 from lmms_eval_tasks.utils.core.errors import InputError
 
 FAMILIES = list(known_families())

@@ -7,25 +7,25 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.answers.losses import (
-    DenoisingResponse,
-    Directed,
-    ItemError,
-    WindowRecord,
-    read_denoising,
-    settings_digest,
-)
-from lmms_eval_tasks.utils.answers.losses_protocol import (
+from lmms_eval_tasks.models.video_diffusion.protocol import (
     PROTOCOLS,
     ShortClip,
     available_frames,
     centred_positions,
     choose_timesteps,
-    combine_losses,
     leading_positions,
     nearest_bucket,
     noise_seed,
     plan_windows,
+)
+from lmms_eval_tasks.utils.answers.losses import (
+    DenoisingResponse,
+    Directed,
+    ItemError,
+    WindowRecord,
+    combine_losses,
+    read_denoising,
+    settings_digest,
 )
 
 compressions = st.sampled_from([1, 4, 6, 8])

@@ -147,31 +147,6 @@ def noise_seed(run_seed: int, item_id: str, window: int, timestep: int, draw: in
     return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1
 
 
-def combine_losses(losses: Sequence[Sequence[float]], latents: Sequence[int], rule: str) -> float:
-    """One loss of a clip from the losses of its windows and timesteps; not finite where one of them is not.
-
-    Args:
-        losses: ``losses[window][timestep]``, each a mean over what counts in that window.
-        latents: Latent frames that count, per window.
-        rule: ``latents``: every counted latent frame weighs the same. ``sum``: windows are added up, timesteps
-            averaged (the official base class). ``windows``: every window weighs the same (the Wan scripts). Any other
-            is taken for ``windows``.
-
-    Returns:
-        The loss, averaged over timesteps, in the unit of the model's own.
-    """
-    table = np.asarray(losses, dtype=np.float64)
-    if rule == "sum":
-        return float(table.sum(axis=0).mean())
-    weights = np.asarray(latents, dtype=np.float64) if rule == "latents" else np.ones(len(table))
-    return float((weights[:, None] * table).sum(axis=0).mean() / weights.sum())
-
-
-def combine_by_timestep(losses: Sequence[Sequence[float]], latents: Sequence[int], rule: str) -> list[float]:
-    """The loss of a clip at each timestep, from those of its windows; arguments as of `combine_losses`."""
-    return [combine_losses([[loss] for loss in step], latents, rule) for step in zip(*losses, strict=True)]
-
-
 def nearest_bucket(height: int, width: int, buckets: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The bucket (height, width) that suits a clip best, by the Wan scripts' measure."""
 
