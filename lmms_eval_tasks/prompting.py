@@ -60,17 +60,8 @@ def choose_prompt(
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
     environment: Mapping[str, str] = os.environ,
 ) -> Prompt:
-    """The prompt that a run asks with.
-
-    Args:
-        kwargs: A task's ``lmms_eval_specific_kwargs``; its ``prompt`` names one of our prompts, ``official``, or
-            another that `find` knows. The environment variable LMMS_EVAL_TASKS_PROMPT, where set, wins for the run.
-        find: Finds the benchmark's own prompts, such as ``official``; None where it has none that can be had here.
-        fields: What the task asks with. One of our prompts with other fields would leave the options out, say.
-        environment: Environment variables.
-
-    Raises:
-        InputError: where no prompt of that name is to be had, or it has other fields.
+    """The prompt that a task's configuration names, or LMMS_EVAL_TASKS_PROMPT for the whole run: ours, or one that `find`
+    knows. One with other fields than the task's is refused: it would leave the options out, say.
     """
     chosen = environment.get(PROMPT) or str((kwargs or {}).get("prompt", DEFAULT))
     if chosen in prompt_ids() or (find is None and chosen != OFFICIAL):
@@ -93,11 +84,7 @@ def choose_prompt(
 
 
 def read_whole(path: Path) -> str:
-    """A prompt file's text, byte for byte, so that its digest is the file's.
-
-    Raises:
-        OSError, ValueError: where it cannot be read, is not UTF-8, or is empty.
-    """
+    """A prompt file's text, byte for byte, so that its digest is the file's."""
     text = path.read_bytes().decode("utf-8")
     if not text.strip():
         raise ValueError("the file is empty")
@@ -110,7 +97,7 @@ class OfficialPrompt:
 
     Attributes:
         benchmark: Name of the benchmark.
-        part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest.
+        part: What of the prompt its official file holds; the card's `promptsha256` has that text's digest.
         file: Path of that file in the official repository.
         template: The prompt from the text, for `str.format`. Raises ValueError where it cannot be made.
         replaces: Id of our prompt in whose place it is asked.
@@ -135,7 +122,7 @@ class OfficialPrompt:
     @property
     def published(self) -> str:
         """The official text's SHA-256."""
-        return read_card(self.benchmark).prompt_sha256[self.part]
+        return read_card(self.benchmark).promptsha256[self.part]
 
     def status(self, text: str) -> str:
         """The id by which records name a text of this prompt: whether it is official, or another."""
@@ -143,11 +130,7 @@ class OfficialPrompt:
         return OFFICIAL if digest == self.published else f"{self.benchmark}-other-{digest[:8]}"
 
     def prompt(self, text: str) -> Prompt:
-        """The prompt from a text of its file, its id saying whether it is the official one.
-
-        Raises:
-            ValueError: where none can be made from it.
-        """
+        """The prompt from a text of its file, its id saying whether it is official; ValueError without one in it."""
         return Prompt(self.status(text), self.template(text))
 
     def find(self, name: str) -> Prompt:
@@ -156,15 +139,12 @@ class OfficialPrompt:
         Raises:
             InputError: where it was not imported, or is no longer what was imported.
         """
-        path = _path(self.benchmark, name)
-        title = read_card(self.benchmark).title
+        path, title = _path(self.benchmark, name), read_card(self.benchmark).title
         if not path.is_file():
-            raise InputError(
-                f"Expected a prompt id, one of {', '.join((*prompt_ids(), *imported(self.benchmark)))}, but got "
-                f"{name!r}."
-                + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
-            )
-        _, text = _imported_text(path, path.stat().st_mtime_ns)
+            known = ", ".join((*prompt_ids(), *imported(self.benchmark)))
+            absent = f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else ""
+            raise InputError(f"Expected a prompt id, one of {known}, but got {name!r}.{absent}")
+        _, text = _imported(self.benchmark, name)
         if text is None or self.status(text) != name:
             raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
         return self.prompt(text)
@@ -175,9 +155,7 @@ class OfficialPrompt:
         Raises:
             InputError: where none was imported, or several were.
         """
-        paths = {name: _path(self.benchmark, name) for name in imported(self.benchmark)}
-        read = {name: _imported_text(path, path.stat().st_mtime_ns) for name, path in paths.items()}
-        names = [name for name, (part, _) in read.items() if part == self.part]
+        names = [name for name in imported(self.benchmark) if _imported(self.benchmark, name)[0] == self.part]
         if len(names) == 1:
             return self.find(names[0])
         title = read_card(self.benchmark).title
@@ -185,7 +163,7 @@ class OfficialPrompt:
             raise InputError(f"{title}'s official {self.part} is not on this machine. {self._remedy}")
         raise InputError(
             f"Expected one text of {title}'s official {self.part}, but {', '.join(names)} were imported, from releases "
-            f"that differ. Remove those that you do not mean from {paths[names[0]].parent}."
+            f"that differ. Remove those that you do not mean from {_path(self.benchmark, names[0]).parent}."
         )
 
     @property
@@ -249,11 +227,7 @@ def imported(benchmark: str) -> tuple[str, ...]:
 
 
 def check_choice(benchmark: str) -> None:
-    """Refuse a choice of prompt for the whole run that a benchmark's tasks cannot follow, before a model is loaded.
-
-    Raises:
-        InputError: where LMMS_EVAL_TASKS_PROMPT names no prompt, or one that was not imported.
-    """
+    """Refuse a choice of prompt for the whole run that a benchmark's tasks cannot follow, before a model is loaded."""
     chosen = os.environ.get(PROMPT)
     if not chosen or chosen in prompt_ids():
         return
@@ -274,11 +248,10 @@ def _path(benchmark: str, name: str) -> Path:
     return home() / "prompts" / benchmark / f"{name}.json"
 
 
-@cache
-def _imported_text(path: Path, changed: int) -> tuple[str | None, str | None]:
-    """Part and text in an imported file, None where it cannot be read; `changed` is the time of its last change."""
+def _imported(benchmark: str, name: str) -> tuple[str | None, str | None]:
+    """Part and text in an imported file, None where it cannot be read."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(_path(benchmark, name).read_text(encoding="utf-8"))
         part, text = content.get("part"), content["text"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None, None
@@ -355,8 +328,8 @@ def read_task_settings(
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     named = kwargs.get("prompt")
     fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
-    find = None if asks_judges else benchmark.find_prompt
-    return prompt_reader(find, fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS)(kwargs, environment)
+    fields = fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS
+    return TaskSettings(choose_prompt(kwargs, None if asks_judges else benchmark.find_prompt, fields, environment))
 
 
 def kwargs_for_checks(benchmark: Benchmark, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from lmms_eval_tasks.utils.submission.form import Attendance
 
-__all__ = [
-    "Attendance",
-]
+__all__ = ["Attendance"]

@@ -485,9 +485,7 @@ def with_official_reading(record: Record, official: str | None) -> Record:
 
 
 def choice_grader(
-    read_official: Callable[[str], str | None] | None = None,
-    stratum: Stratum = (),
-    fields: Fields = (),
+    read_official: Callable[[str], str | None] | None = None, stratum: Stratum = (), fields: Fields = ()
 ) -> Grade:
     """Return a grader of multiple-choice items.
 

@@ -248,21 +248,10 @@ def _unspaced(mention: Mention, at: int) -> Cue | None:
 _CUES: RuleTable[Cue] = RuleTable(
     Rule("The options: B", words.OPTIONS, "other", following=(":", "are", '"')),
     Rule("The best option is B", words.OPTION, _after_option),
-    Rule(
-        "No, B",
-        words.NEGATION & words.CORRECTION,
-        "revise",
-        following=(",", "..", "-", "–", "—", ":", ";", "→"),
-    ),
+    Rule("No, B", words.NEGATION & words.CORRECTION, "revise", following=(",", "..", "-", "–", "—", ":", ";", "→")),
     Rule("It is not B", words.NEGATION, "not"),
     Rule("It is hardly B", words.WRONGLY, "not"),
-    Rule(
-        "It does not point to B",
-        words.FAVOUR_LINKED,
-        "not",
-        before=words.DENYING,
-        following=words.FAVOUR_LINK,
-    ),
+    Rule("It does not point to B", words.FAVOUR_LINKED, "not", before=words.DENYING, following=words.FAVOUR_LINK),
     Rule("The clip points to B", words.FAVOUR_LINKED, "favour", following=words.FAVOUR_LINK),
     Rule("In the end B", ("end",), "conclude", before=("the",)),
     Rule("It's B", words.PRONOUN_IS, "is"),
@@ -446,8 +435,7 @@ _LABELLED: RuleTable[After] = RuleTable(
 )
 # Behind "correctly", "best".
 _RIGHTLY: RuleTable[After] = RuleTable(
-    Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified),
-    Rule("B exactly.", STOPS, "affirmed"),
+    Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified), Rule("B exactly.", STOPS, "affirmed")
 )
 _PREDICATES: RuleTable[After] = RuleTable(
     Rule("Only B remains.", words.LEFT_OVER, "affirmed", following=PAUSES),

@@ -55,10 +55,7 @@ _NO = (
     "|impossivel|impossibile|mustahil|いいえ|不可能です|ありえません|아니요|아니오|불가능|불가능합니다|否|不|不是|不可能|不可以"
     "|不合理|不符合|不对"
 )
-_BARE = {
-    **dict.fromkeys(fold(_YES).split("|"), POSSIBLE),
-    **dict.fromkeys(fold(_NO).split("|"), IMPOSSIBLE),
-}
+_BARE = {**dict.fromkeys(fold(_YES).split("|"), POSSIBLE), **dict.fromkeys(fold(_NO).split("|"), IMPOSSIBLE)}
 _FOREIGN = fold(
     "ja|oui|si|sim|да|tak|evet|nein|non|nao|нет|nie|hayir|tidak|是的|是|可能|对|否|不可能|不是|不对|不|はい|いいえ|예|네|아니요|아니오"
 )

@@ -104,10 +104,7 @@ _REPLACED = (
     # What is beyond doubt is not in doubt.
     (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
     (re.compile(r"\bno longer\b"), "not"),
-    (
-        re.compile(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"),
-        "unreachable",
-    ),
+    (re.compile(r"\b(?:out of|beyond)(?: (?:her|his|their|its|the|anyone's))? reach\b"), "unreachable"),
     (re.compile(r"\b(?:with)?in(?: (?:her|his|their|its))? reach\b"), "accessible"),
     (re.compile(r"\by[ .-]e[ .-]s\b"), "yes"),
     (re.compile(r"\bn[ .-]o\b"), "no"),

@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.scoring.record import Record
 
 DRAWS = 10_000
 LEVEL = 95.0
+SEED = 0
 PERCENT = (0.0, 100.0)
 LOOKED_UP = 1_000
 """Groups of a stratum up to which its binomial distribution is tabulated."""
@@ -96,9 +97,8 @@ def intervals(
     *,
     method: Method = "bca",
     bounds: tuple[float, float] | None = PERCENT,
-    seed: int = 0,
+    seed: int = SEED,
     draws: int = DRAWS,
-    level: float = LEVEL,
 ) -> Floats:
     """Bootstrap intervals of scores, the groups drawn with replacement within each stratum."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -106,7 +106,7 @@ def intervals(
         drawn = np.asarray(statistic(strata.draw(np.random.default_rng(seed), draws)), dtype=float)
         scores = drawn.reshape(draws, -1)
         flat = estimate.reshape(-1)
-        tail = (100.0 - level) / 200
+        tail = (100.0 - LEVEL) / 200
         tails = np.tile([tail, 1.0 - tail], (flat.size, 1))
         if method == "bca":
             tails = _adjusted_tails(flat, scores, _acceleration(strata, statistic, flat.size), tails)
@@ -207,9 +207,7 @@ def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
     return scores
 
 
-def macro_interval(
-    parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT, seed: int = 0, draws: int = DRAWS
-) -> tuple[float, float]:
+def macro_interval(parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT) -> tuple[float, float]:
     """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa."""
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
         from scipy.stats import binomtest
@@ -218,12 +216,11 @@ def macro_interval(
         shares = binomtest(reached, len(parts[0])).proportion_ci(method="wilson")
         span = bounds[1] - bounds[0]
         return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
-    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws)
+    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds)
     return float(low), float(high)
 
 
 Records = Sequence[Record]
-SEED = 0
 METHOD = f"95% intervals over groups, {DRAWS:,} draws, seed {SEED}"
 """How the interval of every score is computed; docs/statistics.md has the formulas."""
 
@@ -279,10 +276,11 @@ def statistic_of(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statisti
     """The mean over parts of each part's mean over its strata, or of its contrast."""
     strata = [(part, side) for part, strata in enumerate(parts) for side, _ in strata]
 
-    def mean_of(sums: Floats, part: int, side: bool) -> Floats:
-        return macro_mean(sums[..., [place for place, key in enumerate(strata) if key == (part, side)], :])
-
     def score(sums: Floats, part: int) -> Floats:
-        return mean_of(sums, part, True) - mean_of(sums, part, False) if metric.contrast else mean_of(sums, part, True)
+        one, other = (
+            macro_mean(sums[..., [at for at, key in enumerate(strata) if key == (part, side)], :])
+            for side in (True, False)
+        )
+        return one - other if metric.contrast else one
 
     return lambda sums: np.asarray(sum(score(sums, part) for part in range(len(parts))) / len(parts))

@@ -22,8 +22,6 @@ from lmms_eval_tasks.utils.scoring.record import Record
 Records = Sequence[Record]
 Part = Mapping[str, Records]
 """Records by task, of the tasks that count equally."""
-Groups = Mapping[str, Mapping[str, Record]]
-"""Group to its records by item id."""
 
 ONLY_FIRST = "only in the first run"
 ONLY_SECOND = "only in the second run"
@@ -156,15 +154,14 @@ def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[dict[
     shared = []
     for task in first:
         runs = metric.units(first[task]), metric.units(second[task])
+        keys = [{(place, unit.key) for place, units in run.items() for unit in units} for run in runs]
+        both = keys[0] & keys[1]
         if any(runs):
-            places = [{place: {unit.key for unit in units} for place, units in run.items()} for run in runs]
-            both = {place: places[0][place] & places[1][place] for place in places[0].keys() & places[1].keys()}
-            shared.append(
-                tuple(
-                    {place: [unit for unit in units if unit.key in both.get(place, ())] for place, units in run.items()}
-                    for run in runs
-                )
+            kept = (
+                {place: [unit for unit in units if (place, unit.key) in both] for place, units in run.items()}
+                for run in runs
             )
+            shared.append(tuple(kept))
     return shared
 
 
@@ -215,24 +212,18 @@ def _whole_groups(first: Records, second: Records, metric: Metric) -> list[tuple
     counted = [{unit.group for units in metric.units(run).values() for unit in units} for run in (first, second)]
     right = []
     for name in sorted(counted[0] & counted[1]):
-        one, other = ones[name], others[name]
-        same = {key: record.expected for key, record in one.items()} == {
-            key: record.expected for key, record in other.items()
-        }
-        if same and not any(record.correct is None for record in (*one.values(), *other.values())):
-            right.append((_all_right(one), _all_right(other)))
+        keys = [{item: record.expected for item, record in run[name].items()} for run in (ones, others)]
+        correct = [[record.correct for record in run[name].values()] for run in (ones, others)]
+        if keys[0] == keys[1] and None not in (*correct[0], *correct[1]):
+            right.append((all(correct[0]), all(correct[1])))
     return right
 
 
-def _groups(records: Records) -> Groups:
+def _groups(records: Records) -> dict[str, dict[str, Record]]:
     groups: dict[str, dict[str, Record]] = {}
     for record in records:
         groups.setdefault(record.group_id, {})[record.item_id] = record
     return groups
-
-
-def _all_right(group: Mapping[str, Record]) -> bool:
-    return all(record.correct for record in group.values())
 
 
 LEVEL = 0.05

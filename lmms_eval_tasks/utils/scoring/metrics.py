@@ -8,7 +8,7 @@ be another score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -48,16 +48,7 @@ Units = Mapping[Stratum, Sequence[ScoreUnit]]
 
 
 Kind = Literal["mean", "groups", "total"]
-"""How values become a score:
-
-- ``mean``: the ratio of summed values to their number, averaged over strata;
-- ``groups``: how many groups count;
-- ``total``: the sum of the values.
-"""
 Errors = Literal["none", "plain", "clustered"]
-"""The standard errors that lmms-eval prints of a score: none, of the values as if items were independent, or these and
-those clustered by group.
-"""
 
 
 @dataclass(frozen=True)
@@ -74,8 +65,8 @@ class Metric:
         stratum: Names a record's stratum, if the score is an unweighted mean over strata.
         contrast: Says on which side of a difference of two means a record is; the score is the mean where it is True
             less the mean where it is False.
-        kind: How values become a score: ``mean``, averaged over strata; ``groups``, how many groups count; ``total``,
-            the sum of the values.
+        kind: How values become a score: ``mean``, the ratio of their sum to their number, averaged over strata;
+            ``groups``, how many groups count; ``total``, the sum of the values.
         transform: Maps the mean to the score; a multiplication.
         value_bounds: Least and greatest value of a record; None where there is no limit.
         bounds: Least and greatest score.
@@ -105,11 +96,7 @@ class Metric:
     errors: Errors = "none"
 
     def __post_init__(self) -> None:
-        """Refuse a kind or errors that there are not, and plain errors where a value alone does not say how it counts.
-
-        Raises:
-            ValueError: for these; a value does not, where the score has groups, strata or a contrast.
-        """
+        """Refuse a kind or errors that there are not, and plain errors where items do not count alone."""
         for name, value, known in (("kind", self.kind, get_args(Kind)), ("errors", self.errors, get_args(Errors))):
             if value not in known:
                 raise ValueError(f"Expected {name} of {self.name}, one of {', '.join(known)}, but got {value!r}.")
@@ -119,24 +106,15 @@ class Metric:
     @classmethod
     def total(cls, name: str, title: str, value: Callable[[Record], float]) -> Metric:
         """A score that is the sum of what records contribute, such as a number of items."""
-        return cls(
-            name,
-            title,
-            value,
-            kind="total",
-            value_bounds=None,
-            unit="",
-            higher_is_better=None,
-            errors="plain",
-        )
+        return cls(name, title, value, kind="total", value_bounds=None, unit="", higher_is_better=None, errors="plain")
 
     def item(self, record: Record) -> Item:
         """Return the item that lmms-eval gathers for a record, which must apply."""
         value = self.value(record)
         if self.errors == "plain":
             return value
-        clustered = self.errors == "clustered" and value is not None
-        return {**self._counted(record, value), **({"score": value} if clustered else {})}
+        gathered = {"group_id": record.group_id, "value": value, **self._places(record)}
+        return {**gathered, "score": value} if self.errors == "clustered" and value is not None else gathered
 
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
@@ -169,24 +147,14 @@ class Metric:
         if self.kind == "total":
             return int(sum(unit.value for counted in units.values() for unit in counted))
         means = {place: mean_of_known(unit.value for unit in counted) for place, counted in units.items()}
-        sides = [
-            mean_of_known(mean for (side, _), mean in means.items() if side is wanted)
-            for wanted in ((True, False) if self.contrast else (True,))
-        ]
-        if None in sides:
+        one, other = (mean_of_known(mean for (side, _), mean in means.items() if side is of) for of in (True, False))
+        if one is None or (self.contrast and other is None):
             return None
-        first, *second = (side for side in sides if side is not None)
-        return self.transform(first - second[0] if second else first)
-
-    def _counted(self, record: Record, value: float | None) -> dict[str, Any]:
-        """A record's value, and the group, stratum and side of a contrast in which it counts."""
-        return {"group_id": record.group_id, "value": value, **self._places(record)}
+        return self.transform(one - other if self.contrast and other is not None else one)
 
     def _places(self, record: Record) -> dict[str, Any]:
-        return {
-            **({"stratum": self.stratum(record)} if self.stratum else {}),
-            **({"contrast": self.contrast(record)} if self.contrast else {}),
-        }
+        named = {"stratum": self.stratum, "contrast": self.contrast}
+        return {name: place(record) for name, place in named.items() if place}
 
     def _units(self, items: Iterable[tuple[Member, str, float | None, Stratum]]) -> dict[Stratum, list[ScoreUnit]]:
         """Group items with their groups, values and strata into the units that count; strata in order of first
@@ -202,16 +170,15 @@ class Metric:
         for name, group, value, place in items:
             found.setdefault(place, {}).setdefault(group, []).append((name, value))
         return {
-            place: [unit for group, members in groups.items() if (unit := self._unit(group, members))]
+            place: [unit for group, members in groups.items() for unit in self._whole(group, members)]
             for place, groups in found.items()
         }
 
-    def _unit(self, group: str, members: Sequence[tuple[Member, float | None]]) -> ScoreUnit | None:
-        """Return the unit that the members of a group form; None if they are incomplete or one is unscored."""
+    def _whole(self, group: str, members: Sequence[tuple[Member, float | None]]) -> Iterator[ScoreUnit]:
+        """Yield the unit that the members of a group form, if they are complete and all scored."""
         values = [value for _, value in members if value is not None]
-        if len(values) != len(members) or len(values) != self.together:
-            return None
-        return ScoreUnit(group, frozenset(name for name, _ in members), min(values))
+        if len(values) == len(members) == self.together:
+            yield ScoreUnit(group, frozenset(name for name, _ in members), min(values))
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""
@@ -275,10 +242,10 @@ def aggregate_tasks(
 ) -> float | int | None:
     """The score of a group of tasks from theirs, in the form of lmms-eval's group aggregations."""
     values = list(scores)
-    if metric.kind == "mean":
-        return mean_of_all(values)
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    if len(known) < len(values):
+        return None
+    return mean_of_known(known) if metric.kind == "mean" else sum(known)
 
 
 def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:

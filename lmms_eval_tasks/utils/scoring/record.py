@@ -7,15 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    WrapValidator,
-    create_model,
-)
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator, create_model
 
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet

@@ -69,20 +69,11 @@ def constant_shortcuts(items: Sequence[ChoiceItem]) -> list[Shortcut]:
     return [*(Shortcut(f"always {answer}", _always(place)) for place, answer in enumerate(answers)), FREQUENT_ANSWER]
 
 
-def valued_shortcut(name: str, value: Callable[[ChoiceItem, str], float]) -> Shortcut:
-    """The rule that chooses the option of the highest value, which depends on the texts alone."""
-    return Shortcut(name, _by_value(value))
-
-
 def shared_ngrams(option: str, question: str) -> float:
     """The share of an option's words and pairs of adjacent words that the question has too, 0-1; 0 without words."""
-    own = _ngrams(option)
-    return len(own & _ngrams(question)) / len(own) if own else 0.0
-
-
-def _ngrams(text: str) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.casefold())
-    return {(word,) for word in words} | set(pairwise(words))
+    words, asked = (re.findall(r"\w+", text.casefold()) for text in (option, question))
+    own = {*words, *pairwise(words)}
+    return len(own & {*asked, *pairwise(asked)}) / len(own) if own else 0.0
 
 
 def _always(place: int) -> Callable[[Sequence[ChoiceItem]], list[Choice]]:
@@ -130,10 +121,7 @@ def score_shortcut(shortcut: Shortcut, items: Sequence[ChoiceItem], together: in
     """Score a rule on a set, with intervals over groups; `together` is how many items of a group count together."""
     choices = shortcut.choose(items)
     decided = 100.0 * sum(max(choice, default=0.0) == 1.0 for choice in choices) / len(items)
-    groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
-    for item, choice in zip(items, choices, strict=True):
-        if item.key is not None:
-            groups[item.group].append((item, choice))
+    groups = _grouped((item, choice) for item, choice in zip(items, choices, strict=True) if item.key is not None)
     single = [(100.0 * _expected_right(members), float(len(members))) for members in groups.values()]
     complete = [members for members in groups.values() if len(members) == together]
     pair = [(100.0 * _all_right(members), 1.0) for members in complete]
@@ -154,6 +142,13 @@ def chance(items: Sequence[ChoiceItem], together: int | None) -> ShortcutScore:
     return ShortcutScore("any, at random", 0.0, _exact(single), _exact(pair), removed)
 
 
+def _grouped(chosen: Iterable[tuple[ChoiceItem, Choice]]) -> dict[Hashable, list[tuple[ChoiceItem, Choice]]]:
+    groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
+    for item, choice in chosen:
+        groups[item.group].append((item, choice))
+    return groups
+
+
 def _removed(right: float, pair: Sequence[Counts], together: int | None) -> float | None:
     """Percent of the right answers to members of complete groups that are in no group that is wholly right."""
     if not right or together is None:
@@ -163,11 +158,8 @@ def _removed(right: float, pair: Sequence[Counts], together: int | None) -> floa
 
 def same_choice(shortcut: Shortcut, items: Sequence[ChoiceItem], together: int | None) -> float | None:
     """Percent of the groups of so many items in which a rule chooses the same text for all; None without a group."""
-    groups: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
-    for item, choice in zip(items, shortcut.choose(items), strict=True):
-        groups[item.group].append((item, choice))
-    complete = [members for members in groups.values() if len(members) == together]
-    shares = [_all_the_same(members) for members in complete]
+    groups = _grouped(zip(items, shortcut.choose(items), strict=True))
+    shares = [_all_the_same(members) for members in groups.values() if len(members) == together]
     return 100.0 * sum(shares) / len(shares) if shares else None
 
 
@@ -298,6 +290,6 @@ def prior_shortcuts(
     ]
     sums = model.log_probabilities(wanted, progress)
     return (
-        valued_shortcut("likely, question unseen", lambda item, option: sums["", f" {option}"]),
-        valued_shortcut("likely after the question", lambda item, option: sums[contexts[item.question], f" {option}"]),
+        Shortcut("likely, question unseen", _by_value(lambda _, option: sums["", f" {option}"])),
+        Shortcut("likely after the question", _by_value(lambda item, one: sums[contexts[item.question], f" {one}"])),
     )
