@@ -60,7 +60,7 @@ def choose_prompt(
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
     environment: Mapping[str, str] = os.environ,
 ) -> Prompt:
-    """The prompt that a task's configuration names, or LMMS_EVAL_TASKS_PROMPT for the whole run: ours, or one that `find`
+    """The prompt that a task's configuration or LMMS_EVAL_TASKS_PROMPT names: one of ours, or one that `find`
     knows. One with other fields than the task's is refused: it would leave the options out, say.
     """
     chosen = environment.get(PROMPT) or str((kwargs or {}).get("prompt", DEFAULT))
@@ -97,7 +97,7 @@ class OfficialPrompt:
 
     Attributes:
         benchmark: Name of the benchmark.
-        part: What of the prompt its official file holds; the card's `promptsha256` has that text's digest.
+        part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest.
         file: Path of that file in the official repository.
         template: The prompt from the text, for `str.format`. Raises ValueError where it cannot be made.
         replaces: Id of our prompt in whose place it is asked.
@@ -122,7 +122,7 @@ class OfficialPrompt:
     @property
     def published(self) -> str:
         """The official text's SHA-256."""
-        return read_card(self.benchmark).promptsha256[self.part]
+        return read_card(self.benchmark).prompt_sha256[self.part]
 
     def status(self, text: str) -> str:
         """The id by which records name a text of this prompt: whether it is official, or another."""
