@@ -120,7 +120,7 @@ def report(
                 )
             return
         _show_tables(output, read, by, task, seed if pairing else None, layout)
-        tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
+        tasks = [name for run in read for name in run.tasks_of(task)] if task else None
         shown = tasks or [name for run in read for name in run.records]
         output.note(
             f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are "

@@ -224,7 +224,7 @@ def find_several(runs: Sequence[Run], only: str = "") -> Iterator[Several]:
     """Runs of one model on the same part of a benchmark; `only` as for `best_tables`."""
     entries: defaultdict[tuple[str, str], list[_Entry]] = defaultdict(list)
     for run in runs:
-        for name in run.groups.get(only, [only] if only else run.records):
+        for name in run.tasks_of(only):
             task = registry().find_task(name)
             if task and task.kind.best_of and name in run.records:
                 metric = task.kind.metric(task.kind.best_of)

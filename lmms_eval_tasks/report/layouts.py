@@ -71,7 +71,7 @@ def _named(place: LayoutPlace, view: str) -> str:
 
 def _tasks(run: Run, place: LayoutPlace, view: str) -> Sequence[str]:
     name = _named(place, view)
-    return run.groups.get(name, (name,) if name in run.records else ())
+    return [task for task in run.tasks_of(name) if task in run.records]
 
 
 def _published(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[_Shown]:

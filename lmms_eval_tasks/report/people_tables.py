@@ -380,7 +380,7 @@ def outcomes_by_question(runs: Sequence[Run], asked: Asked, task: str = "") -> d
     all."""
     found = {}
     for number, run in enumerate(runs, start=1):
-        for name in run.groups.get(task, (task,)) if task else run.records:
+        for name in run.tasks_of(task):
             outcomes = {record.item_id: record.outcome.value for record in run.records.get(name, ())}
             known = {key: outcomes[one.item_id] for key, one in asked.items() if one.item_id in outcomes}
             if known:

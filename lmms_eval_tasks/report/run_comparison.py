@@ -35,7 +35,7 @@ def run_differences(first: Run, second: Run, name: str) -> list[str]:
     one, other = first.versions.get(name), second.versions.get(name)
     if one != other:
         sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
-    for task in first.groups.get(name, (name,)):
+    for task in first.tasks_of(name):
         here, there = first.set_of(task), second.set_of(task)
         if here != there:
             sentences.append(f"one is of {here.text}, the other of {there.text}")
@@ -74,7 +74,7 @@ class RunComparison:
     def tables(self) -> list[FittingTable]:
         """Each score's differences and tests; and, where the formulas hold, the smallest differences that show."""
         compared = {number for pair in self.compared for number in pair}
-        apart = {self.runs[number].apart(self.runs[number].groups.get(self.name, (self.name,))) for number in compared}
+        apart = {self.runs[number].apart(self.runs[number].tasks_of(self.name)) for number in compared}
         table = _difference_table(self.compared)
         table.title = "; ".join([self.name, *sorted(apart - {""})])
         versions = ", ".join(sorted({self.runs[number].versions.get(self.name, "?") for number in compared}))

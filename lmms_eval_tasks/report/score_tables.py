@@ -98,7 +98,7 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
 def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
     """Return the reason a view or its parent is not comparable with published scores; empty if both cover the whole
     release."""
-    own, all_of = (one.groups.get(name, (name,)) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
+    own, all_of = (one.tasks_of(name) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
     return run.apart(own) or whole.apart(all_of)
 
 
@@ -242,9 +242,7 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     runs; of which tasks no response could be read; for which ones the answers are withheld; how many items have no
     answer; and how many answers were cut off.
     """
-    asked = [
-        [task for task in run.groups.get(only, [only] if only else run.records) if task in run.records] for run in runs
-    ]
+    asked = [[task for task in run.tasks_of(only) if task in run.records] for run in runs]
     sets = {run.set_of(task) for run, tasks in zip(runs, asked, strict=True) for task in tasks}
     apart = {data_set.apart for data_set in sets}
     shared = apart.pop() if len(apart) == 1 else ""

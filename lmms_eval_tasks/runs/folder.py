@@ -202,6 +202,10 @@ class Run:
     def title(self) -> str:
         return self.label or self.name
 
+    def tasks_of(self, name: str = "") -> tuple[str, ...]:
+        """The tasks of a group, or a task alone by its name; without a name all tasks with records."""
+        return self.groups.get(name, (name,)) if name else tuple(self.records)
+
     def set_of(self, task: str) -> DataSet:
         return self.sets.get(task, UNKNOWN_SET)
 
