@@ -42,7 +42,6 @@ def read_prompt(prompt_id: str) -> Prompt:
 
 
 def prompt_ids() -> tuple[str, ...]:
-    """Ids of the prompts of this installation, in alphabetical order."""
     return tuple(_prompt_files())
 
 
@@ -249,7 +248,6 @@ def _path(benchmark: str, name: str) -> Path:
 
 
 def _imported(benchmark: str, name: str) -> tuple[str | None, str | None]:
-    """Part and text in an imported file, None where it cannot be read."""
     try:
         content = json.loads(_path(benchmark, name).read_text(encoding="utf-8"))
         part, text = content.get("part"), content["text"]
@@ -320,7 +318,6 @@ def evidence_settings_reader(
 def read_task_settings(
     benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
 ) -> TaskSettings:
-    """The settings of a benchmark's tasks of a kind, as the kind reads them."""
     if kind.read_settings:
         return kind.read_settings(kwargs, environment)
     if kind.answer_form is not AnswerForm.WORDS:

@@ -34,8 +34,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class Announced(NamedTuple):
-    """Objects loaded from a group of entry points, and the faults of those that failed."""
-
     found: Mapping[str, Any]
     faults: tuple[str, ...]
 
@@ -81,8 +79,6 @@ def _begin_fault(what: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class LeaderboardPlace:
-    """Split of a benchmark whose answers a leaderboard accepts."""
-
     key: str
     benchmark: Benchmark
     split: str
@@ -131,12 +127,10 @@ class Registry:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables that single benchmarks read."""
         return tuple(dict.fromkeys(name for benchmark in self.benchmarks.values() for name in benchmark.variables))
 
     @property
     def leaderboards(self) -> dict[str, tuple[LeaderboardPlace, ...]]:
-        """Each leaderboard of several benchmarks, with what it takes."""
         return _places(self.benchmarks.values())
 
     def derive(self, name: str, pointer: Mapping[str, Any], config: Mapping[str, Any]) -> None:
@@ -151,7 +145,6 @@ class Registry:
         self.derived[name] = replace(own, name=name, pointer=pointer, metrics=metrics, config=config)
 
     def tasks_of(self, benchmark: str) -> dict[str, Task]:
-        """The tasks of a benchmark by name."""
         return {name: task for name, task in self.tasks.items() if task.benchmark.name == benchmark}
 
     def find_members(self, name: str) -> list[Task]:
@@ -226,7 +219,6 @@ def registry() -> Registry:
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """A benchmark by its name."""
     known, faults = registry().benchmarks, registry().faults
     if name not in known:
         own = [fault for fault in faults if fault.startswith(f"{_begin_fault('benchmark', name)} ")]
@@ -237,7 +229,6 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def read_card(name: str) -> Card:
-    """The card of a benchmark."""
     return find_benchmark(name).card
 
 

@@ -44,7 +44,6 @@ _SENTENCE_END = re.compile(r"[.!?\n]")
 
 
 def polar_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the option whose yes or no `text` answers with, or None."""
     option_words = [_WORD.findall(fold(option[:_SENTENCE_CHARS]).casefold()) for option in options]
     places = {pole: [i for i, option in enumerate(option_words) if option[:1] == [pole]] for pole in _POLES}
     if any(len(at) != 1 for at in places.values()):
@@ -96,7 +95,6 @@ _PART_SHARE = 0.5
 
 
 def quoted_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the one option that `text` quotes, or None."""
     option_words = [_words(option) for option in options]
     return _quoted(text, option_words) or _quoted(_without_contrast(text, option_words), option_words)
 
@@ -230,7 +228,6 @@ def _undo_typos(text_words: list[str], option_words: list[list[str]]) -> list[st
 
 
 def _shortened(text_words: list[str], option_words: list[list[str]]) -> str | None:
-    """Find the option that is cut off or lacks words."""
     if len(text_words) < _NEAR_WORDS:
         return None
     begun = [i for i, option in enumerate(option_words) if _begins(text_words, option)]

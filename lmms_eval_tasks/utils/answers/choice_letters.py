@@ -36,7 +36,6 @@ Words: TypeAlias = frozenset[str] | tuple[str, ...]
 
 
 def until(listed: Iterable[str], ends: Words) -> list[str]:
-    """Return the words before the first of `ends`."""
     return list(takewhile(lambda word: word not in ends, listed))
 
 
@@ -60,7 +59,6 @@ class Mention:
     option = copula = False
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], at: int) -> None:
-        """Take the tokens, their words as `padded_words` returns them, and the letter's place."""
         self.tokens = tokens
         self._words = words
         self.at = self.last = self.stop = at
@@ -78,11 +76,9 @@ class Mention:
         return reversed(self._words[max(start - reach, 0) : start])
 
     def behind(self, reach: int) -> Sequence[str]:
-        """Return the `reach` words behind the letters."""
         return self._words[self.last + 1 : self.last + 1 + reach]
 
     def is_capital(self, at: int) -> bool:
-        """Whether the token at a position is a capital letter."""
         return is_letter(self.tokens[at]) and self.tokens[at].raw.isupper()
 
     def is_function(self, at: int) -> bool:
@@ -186,8 +182,6 @@ class Mention:
 
 @dataclass(frozen=True)
 class Rule(Generic[Verdict]):
-    """A row of a table of rules."""
-
     example: str
     words: Words | None
     then: Verdict | Callable[[Mention, int], Verdict | None]
@@ -196,8 +190,6 @@ class Rule(Generic[Verdict]):
 
 
 class RuleTable(Generic[Verdict]):
-    """Rules that are tried in order at one word of a text."""
-
     def __init__(self, *rules: Rule[Verdict]) -> None:
         self.rules = rules
         self._of_any = [rule for rule in rules if rule.words is None]
@@ -205,7 +197,6 @@ class RuleTable(Generic[Verdict]):
         self._of = {word: [rule for rule in rules if rule.words is None or word in rule.words] for word in known}
 
     def decide(self, mention: Mention, at: int) -> Verdict | None:
-        """Return the verdict of the first rule that has one for the word at a token position, or None."""
         for rule in self._of.get(mention.word(at), self._of_any):
             if rule.before is not None and mention.word(at - 1) not in rule.before:
                 continue
@@ -276,7 +267,6 @@ _QUALIFIED = 14
 
 
 def read_after(mention: Mention) -> After:
-    """Return what becomes of the letters in the words behind them."""
     at = mention.last + 1
     while mention.word(at) in CLOSERS:
         at += 1

@@ -50,8 +50,6 @@ DEFAULTS = GroundingSettings()
 
 @dataclass(frozen=True)
 class Pair:
-    """A predicted and a true instance that were matched."""
-
     predicted: int
     true: int
     tiou: float
@@ -88,7 +86,6 @@ class Grounding:
 
 
 def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
-    """Overlap in time of two instances."""
     shared = max(min(predicted.end, true.end) - max(predicted.start, true.start) + 1, 0)
     hull = max(predicted.end, true.end) - min(predicted.start, true.start) + 1
     return shared, shared / max(hull, 1)
@@ -97,7 +94,6 @@ def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
 def ground_evidence(
     predicted: Sequence[Timeline], true: Sequence[Timeline], settings: GroundingSettings = DEFAULTS
 ) -> Grounding:
-    """All grounding measures of one question."""
     candidates: list[tuple[float, int, Pair]] = []
     for predicted_place, answered in enumerate(predicted):
         for true_place, wanted in enumerate(true):
@@ -325,7 +321,6 @@ def grade_evidence(
 def _grounding_reason(
     question: EvidenceQuestion, predicted: Sequence[EvidenceInstance], convention: BoxConvention
 ) -> str | None:
-    """Return the reason why the grounding is unscored, or None if it is scored."""
     if not question.asked:
         return UnscoredReason.NO_CLIP.value
     has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)

@@ -28,12 +28,10 @@ class BoxConvention(str, Enum):
 
     @property
     def normalised(self) -> bool:
-        """Whether its numbers are thousandths of the frame."""
         return self in (BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000)
 
     @property
     def y_first(self) -> bool:
-        """Whether its corners are written ``y, x``."""
         return self in (BoxConvention.YXYX_PX, BoxConvention.YXYX_N1000)
 
     def can_convert(self, frame: FrameSize | None, seen: FrameSize | None = None) -> bool:
@@ -136,8 +134,6 @@ def box_iou(box: Box, true: Box) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One span of time in which an instance can be seen."""
-
     start: int
     end: int
     seconds: tuple[int, ...]
@@ -146,8 +142,6 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """An instance over time."""
-
     start: int
     end: int
     boxes: Mapping[int, Box]

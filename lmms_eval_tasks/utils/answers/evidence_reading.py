@@ -61,8 +61,6 @@ _warnings_lock = threading.Lock()
 
 
 class AnswerObject(NamedTuple):
-    """An answer object in a response."""
-
     value: dict[Any, Any]
     strict: bool
     last: bool
@@ -401,8 +399,6 @@ _ANSWER_KEYS = ("answer_choice", "answer", "choice", "final_answer")
 
 
 class Diagnosis(NamedTuple):
-    """The answer that a careful reader gets from a response, and its form."""
-
     answer: str | None
     json_valid: bool
     schema_valid: bool

@@ -43,8 +43,6 @@ Answers = Iterable[tuple[EvidenceQuestion, Sequence[EvidenceInstance]]]
 
 @dataclass(frozen=True)
 class ConventionDiagnosis:
-    """Diagnosis of the box convention in a run's answers."""
-
     outside_share: float | None
     mean_iou: Mapping[BoxConvention, float | None]
     suspected: BoxConvention | None
@@ -53,7 +51,6 @@ class ConventionDiagnosis:
 
     @property
     def suspicious(self) -> bool:
-        """Whether to warn the user."""
         return self.mostly_outside or self.suspected is not None
 
 
@@ -97,7 +94,6 @@ def diagnose_convention(answers: Answers, declared: BoxConvention) -> Convention
 
 
 def _boxes(instances: Iterable[EvidenceInstance]) -> Iterator[tuple[int, Box]]:
-    """Each finite box with its second."""
     for instance in instances:
         for evidence in instance.evidences:
             yield from (pair for pair in zip(evidence.seconds, evidence.boxes, strict=True) if is_finite(pair[1]))

@@ -139,7 +139,6 @@ class Sentence:
 
     @cached_property
     def text(self) -> str:
-        """Its words and marks with single spaces between them."""
         return " ".join(self.words)
 
     @cached_property
@@ -149,7 +148,6 @@ class Sentence:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Its words and marks without their order."""
         return frozenset(self.words)
 
     @property
@@ -159,7 +157,6 @@ class Sentence:
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question."""
         return bool({"?", "؟"} & {*self.words[-2:]})
 
 
@@ -291,7 +288,6 @@ _WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "e
 
 
 def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
-    """Yield the assertion of each modal verb in a sentence."""
     words = sentence.words
     for at, word in enumerate(words):
         before = " ".join(words[max(0, at - _VERB_REACH) : at]).rpartition(": ")[2].split()
@@ -363,7 +359,6 @@ def _read(
 def _affirmed(
     subject: list[str], behind: list[str], verbs: list[str], sentence: Sentence, end: tuple[str, ...]
 ) -> Assertion | None:
-    """Return the assertion of a modal verb that nothing negates."""
     verb = verbs[0] if verbs else ""
     known = {*behind}
     if in_any_case(sentence):
@@ -463,7 +458,6 @@ def _read_text(text: str, asked: frozenset[str], least: Force = Force.HINT) -> s
 
 
 def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
-    """All that a text says, in its order."""
     statements: list[Assertion] = []
     revises = replies = False
     for place, sentence in enumerate(split_sentences(plain_text(text), asked)):

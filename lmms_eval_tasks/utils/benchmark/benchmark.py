@@ -57,8 +57,6 @@ _FRAME = re.compile(rf"{SINGLE_FRAME}_({'|'.join(POSITIONS)}|random(?:0|[1-9]\d{
 
 
 class Shown(str, Enum):
-    """Part of its clip that the model is shown."""
-
     CLIP = "the clip"
     FRAME = "one frame"
     SHUFFLED = "its frames, shuffled"
@@ -69,8 +67,6 @@ class Shown(str, Enum):
 
 @dataclass(frozen=True)
 class View:
-    """View of an item that a model is shown."""
-
     name: str = ""
     shown: Shown = Shown.CLIP
     position: str = ""
@@ -88,7 +84,6 @@ class View:
 
     @property
     def needs_clip(self) -> bool:
-        """Whether something of the clip is shown."""
         return self.shown is not Shown.NOTHING
 
     @property
@@ -114,7 +109,6 @@ _VIEWS = {
 
 
 def find_view(name: str) -> View | None:
-    """A view by its name; None where there is none."""
     if known := _VIEWS.get(name):
         return known
     frame = _FRAME.fullmatch(name)
@@ -131,7 +125,6 @@ def split_name(name: str) -> tuple[str, View] | None:
 
 
 def name_view(task: str, view: str) -> str:
-    """The name of a task's view."""
     return f"{task}_{view}" if view else task
 
 
@@ -361,7 +354,6 @@ class Benchmark:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.card.name
 
     def inquiry(self, mode: str) -> Inquiry:
@@ -378,8 +370,6 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a benchmark."""
-
     name: str
     benchmark: Benchmark
     pointer: Mapping[str, Any]
@@ -389,12 +379,10 @@ class Task:
 
     @property
     def kind(self) -> TaskKind:
-        """Kind of the task."""
         return self.benchmark.kind_of(self.pointer)
 
     @property
     def split(self) -> str:
-        """The split that it asks."""
         return str(self.pointer["split"])
 
     @property
@@ -410,7 +398,6 @@ class Task:
         return self.kind.no_submission
 
     def seen_as(self, view: View) -> Task:
-        """A view of this task."""
         name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
         return replace(self, name=name, pointer=pointer)
 

@@ -150,7 +150,6 @@ class _Pointer(RowForm):
 
 
 def read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], Groups]:
-    """Tasks and groups of a benchmark."""
     problems = Problems()
     tasks: dict[str, Task] = {}
     groups: dict[str, _GroupFile] = {}

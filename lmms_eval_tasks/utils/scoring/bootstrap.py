@@ -63,11 +63,9 @@ class Strata:
 
     @property
     def sizes(self) -> list[int]:
-        """Number of groups of each stratum."""
         return [round(float(weights.sum())) for weights in self.weights]
 
     def sums(self) -> Floats:
-        """Summed counts of each stratum; shape (strata, counts)."""
         return np.array([weights @ values for values, weights in zip(self.values, self.weights, strict=True)])
 
     def draw(self, rng: np.random.Generator, draws: int) -> Floats:
@@ -241,7 +239,6 @@ def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
 
 
 def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
-    """The same from what counts in each part."""
     refuse_counts(metric)
     score = score_tasks(metric, counted)
     if score is None:
@@ -251,7 +248,6 @@ def estimate_units(metric: Metric, counted: Sequence[Units]) -> Estimate | None:
 
 
 def refuse_counts(metric: Metric) -> None:
-    """Refuse a score that is a count where an interval is asked for."""
     if metric.kind != "mean":
         raise ValueError(f"Expected a mean, which has an interval, but {metric.name} is a count.")
 

@@ -41,7 +41,6 @@ class ScoreDifference:
 
     @property
     def change(self) -> float:
-        """The second score less the first."""
         return self.second - self.first
 
 
@@ -68,8 +67,6 @@ class GroupTest:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs of one task, or of the tasks of one group."""
-
     groups: int
     items: int
     left_out: Mapping[str, int]
@@ -268,8 +265,6 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Scored:
-    """A score with the ends of its 95% interval."""
-
     value: float
     low: float
     high: float
@@ -277,8 +272,6 @@ class Scored:
 
 @dataclass(frozen=True)
 class Standing:
-    """Position of a run among others."""
-
     rank: int
     alike: tuple[int, ...]
 

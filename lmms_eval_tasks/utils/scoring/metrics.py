@@ -221,7 +221,6 @@ def count_groups(units: Units) -> int:
 
 
 def count_items(units: Units) -> int:
-    """Count the items in a score."""
     return len({member for counted in units.values() for unit in counted for member in unit.members})
 
 

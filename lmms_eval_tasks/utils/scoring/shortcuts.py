@@ -22,8 +22,6 @@ Choice = tuple[float, ...]
 
 @dataclass(frozen=True)
 class ChoiceItem:
-    """One question as text."""
-
     group: Hashable
     stratum: tuple[str, ...]
     question: str
@@ -33,16 +31,12 @@ class ChoiceItem:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """A rule that chooses an option of each item by its text or its place."""
-
     name: str
     choose: Callable[[Sequence[ChoiceItem]], list[Choice]]
 
 
 @dataclass(frozen=True)
 class ShortcutScore:
-    """Score of a rule on a set, in percent."""
-
     name: str
     decided: float
     single: Estimate | None
@@ -85,7 +79,6 @@ def _by_value(value: Callable[[ChoiceItem, str], float]) -> Callable[[Sequence[C
 
 
 def _best(values: Sequence[float]) -> Choice:
-    """One of the highest values, at random."""
     highest = max(values)
     best = [value == highest for value in values]
     return tuple(one / sum(best) for one in best)
@@ -113,7 +106,6 @@ FREQUENT_ANSWER = Shortcut("most frequent answer", _most_frequent)
 
 
 def plain_text(text: str) -> str:
-    """A text without differences of case and of white space."""
     return " ".join(text.casefold().split())
 
 
@@ -254,7 +246,6 @@ class TextModel:
         return sums
 
     def _tokens(self, context: str, text: str) -> tuple[list[int], int]:
-        """The tokens of both, and how many at the end are the text's."""
         before = self._tokenizer.encode(context, add_special_tokens=False) if context else []
         own = self._tokenizer.encode(text, add_special_tokens=False)
         tokens = [self._start, *before, *own][-self._longest :]
