@@ -217,10 +217,6 @@ def _after_option(mention: Mention, _: int) -> Cue | None:
     return "label" if mention.copula else None
 
 
-def _after_be(mention: Mention, at: int) -> Cue:
-    return "not" if mention.word(at - 2) in words.DENYING else "believe"
-
-
 def _unspaced(mention: Mention, at: int) -> Cue | None:
     word = mention.word(at)
     if word[0].isascii() or not word[0].isalpha():
@@ -256,7 +252,12 @@ _CUES: RuleTable[Cue] = RuleTable(
     Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
     Rule("It looks like B", ("like",), "is", before=words.SEEMING),
     Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
-    Rule("It must be B", ("be",), _after_be, before=words.OBLIGING),
+    Rule(
+        "It must be B",
+        ("be",),
+        lambda m, at: "not" if m.word(at - 2) in words.DENYING else "believe",
+        before=words.OBLIGING,
+    ),
     Rule("答案是B", None, _unspaced),
 )
 
@@ -348,10 +349,6 @@ def _degree(mention: Mention, at: int) -> After:
     return "supported"
 
 
-def _ellipsis(mention: Mention, _: int) -> After | None:
-    return "affirmed" if mention.cue != "conclude" and mention.word(mention.at - 1) in words.CLAUSE_START else None
-
-
 def _cut_off(mention: Mention, at: int) -> After | None:
     """Find a letter that starts what the end of the text cuts off: "…, whereas option B"."""
     nearest = next((word for word in mention.before(3) if word not in words.OPTION), "")
@@ -435,7 +432,12 @@ _PREDICATES: RuleTable[After] = RuleTable(
     Rule("B correct", words.POSITIVE, "affirmed"),
     Rule("B fits nothing", words.SUPPORT, "rejected", following=words.NEGATION),
     Rule("B fits best", words.SUPPORT, _degree),
-    Rule("A does not fit, B does.", ("does", "is"), _ellipsis, following=STOPS),
+    Rule(
+        "A does not fit, B does.",
+        ("does", "is"),
+        lambda m, _: "affirmed" if m.cue != "conclude" and m.word(m.at - 1) in words.CLAUSE_START else None,
+        following=STOPS,
+    ),
     Rule("B not A", words.NOT, "closed"),
     Rule("B doesn't fit", words.NEGATION, "rejected"),
     Rule(

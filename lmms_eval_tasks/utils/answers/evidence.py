@@ -192,7 +192,7 @@ LOWER_IS_BETTER = ("spurious", "false_positives", "grounding_unscored_rate")
 
 
 def _diagnostic_accuracy(record: Record) -> float | None:
-    return None if record.correct is None else 100.0 * (record.fields["format"]["answered"] == record.expected)
+    return None if record.correct is None else percent(record.fields["format"]["answered"] == record.expected)
 
 
 def _supported(measure: str, wanted: bool, record: Record) -> float | None:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from lmms_eval_tasks.utils.answers.hooks import Fields, Grade, Stratum, grader
 from lmms_eval_tasks.utils.answers.opening import fold, mark_flags, open_response, plain_text, takes_back
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.metrics import Metric, percent
-from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.metrics import Metric, share_of
 
 POSSIBLE = "A"
 """The letter of the option that what a clip shows is possible."""
@@ -216,12 +215,12 @@ def _decide(said: list[_Statement], starts: bool, cut_off: bool) -> str | None:
         return concluding[-1]
     before = said[number - 1] if number else decided
     doubled = before.bare and before.letter != decided.letter and decided.place == before.place + 1
-    contradicted = later and later[0].place == decided.place + 1 and {one.letter for one in later} == {_other(decided)}
+    contradicted = (
+        later
+        and later[0].place == decided.place + 1
+        and {one.letter for one in later} == {_OTHER.get(decided.letter or "")}
+    )
     return None if (doubled and not (decided.labelled or decided.concludes)) or contradicted else decided.letter
-
-
-def _other(one: _Statement) -> str | None:
-    return one.letter and _OTHER[one.letter]
 
 
 def _asked(sentence: str) -> str | None:
@@ -329,9 +328,5 @@ def plausibility_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
     return grader(read, stratum, fields)
 
 
-def _says_possible(record: Record) -> float | None:
-    return None if record.answered is None else percent(record.answered == POSSIBLE)
-
-
-SAYS_POSSIBLE = Metric("says_possible", "says possible", _says_possible, higher_is_better=None)
+SAYS_POSSIBLE = Metric("says_possible", "says possible", share_of(POSSIBLE), higher_is_better=None)
 """Percent of the read answers that say possible: 50 of the keys, where each possible clip has an impossible one."""

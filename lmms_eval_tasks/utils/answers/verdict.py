@@ -23,8 +23,7 @@ from lmms_eval_tasks.utils.answers.opening import (
     tokenize,
 )
 from lmms_eval_tasks.utils.data.card import Row
-from lmms_eval_tasks.utils.scoring.metrics import Metric, percent, right
-from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.metrics import Metric, right, share_of
 
 _WORDS, PATTERNS = load_words(Path(__file__).with_name("verdict_words.json"))
 """`PATTERNS`: statements of other languages by what they mean; those of ``no_then`` count where none of the others is
@@ -566,15 +565,11 @@ def verdict_grader(stratum: Stratum = (), fields: Fields = ()) -> Grade:
     return grader(read, stratum, fields)
 
 
-def _says_yes(record: Record) -> float | None:
-    return None if record.answered is None else percent(record.answered == YES)
-
-
 VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", right, errors="clustered")
 """Percent of scored items with the right verdict; an answer without one is wrong."""
 
 BALANCED_ACCURACY = Metric("balanced_accuracy", "balanced accuracy", right, stratum=lambda record: str(record.expected))
 """The unweighted mean of the accuracies where yes and where no is right: 50 for a constant, where both occur."""
 
-YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
+YES_RATE = Metric("yes_rate", "says yes", share_of(YES), higher_is_better=None)
 """Percent of read verdicts that are yes."""

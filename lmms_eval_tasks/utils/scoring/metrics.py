@@ -257,18 +257,28 @@ def percent(flag: bool | None) -> float | None:
     return None if flag is None else 100.0 * flag
 
 
-def _unparsed(record: Record) -> float | None:
-    return None if record.unanswered else percent(record.answered is None)
+def right(record: Record) -> float | None:
+    """100 for a right answer, 0 for another; None where the item is unscored."""
+    return percent(record.correct)
 
 
-def _unscored(record: Record) -> float:
-    return 100.0 * (record.correct is None)
+def share_of(answer: str) -> Callable[[Record], float | None]:
+    """Return the value of records in the share of read answers that are one answer."""
+    return lambda record: None if record.answered is None else percent(record.answered == answer)
 
 
-UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors="plain")
+UNPARSED_RATE = Metric(
+    "unparsed_rate",
+    "unparsed",
+    lambda record: None if record.unanswered else percent(record.answered is None),
+    higher_is_better=False,
+    errors="plain",
+)
 """Percent of the items with a response in which no answer can be read; they count as wrong."""
 
-UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors="plain")
+UNSCORED_RATE = Metric(
+    "unscored_rate", "unscored", lambda record: percent(record.correct is None), higher_is_better=False, errors="plain"
+)
 """Percent of items that could not be asked or graded."""
 
 SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors="plain")
@@ -277,11 +287,6 @@ SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_
 COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
 """What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
 as ``sample_data`` where the data is simulated."""
-
-
-def right(record: Record) -> float | None:
-    """100 for a right answer, 0 for another; None where the item is unscored."""
-    return percent(record.correct)
 
 
 def _right_officially(record: Record) -> float | None:
