@@ -205,7 +205,9 @@ def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
     return scores
 
 
-def macro_interval(parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT) -> tuple[float, float]:
+def macro_interval(
+    parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT, seed: int = SEED, draws: int = DRAWS
+) -> tuple[float, float]:
     """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa."""
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
         from scipy.stats import binomtest
@@ -214,7 +216,7 @@ def macro_interval(parts: Sequence[Sequence[Counts]], bounds: tuple[float, float
         shares = binomtest(reached, len(parts[0])).proportion_ci(method="wilson")
         span = bounds[1] - bounds[0]
         return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
-    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds)
+    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws)
     return float(low), float(high)
 
 
