@@ -59,10 +59,10 @@ def test_every_wrong_value_is_told() -> None:
         "  lmms_eval_specific_kwargs: Expected boxes to be one of xyxy_px, yxyx_px, xyxy_n1000, yxyx_n1000, "
         "xyxy_resized, but got 'xywh'.",
         "  lmms_eval_specific_kwargs: Expected min_pixels and max_pixels, the first not the larger, but got 9 and 3.",
-        "  lmms_eval_specific_kwargs: Expected coverage_aware to be true or false, but got 'no'.",
         "  lmms_eval_specific_kwargs: Expected eps_overlap to be a whole number from 0 on, but got 1.5.",
         "  lmms_eval_specific_kwargs: Expected tau_t to be a number from 0 to 1, but got 2.",
         "  lmms_eval_specific_kwargs: Expected tau_st to be a number from 0 to 1, but got 'high'.",
+        "  lmms_eval_specific_kwargs: Expected coverage_aware to be true or false, but got 'no'.",
     ]
     assert lines[-1].startswith("  prompt: Expected a prompt id, one of ") and " cast_bench_evidence, " in lines[-1]
 
