@@ -334,7 +334,7 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], probl
 
 
 def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
-    """The whole run's card, and where it comes from."""
+    """Return the whole run's card, and where it comes from."""
     merged: dict[str, Value] = {
         "parts": len(parts),
         "lmms-eval-tasks": package_version("lmms-eval-tasks"),

@@ -238,10 +238,6 @@ class CardTask:
         settings = read_settings(optional=self.state.kind.judge == "optional")
         return "none" if settings is None else settings.model_dump_json(include=set(Sampling.__dataclass_fields__))
 
-    @property
-    def extractor(self) -> str:
-        return self.state.kind.extractor
-
 
 class CardRun:
     """A run that has just ended in this process, as the run card's fields find their values in it."""
@@ -255,6 +251,9 @@ class CardRun:
         self.arguments = parse_arguments(self.config.get("model_args"))
         self.is_ours = type(self.model).__module__.startswith(f"{lmms_eval_tasks.__name__}.")
         self.shows_clips = not self.is_ours or bool(self.attribute("shows_clips"))
+        self.hardware = HARDWARE
+        self.software = {**{package: partial(package_version, package) for package in PACKAGES}, **SOFTWARE}
+        self.hazards = {name: partial(self._apply, name, hazard) for name, hazard in KNOWN_HAZARDS.items()}
         self._applying: dict[str, dict[str, str]] = {}
 
     def holders(self, section: str) -> Iterator[tuple[str, Any]]:
@@ -339,9 +338,6 @@ class CardRun:
         facts = self.attribute("facts")
         return facts if isinstance(facts, Mapping) else {}
 
-    def hazards(self) -> Mapping[str, Any]:
-        return {name: partial(self._apply, name, hazard) for name, hazard in KNOWN_HAZARDS.items()}
-
     def _apply(self, name: str, hazard: Hazard) -> str:
         """Say whether a hazard applies, and keep what it is found in."""
         if self.model is None:
@@ -381,12 +377,6 @@ class CardRun:
 
     def answers_kept(self) -> int | str:
         return "none are kept" if self.evaluation.answers_kept is None else self.evaluation.answers_kept
-
-    def software(self) -> Mapping[str, Any]:
-        return {**{package: partial(package_version, package) for package in PACKAGES}, **SOFTWARE}
-
-    def hardware(self) -> Mapping[str, Any]:
-        return HARDWARE
 
     def variables(self) -> Mapping[str, str]:
         # Always in the card, so that unset and unknown differ.

@@ -73,7 +73,7 @@ class LoggedItem:
         return responses if all(isinstance(response, str) for response in responses) else []
 
     def graded(self) -> GradedItem:
-        """The item with what the submission needs of it."""
+        """Return the item with what the submission needs of it."""
         submission: Mapping[str, Any] = self.values.get("submission_rows") or {}
         return GradedItem(self.record, {name: part for name, part in submission.items() if name != "record"})
 

@@ -160,7 +160,7 @@ FIELDS = (
     CardField(TASK, "official prompt", MATTERS, lambda task: task.prompt.prompt_id == OFFICIAL, "official prompt"),
     CardField(TASK, "", MATTERS, lambda task: task.settings),
     CardField(TASK, "judge", MATTERS, lambda task: task.judge),
-    CardField(TASK, "extractor", MATTERS, lambda task: task.extractor, "extractor"),
+    CardField(TASK, "extractor", MATTERS, lambda task: task.state.kind.extractor, "extractor"),
     CardField(TASK, "generation", MATTERS, lambda task: task.config["generation_kwargs"]),
     CardField(TASK, "repeats", MATTERS, lambda task: task.config["repeats"], "repeats"),
     CardField(TASK, "fewshot examples", MATTERS, lambda task: task.config["num_fewshot"], "fewshot examples"),
@@ -190,7 +190,7 @@ FIELDS = (
     CardField("sharing", "attention", ENVIRONMENT),
     CardField("sharing", "questions at once", ENVIRONMENT),
     CardField("throughput", "", NEVER, lambda run: run.evaluation.throughput),
-    CardField(HAZARDS, "", MATTERS, lambda run: run.hazards()),
+    CardField(HAZARDS, "", MATTERS, lambda run: run.hazards),
     CardField(HAZARD, "adapter", MODEL, lambda found: found["adapter"]),
     CardField(HAZARD, "versions", MATTERS, lambda found: found["versions"]),
     CardField(HAZARD, "condition", MATTERS, lambda found: found["condition"]),
@@ -218,12 +218,12 @@ FIELDS = (
     CardField("run", "budget of tokens", NEVER, lambda run: run.token_budget()),
     CardField("run", "answers kept from before", NEVER, lambda run: run.answers_kept()),
     CardField("run", "", NEVER),
-    CardField("software", "", ENVIRONMENT, lambda run: run.software()),
+    CardField("software", "", ENVIRONMENT, lambda run: run.software),
     CardField("software", "torch", ENVIRONMENT, public="torch"),
     CardField("software", "transformers", ENVIRONMENT, public="transformers"),
     CardField("software", "lmms-eval", ENVIRONMENT, public="lmms-eval"),
     CardField("hardware", "device", ENVIRONMENT, lambda run: str(known(run.attribute("device"), UNNAMED))),
-    CardField("hardware", "", ENVIRONMENT, lambda run: run.hardware()),
+    CardField("hardware", "", ENVIRONMENT, lambda run: run.hardware),
     CardField("hardware", "GPUs", ENVIRONMENT, public="GPUs"),
     CardField("settings", "", MATTERS, lambda run: run.variables()),
     CardField("settings", HOME, NEVER),
@@ -266,7 +266,7 @@ class CardDifference:
 
 
 def read_run_card(path: Path) -> Sections:
-    """The sections of a run card; none where there is no card, for earlier versions wrote none."""
+    """Return the sections of a run card; none where there is no card, for earlier versions wrote none."""
     if not path.is_file():
         return {}
     try:
@@ -292,7 +292,7 @@ def applying_hazards(cards: Sequence[Sections]) -> dict[str, list[int]]:
 
 
 def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
-    """A hazard's effect and source, of this version or as one of the cards has them; of one of neither only that."""
+    """Return a hazard's effect and source, of this version or as one of the cards has them."""
     if hazard := KNOWN_HAZARDS.get(name):
         return f"{hazard.effect} Source: {hazard.source}"
     section = next((card[f"{HAZARD}{name}"] for card in cards if f"{HAZARD}{name}" in card), None)
@@ -328,7 +328,7 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
 
 
 def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -> list[str]:
-    """A card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task."""
+    """Return a card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task."""
     lines = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
     for group, tasks in (groups or {}).items():
         if len({lines.get(task) for task in tasks}) == 1 and tasks[0] in lines:

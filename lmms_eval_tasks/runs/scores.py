@@ -211,7 +211,7 @@ def read_scores(path: Path) -> ScoresFile:
 
 
 def scores_schema() -> dict[str, Any]:
-    """The JSON Schema of the file."""
+    """Return the JSON Schema of the file."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **ScoresFile.model_json_schema()}
 
 
