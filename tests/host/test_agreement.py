@@ -14,7 +14,7 @@ from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
-from lmms_eval_tasks.host.asking import dealing as agreement
+from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.dealing import describe_disagreement, rank_facts, stop_unless_ranks_agree
 from lmms_eval_tasks.host.tasks import running as evaluation
 from lmms_eval_tasks.host.tasks.running import Evaluation
@@ -94,9 +94,9 @@ def test_data_and_clips_are_compared(world: Path, tmp_path: Path, monkeypatch: p
 
 
 def test_every_rank_of_a_program_gets_an_ordinary_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    several = ThreadRanks(2, monkeypatch, agreement)
+    several = ThreadRanks(2, monkeypatch, dealing)
     several.run(lambda rank: stop_unless_ranks_agree([]))
-    monkeypatch.setattr(agreement, "rank_facts", lambda states: {"another": "fact"} if several.here else {})
+    monkeypatch.setattr(dealing, "rank_facts", lambda states: {"another": "fact"} if several.here else {})
 
     def refused(rank: int) -> None:
         with pytest.raises(InputError, match=r"another: not asked on rank 0; fact on rank 1"):

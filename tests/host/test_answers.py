@@ -23,8 +23,7 @@ from loguru import logger
 from lmms_eval_tasks.host.asking import kept_answers as answers
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers, answers_folder
 from lmms_eval_tasks.host.asking.stages import AskedModel
-from lmms_eval_tasks.host.model import identity as identity_module
-from lmms_eval_tasks.host.model import identity as model_identity
+from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.model.identity import Weights, find_arguments
 from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.tasks.running import Evaluation
@@ -114,7 +113,7 @@ class World:
             answered_items=lambda table: lambda row: ItemKey(table[row]["item_id"], (Path(table[row]["clip"]),), {}),
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
-        setattr(model, identity_module.ARGUMENTS, arguments)
+        setattr(model, identity.ARGUMENTS, arguments)
         command = SimpleNamespace(output_path=str(self.out) if out == "" else out, seed=settings.pop("seed", None))
         before = dict(vars(model))
         with AskedModel(model, KeptAnswers(model, evaluation, {"cli_args": command, **settings})).lasting():
@@ -151,7 +150,7 @@ def test_an_interrupted_run_goes_on_and_asks_nothing_twice(world: World, log: li
 def test_token_counts_are_kept_with_the_answer(world: World) -> None:
     world.run(Model())
     model = Model()
-    setattr(model, identity_module.ARGUMENTS, "pretrained=tiny")
+    setattr(model, identity.ARGUMENTS, "pretrained=tiny")
     assert world.run(model)[0] and not model.asked
     lines = kept_lines(world.out)
     assert [line["item"] for line in lines] == [row["item_id"] for row in world.rows]
@@ -185,7 +184,7 @@ def test_other_versions_and_weights_ask_again(world: World, monkeypatch: pytest.
         model = Model()
         world.run(model, arguments=f"pretrained={weights},max_num_frames=8")
         assert len(model.asked) == 5
-    monkeypatch.setattr(model_identity, "installed_version", lambda package: f"{package} of tomorrow")
+    monkeypatch.setattr(identity, "installed_version", lambda package: f"{package} of tomorrow")
     model = Model()
     world.run(model, arguments=f"pretrained={weights},max_num_frames=8")
     assert len(model.asked) == 5
@@ -464,6 +463,6 @@ def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:
 def test_kept_answers_do_not_depend_on_what_else_is_known_of_the_weights() -> None:
     asked = Model()
     known = Weights("c0ffee", "bfloat16", "qwen2_5_vl")
-    identity = identity_module.model_identity(asked, {}, known)
-    assert identity == identity_module.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
-    assert identity != identity_module.model_identity(asked, {}, Weights("0ther", "bfloat16"))
+    whole = identity.model_identity(asked, {}, known)
+    assert whole == identity.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
+    assert whole != identity.model_identity(asked, {}, Weights("0ther", "bfloat16"))

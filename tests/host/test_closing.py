@@ -11,7 +11,6 @@ import pytest
 from logged_runs import TASK, weak, write_records, write_run
 
 from lmms_eval_tasks.host import saving
-from lmms_eval_tasks.host import saving as closing
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.scores import scores_of
 from lmms_eval_tasks.utils.data.card import SetKind
@@ -55,7 +54,7 @@ def test_they_are_printed_at_the_end_of_the_command_line_where_the_run_has_its_l
     run = read_run(write_run(tmp_path / "weak", weak(), stratum=STRATUM))
     saving.announce(scores_of(run), run.path, "out")
     assert not registered, "a Python program prints what it wants"
-    monkeypatch.setattr(closing, "on_command_line", lambda: True)
+    monkeypatch.setattr(saving, "on_command_line", lambda: True)
     saving.announce(scores_of(run), run.path, "out")
     ((function, *arguments),) = registered
     assert capsys.readouterr().out == ""

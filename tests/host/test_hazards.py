@@ -15,7 +15,7 @@ from numbered_clips import write_numbered
 from task_states import new_state
 from transformers.video_utils import VideoMetadata
 
-from lmms_eval_tasks.host import saving as card_facts
+from lmms_eval_tasks.host import saving
 from lmms_eval_tasks.host.model.identity import installed_version, read_weights
 from lmms_eval_tasks.host.model.readers import QwenReader
 from lmms_eval_tasks.host.saving import adapter_of, gather, version_of
@@ -60,7 +60,7 @@ def versions(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def install(**packages: str | None) -> None:
         given = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0", **packages}
-        monkeypatch.setattr(card_facts, "version_of", given.__getitem__)
+        monkeypatch.setattr(saving, "version_of", given.__getitem__)
 
     install()
     return install
@@ -253,7 +253,7 @@ def test_weights_are_found_under_any_name() -> None:
 def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     assert version_of("transformers") == installed_version("transformers")
     assert version_of("a-package-that-nobody-has") is None
-    monkeypatch.setattr(card_facts, "installed_version", lambda package: None)
+    monkeypatch.setattr(saving, "installed_version", lambda package: None)
     monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"decord": ["numpy"]})
     assert version_of("decord") == np.__version__
 

@@ -16,7 +16,6 @@ from small_clips import write_noise
 from thread_ranks import ThreadRanks
 
 from lmms_eval_tasks.host.asking import dealing
-from lmms_eval_tasks.host.asking import dealing as request_exchange
 from lmms_eval_tasks.host.asking.dealing import ClipDealer
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
@@ -146,7 +145,7 @@ def evaluate(
     **adapter: Any,
 ) -> Run:
     """A run on some ranks; with an output path answers are kept there."""
-    ranks = ThreadRanks(count, monkeypatch, request_exchange)
+    ranks = ThreadRanks(count, monkeypatch, dealing)
     adapters = [Adapter(world.tables, **adapter) for _ in range(count)]
     evaluations = [world.evaluation() for _ in range(count)]
 
@@ -226,7 +225,7 @@ def test_one_rank_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch, l
 
 
 def test_a_model_that_looks_at_no_clip_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_exchange, "current_exchange", lambda: Exchange(0, 2))
+    monkeypatch.setattr(dealing, "current_exchange", lambda: Exchange(0, 2))
     asked = [object()]
     dealer = ClipDealer(Adapter(world.tables), Evaluation(clips_needed=False), {})
     assert dealer.answer(list, asked) == asked
@@ -257,7 +256,7 @@ def test_no_clip_is_opened_whose_length_is_prepared(
     world: World, monkeypatch: pytest.MonkeyPatch, log: list[str]
 ) -> None:
     opened: list[Path] = []
-    monkeypatch.setattr(request_exchange, "clip_lengths", lambda paths, *_: opened.extend(paths) or {})
+    monkeypatch.setattr(dealing, "clip_lengths", lambda paths, *_: opened.extend(paths) or {})
     world.prepared = dict.fromkeys(map(str, world.files[1:]), 7.0)
     evaluate(world, 2, monkeypatch)
     assert opened == world.files[:1]
@@ -342,7 +341,7 @@ class Cache:
 def test_a_rank_with_all_answers_in_the_hosts_cache_keeps_nobody_waiting(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = ThreadRanks(2, monkeypatch, request_exchange)
+    ranks = ThreadRanks(2, monkeypatch, dealing)
     adapters = [Adapter(world.tables) for _ in range(2)]
 
     def on_rank(rank: int) -> list[Any]:
