@@ -22,7 +22,6 @@ TOP, ALL = 44, 172
 """How many names the package has at most, and all of its modules together."""
 FOR_OTHERS = {
     (f"{DOOR}.clips", "PyavFrames"),
-    (f"{DOOR}.forms", "RawText"),
     (f"{DOOR}.page", "InstanceTrack"),
     (f"{DOOR}.page", "predicted_tracks"),
 }

@@ -76,7 +76,8 @@ def test_every_recorded_response_is_an_example() -> None:
     assert add_examples.add_answers(read_file(EXAMPLES / "answers.json"), answers) == 0, (
         "run `make version-examples versions`"
     )
-    evidence = json.loads((TESTS / "utils" / "answers" / "evidence" / "cases" / "diagnosis.json").read_text(encoding="utf-8"))
+    cases = TESTS / "utils" / "answers" / "evidence" / "cases"
+    evidence = json.loads((cases / "diagnosis.json").read_text(encoding="utf-8"))
     examples = [case["response"] for case in read_file(EXAMPLES / "cast_bench.json")["cases"]]
     assert [case["name"] for case in evidence["cases"] if case["text"] not in examples] == []
 

@@ -200,6 +200,7 @@ class Run:
 
     @property
     def title(self) -> str:
+        """What the run is called in tables."""
         return self.label or self.name
 
     def tasks_of(self, name: str = "") -> tuple[str, ...]:
@@ -207,6 +208,7 @@ class Run:
         return self.groups.get(name, (name,)) if name else tuple(self.records)
 
     def set_of(self, task: str) -> DataSet:
+        """Kind of the set that a task of the run asked about."""
         return self.sets.get(task, UNKNOWN_SET)
 
     def apart(self, tasks: Iterable[str]) -> str:
