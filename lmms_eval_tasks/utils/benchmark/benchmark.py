@@ -354,6 +354,7 @@ class Benchmark:
 
     @property
     def name(self) -> str:
+        """Its name, as its card has it."""
         return self.card.name
 
     def inquiry(self, mode: str) -> Inquiry:
