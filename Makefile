@@ -77,7 +77,7 @@ $(INSTALLED): $(VENV)/.dependencies
 
 $(VENV)/.dependencies: setup.cfg
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install ".[dev]"
+	$(BIN)/pip install --quiet ".[dev]"
 	touch $@
 
 clean:

@@ -7,13 +7,15 @@ export LMMS_EVAL_TASKS_HOME="$out/home" HF_HOME="$out/hf" HF_HUB_OFFLINE=1
 # Without a GPU everything runs on the CPU.
 export ACCELERATE_USE_CPU=true
 
+mkdir -p "$out/logs"
 lmms-eval-tasks sample --out "$out/sample" --prepare
-lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl"
+lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl" 2> "$out/logs/tiny_vlm.txt"
 
-run() { # name, then lmms-eval's arguments
-  echo "== $1"
+run() { # name, then lmms-eval's arguments; what lmms-eval prints goes into a log
+  echo "running $1"
   rm -rf "$out/runs/$1"
-  lmms-eval --tasks causalvqa_debug_paired,mvp_mini --output_path "$out/runs/$1" --log_samples "${@:2}"
+  lmms-eval --tasks causalvqa_debug_paired,mvp_mini --output_path "$out/runs/$1" --log_samples "${@:2}" \
+    > "$out/logs/$1.txt" 2>&1 || { tail -n 30 "$out/logs/$1.txt"; exit 1; }
 }
 run constant --model constant_answer
 run random --model random_answer
@@ -21,9 +23,16 @@ run sample_solver --model sample_solver
 run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
   "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
 
-lmms-eval-tasks report "$out"/runs/* --html "$out/report.html"
+lmms-eval-tasks report "$out"/runs/* --html "$out/report.html" > "$out/logs/report.txt"
+echo
+for name in constant random sample_solver tiny-qwen2.5-vl; do
+  echo "$name"
+  grep -E "^(causalvqa_debug_paired|mvp_mini): pair accuracy" "$out/logs/$name.txt" | sed 's/^/  /'
+done
+echo
 echo "Where to look:"
-echo "  the same and every item, in a browser:  $out/report.html"
+echo "  all scores and every item, in a browser:  $out/report.html"
+echo "  the same scores as text:  $out/logs/report.txt"
 echo "  every run, with its sample log:  $out/runs"
 echo "  files for the leaderboards, those of the solver for example:"
-find "$out/runs/sample_solver" -name '*.jsonl' -not -name '*_samples_*' | sort | sed 's/^/    /'
+find "$out/runs/sample_solver" -path '*submission*' -name '*.jsonl' | sort | sed 's/^/    /'

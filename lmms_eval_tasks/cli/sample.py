@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -26,14 +28,27 @@ def sample(
         lmms-eval-tasks sample --out sample --prepare
         lmms-eval-tasks sample causalvqa mvp --out sample --seed 1
     """
+    from lmms_eval_tasks.registry import read_card
     from lmms_eval_tasks.sample.write_sample import build_sample, prepare_commands
+    from lmms_eval_tasks.utils.core.output import make_console, text_table
+    from lmms_eval_tasks.utils.data.home import home, read_manifest
 
     with show_progress() as progress:
         folder = build_sample(out, seed, progress, benchmarks=benchmark or ())
     typer.echo(f"Sample data, seed {seed}: {folder}")
     if prepare:
-        for arguments in prepare_commands(folder):
-            typer.main.get_command(prepare_app).main(arguments, standalone_mode=False)
+        commands = prepare_commands(folder)
+        for arguments in commands:
+            # What each prints would hide that all of them have done the same.
+            with redirect_stdout(StringIO()):
+                typer.main.get_command(prepare_app).main(arguments, standalone_mode=False)
+        table = text_table(None, "prepared", "split", "items", "groups", "clips", "answers")
+        for name in dict.fromkeys(name for name, *_ in commands):
+            for split, facts in read_manifest(read_card(name)).splits.items():
+                counts = map(str, (facts.rows, facts.groups, facts.clips))
+                table.add_row(name, split, *counts, "withheld" if facts.answers_withheld else "known")
+        make_console().print(table)
+        typer.echo(f"Prepared in {home()}")
 
 
 def tiny_vlm(

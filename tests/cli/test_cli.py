@@ -276,13 +276,15 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "home").exists()
     status, out, _ = run("sample", "--out", tmp_path / "sample", "--prepare")
     assert (status, asked) == (0, [(tmp_path / "sample", 7), (tmp_path / "sample", 0)])
-    assert [line for line in out.splitlines() if "items in" in line] == [
-        "cast_bench, test: 1 items in 1 groups, with answers",
-        "causalvqa, debug: 2 items in 1 groups, with answers",
-        "mvp, mini: 8 items in 4 groups, with answers",
-        "mvp, full: 8 items in 4 groups, with answers",
-        "yocausal, test: 4 items in 4 groups, with answers",
-    ]
+    rows = [line.split() for line in out.splitlines()]
+    for shown in (
+        ["cast_bench", "test", "1", "1", "1", "known"],
+        ["causalvqa", "debug", "2", "1", "1", "known"],
+        ["mvp", "mini", "8", "4", "8", "known"],
+        ["yocausal", "test", "4", "4", "8", "known"],
+    ):
+        assert shown in rows
+    assert out.count("Prepared in") == 1 and len(rows) < 20
 
 
 @pytest.mark.slow
