@@ -266,7 +266,7 @@ def test_own_videos_run_too(checkpoint: Path, tmp_path: Path, release: Path) -> 
     made = own_command(home, "prepare", "yocausal", "--from-videos", videos, "--captions", captions, "--seconds", "2")
     assert made.returncode == 0, made.stderr
     with av.open(str(next(home.rglob("fwd/fall-*.mp4")))) as container:
-        assert sum(1 for _ in container.decode(video=0)) == 24
+        assert sum(1 for _ in container.decode(video=0)) == 20
     run = measure(home, checkpoint, tmp_path / "out", cache="none", prompt="null")
     assert run.score("yocausal", "unscored_rate") == 0
     assert run.score("yocausal", "cci") is None
