@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from lmms_eval_tasks.construct.engine.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.judge.client import UNREADABLE, Judge, UnreadableReply, judge_sender, read_reply
-from lmms_eval_tasks.utils.judge.replies import Case, Reply, ReplyRecord, Send, ServerError
+from lmms_eval_tasks.utils.judge.replies import LOCAL_MODEL, Case, Reply, ReplyRecord, Send, ServerError
 
 NO_REPLY = "no usable reply"
 
@@ -134,7 +134,11 @@ class Models:
         settings, place = self._config.role(role), self._config.apart.get(role, "")
         if (settings, place) not in self._senders:
             slots = threading.BoundedSemaphore(settings.concurrent)
-            send = partial(self._send, judge_sender(settings), slots)
+            from lmms_eval_tasks.utils.judge.server import open_sender
+
+            # A server is asked without lmms-eval, whose import takes longer than a small build.
+            sender = judge_sender if settings.provider == LOCAL_MODEL else open_sender
+            send = partial(self._send, sender(settings), slots)
             self._senders[settings, place] = self._records[place].recording(send, settings.sampling)
         return self._senders[settings, place]
 
