@@ -13,8 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lmms_eval_tasks.host.model.identity import package_version
-from lmms_eval_tasks.host.ranks import ordinary_errors
-from lmms_eval_tasks.host.replacements import bind_group
+from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.tasks.task_view import UNANSWERED
 from lmms_eval_tasks.registry import registry

@@ -7,7 +7,6 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -111,17 +110,6 @@ def command_options() -> dict[str, Any]:
     """Return the options of the run that lmms-eval's command line has begun, by name; none in a Python program."""
     found = (frame.f_locals.get("args") for frame in called_by(COMMAND_LINE))
     return next((vars(options) for options in found if isinstance(options, Namespace)), {})
-
-
-@contextmanager
-def ordinary_errors() -> Iterator[None]:
-    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs."""
-    try:
-        yield
-    except RunStopped as stop:
-        if on_command_line() or current_exchange().size > 1:
-            raise
-        raise InputError(stop.message) from None
 
 
 def end_where_lmms_eval_goes_on() -> None:

@@ -59,9 +59,9 @@ from lmms_eval_tasks.host.ranks import (
     RunStopped,
     called_by,
     command_options,
+    current_exchange,
     end_where_lmms_eval_goes_on,
     on_command_line,
-    ordinary_errors,
     stop_if_any,
 )
 from lmms_eval_tasks.host.saving import wrap_save
@@ -85,6 +85,18 @@ from lmms_eval_tasks.utils.benchmark.tasks import HOOKS, RECORD
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 from lmms_eval_tasks.utils.scoring.record import CUT_OFF, FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
+
+
+@contextmanager
+def ordinary_errors() -> Iterator[None]:
+    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs."""
+    try:
+        yield
+    except RunStopped as stop:
+        if on_command_line() or current_exchange().size > 1:
+            raise
+        raise InputError(stop.message) from None
+
 
 VIEW = "view"
 """Where an entry of the index, or a pointer, names a view."""

@@ -13,7 +13,8 @@ from submission_world import prepare_world
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.checks import describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS, answer_forms, model_name
-from lmms_eval_tasks.host.ranks import Exchange, RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
+from lmms_eval_tasks.host.replacements import ordinary_errors
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
