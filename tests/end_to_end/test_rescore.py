@@ -127,7 +127,7 @@ def test_a_variant_of_a_task_is_read_as_what_it_is(sample_world: SampleWorld, tm
     pointer = tasks / "test.json"
     pointer.write_text((folder / "pointers" / "test.json").read_text(encoding="utf-8"), encoding="utf-8")
     data = f"dataset_kwargs:\n  data_files:\n    test: {pointer}\ntest_split: test\n"
-    settings = "lmms_eval_specific_kwargs:\n  default:\n    eps_overlap: 1\n    tau_st: 1.0\n"
+    settings = "lmms_eval_specific_kwargs:\n  default:\n    eps_overlap: 1\n    boxes: xyxy_n1000\n"
     yaml = f"include: {folder / '_evidence_template_yaml'}\ntask: my_evidence\n{data}{settings}"
     (tasks / "mine.yaml").write_text(yaml, encoding="utf-8")
     run = run_host(

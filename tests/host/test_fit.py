@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from submission_world import prepare_world
 
-from lmms_eval_tasks.host import ranks
+from lmms_eval_tasks.host import replacements
 from lmms_eval_tasks.host.checks import describe_misfit, describe_unknown, describe_unready
 from lmms_eval_tasks.host.model.identity import CHAT_MODELS, MODELS, answer_forms, model_name
 from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
@@ -188,6 +188,6 @@ def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pyte
             exec(call, names)
         assert ended.value.code == "\nno data"
     # The other ranks wait for one that cannot load its data, and end only when its process does.
-    monkeypatch.setattr(ranks, "current_exchange", lambda: Exchange(0, 2))
+    monkeypatch.setattr(replacements, "current_exchange", lambda: Exchange(0, 2))
     with pytest.raises(SystemExit):
         stop()
