@@ -1,4 +1,4 @@
-"""The commands `lmms-eval-tasks sample` and `tiny-vlm`: simulated releases, and a tiny model with random weights."""
+"""The commands `lmms-eval-tasks sample` and `tiny-vlm`: made-up releases, and a tiny model with random weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
 ) -> None:
-    """Write a small simulated stand-in for the raw releases.
+    """Write a small made-up stand-in for the raw releases.
 
     Examples:
         lmms-eval-tasks sample --out sample --prepare

@@ -51,12 +51,12 @@ def why_not_whole(part: PartScores) -> str:
 
 
 def is_sample(part: PartScores) -> bool:
-    """Whether scores are of simulated data, which says nothing of a model elsewhere."""
+    """Whether scores are of sample data, which says nothing of a model elsewhere."""
     return any(one.is_sample for one in part.data)
 
 
 def refuse_samples(runs: Sequence[ScoredRun]) -> None:
-    """Refuse runs that hold nothing but scores of simulated data."""
+    """Refuse runs that hold nothing but scores of sample data."""
     parts = [part for run in runs for part in run.scores.parts]
     if parts and all(map(is_sample, parts)):
         raise InputError("\n  ".join([NO_REAL_DATA, *(f"{run.path}: {SAMPLE}" for run in runs)]))

@@ -91,7 +91,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 def _describe(data_set: DataSet) -> str:
     """Return a description of a prepared set and of its consequences."""
     if data_set.is_sample:
-        return "SAMPLE DATA, simulated: its scores say nothing about a model"
+        return "SAMPLE DATA, made up: its scores say nothing about a model"
     why = f"{data_set.text}: its scores are not compared with people or published models, and no leaderboard"
     return data_set.text if data_set.is_official else f"{why} takes them"
 

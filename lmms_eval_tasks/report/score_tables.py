@@ -248,7 +248,7 @@ def run_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
     shared = apart.pop() if len(apart) == 1 else ""
     warnings = []
     if shared and all(data_set.is_sample for data_set in sets):
-        warnings.append(f"{shared}: simulated, so that no score here says anything about a model.")
+        warnings.append(f"{shared}: made up, so that no score here says anything about a model.")
     elif shared:
         warnings.append(f"NOT THE OFFICIAL RELEASE: all that was run is {shared}. Its scores {STANDS_APART}")
     for run, its_tasks in zip(runs, asked, strict=True):

@@ -33,7 +33,7 @@ BYPASS = "bypass"
 DATA_SET = "data_set"
 """What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
 EARLIER_SAMPLE = ("sample_data", "sample")
-"""What a line of an earlier version has where its data is simulated: the score, or without one this."""
+"""What a line of an earlier version has where its data is sample data: the score, or without one this."""
 PARTS, LAUNCHED = "parts", "launch.json"
 """The folder in which `launch` keeps the runs of parts, below the run that they are merged into; and a file in it."""
 

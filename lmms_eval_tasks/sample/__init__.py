@@ -1,1 +1,1 @@
-"""The sample world: simulated scenes that stand in for the real benchmarks where these are not at hand."""
+"""The sample world: drawn scenes that stand in for the real benchmarks where these are not at hand."""

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 
-Simulated scenes in the release formats of the benchmarks below. They stand in for the real data where that is not at
+Drawn scenes in the release formats of the benchmarks below. They stand in for the real data where that is not at
 hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
 
 Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same bytes.

@@ -86,7 +86,7 @@ def test_prepare_then_check_of_sample_data(tmp_path: Path) -> None:
     status, out, _ = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
     assert status == 0
     assert out.splitlines()[1] == "causalvqa, debug: 2 items in 1 groups, with answers"
-    assert "data: SAMPLE DATA, simulated: its scores say nothing about a model" in out.splitlines()
+    assert "data: SAMPLE DATA, made up: its scores say nothing about a model" in out.splitlines()
     assert out.splitlines()[-1] == f"Prepared in {tmp_path / 'home' / 'causalvqa'}"
     for arguments in (["check"], ["check", "causalvqa", "--decode"]):
         status, out, err = run(*arguments)

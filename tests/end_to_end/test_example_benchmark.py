@@ -142,7 +142,7 @@ def test_a_sample_of_it_is_known_though_it_looks_for_no_mark(installed: Installe
     (installed.root / "marked" / "SAMPLE.json").write_text("{}")
     prepare = ("lmms-eval-tasks", "prepare", "lamp_side", "--source", "marked", "--replace")
     assert "which sample data never replaces" in installed.run(*prepare, status=1)
-    assert "data: SAMPLE DATA, simulated" in installed.run(*prepare, home="another home")
+    assert "data: SAMPLE DATA, made up" in installed.run(*prepare, home="another home")
 
 
 def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 
-SAMPLE_NOTE = "SAMPLE DATA, not the benchmark: simulated"
+SAMPLE_NOTE = "SAMPLE DATA, not the benchmark: made up"
 
 
 def block(page: str, task: str) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def test_only_the_official_release_stands_beside_anything_published(tmp_path: Pa
 def test_what_is_so_of_all_runs_is_said_once(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, one=records("one", [RIGHT]), two=records("two", [RIGHT])))
     other = replace(run, name="other")
-    said = ["SAMPLE DATA, not the benchmark: simulated, so that no score here says anything about a model."]
+    said = ["SAMPLE DATA, not the benchmark: made up, so that no score here says anything about a model."]
     assert run_warnings([run, other]) == run_warnings([run]) == said
     whole = DataSet(kind=SetKind.OFFICIAL)
     (partly,) = run_warnings([run, replace(other, sets={**run.sets, "one": whole})], "one")

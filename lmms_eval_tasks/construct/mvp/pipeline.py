@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.data.prepare import link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:
-    """Write pairs as `prepare` reads them; those of simulated clips are marked as such."""
+    """Write pairs as `prepare` reads them; those of sample clips are marked as such."""
     import pyarrow
     import pyarrow.parquet
 

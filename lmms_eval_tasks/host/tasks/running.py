@@ -361,8 +361,7 @@ class TaskState(RunningTask):
         return items
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
-        """Return the contribution of a record to each score that it counts in; `sample` says whether its data is
-        simulated."""
+        """Return what a record brings to each score that it counts in; `sample` says whether it is of sample data."""
         return {
             metric.name: metric.item(record)
             for metric in self.metrics

@@ -179,7 +179,7 @@ class DataSet(BaseModel):
         return "" if self.is_official else "SAMPLE DATA, not the benchmark" if self.is_sample else self.text
 
     def may_share(self, other: DataSet) -> bool:
-        """Whether items of the same id may be the same in both: not where one is simulated or of one's own alone."""
+        """Whether items of the same id may be the same in both: not where one is sample data or of one's own alone."""
         kinds = {self.kind, other.kind}
         return len(kinds) == 1 or kinds <= _RELEASED or kinds == {SetKind.OWN, SetKind.UNKNOWN}
 

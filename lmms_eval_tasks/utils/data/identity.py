@@ -54,7 +54,7 @@ def counts(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
 
 
 SAMPLE_MARK = "SAMPLE.json"
-"""The file that marks simulated data, which a real release does not have."""
+"""The file that marks sample data, which a real release does not have."""
 BUILT_MARK = "BUILT.json"
 """The file that marks a set that `build` made."""
 MARKS = (SAMPLE_MARK, BUILT_MARK)

@@ -282,11 +282,11 @@ UNSCORED_RATE = Metric(
 """Percent of items that could not be asked or graded."""
 
 SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors="plain")
-"""100 where the data is simulated. Tasks on released data have no such score."""
+"""100 where the data is sample data. Tasks on released data have no such score."""
 
 COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
 """What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
-as ``sample_data`` where the data is simulated."""
+as ``sample_data`` where the data is sample data."""
 
 
 def _right_officially(record: Record) -> float | None:
