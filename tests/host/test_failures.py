@@ -11,7 +11,7 @@ from loguru import logger
 from submission_world import prepare_world
 
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
-from lmms_eval_tasks.models.floors import ConstantAnswer
+from lmms_eval_tasks.models.stand_ins import ConstantAnswer
 from lmms_eval_tasks.registry import registry
 
 GOES_ON = """

@@ -15,7 +15,7 @@ from version_gate import EXAMPLES
 
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.models.base import RequestModel
-from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
+from lmms_eval_tasks.models.stand_ins import ConstantAnswer, RandomAnswer
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.testing.examples import read_examples
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm

@@ -25,10 +25,10 @@ from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import parse_arguments
 
 MODELS = {
-    "constant_answer": "floors.ConstantAnswer",
-    "random_answer": "floors.RandomAnswer",
-    "replay": "replay.Replay",
-    "sample_solver": "sample_solver.SampleSolver",
+    "constant_answer": "stand_ins.ConstantAnswer",
+    "random_answer": "stand_ins.RandomAnswer",
+    "replay": "stand_ins.Replay",
+    "sample_solver": "stand_ins.SampleSolver",
     "video_diffusion": "video_diffusion.VideoDiffusion",
 }
 """Name to class, with its module in `lmms_eval_tasks.models`."""

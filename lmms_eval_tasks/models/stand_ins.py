@@ -1,20 +1,59 @@
-"""`replay`: gives saved responses again, so that a run can be scored without its model, its GPU and its clips."""
+"""Models without weights: constant and random answers, saved answers, and a solver of the sample."""
 
 from __future__ import annotations
 
+import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from loguru import logger
 
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.saved_answers import read_responses
+from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve, solve_frames
+from lmms_eval_tasks.utils.answers.losses import ClipLosses
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.scoring.record import QuestionText
+
+
+class ConstantAnswer(RequestModel):
+    """Gives one response to every request: a given one, or the first answer that a task's form has, such as the first
+    option."""
+
+    answer_forms = frozenset(AnswerForm)
+
+    def __init__(self, response: str | None = None, **host: Any) -> None:
+        super().__init__(**host)
+        self.response = None if response is None else str(response)
+
+    def answer(self, request: Request) -> str:
+        """The constant."""
+        return request.guesses[0] if self.response is None else self.response
+
+
+class RandomAnswer(RequestModel):
+    """Gives a random answer in the form that the task asks for, such as the letter of an option; the same answer for
+    the same item and seed, on any rank and in any order."""
+
+    answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
+
+    def __init__(self, seed: int = 0, **host: Any) -> None:
+        super().__init__(**host)
+        is_whole = isinstance(seed, (int, float)) and float(seed).is_integer()
+        stop_if_any(None if is_whole else f"Expected seed to be a whole number, but got {seed!r}.")
+        self.seed = int(seed)
+
+    def answer(self, request: Request) -> str:
+        """One of the answers that somebody could give who saw nothing, each as likely as any other."""
+        key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}".encode()
+        guess = random.Random(hashlib.sha256(key).digest())
+        return guess.choice(request.guesses)
 
 
 class Replay(RequestModel):
@@ -77,3 +116,26 @@ class Replay(RequestModel):
 
     def _find(self, request: Request) -> str | None:
         return self.saved.find(request.task, request.doc["item_id"])
+
+
+class SampleSolver(RequestModel):
+    """Reads the code of a clip from its decoded frames and looks the truth up; of use on sample data only."""
+
+    answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
+
+    shows_clips = True
+
+    def answer(self, request: Request) -> str:
+        """The solver's response to the item's question about its clip: with evidence where the question asks for it."""
+        question, options = request.doc["question"], request.doc["options"]
+        if request.form is AnswerForm.CLIP_LOSSES:
+            answers = [solve(question, options, clip) for clip in request.clips]
+            if CANNOT_TELL in answers:
+                return CANNOT_TELL
+            first = ("A", options[0])
+            return ClipLosses(losses=[float(answer.rstrip(".") not in first) for answer in answers]).to_json()
+        if question in request.prompt and request.clips:
+            return solve(question, options, request.clips[0])
+        if question in request.prompt and request.pictures:
+            return solve_frames(question, options, np.asarray(request.pictures[0])[None])
+        return CANNOT_TELL
