@@ -1,6 +1,4 @@
-"""The benchmarks of this installation, ours and those that packages announce by entry points, with their tasks, groups
-and shared leaderboards, and their prepared sets.
-"""
+"""The benchmarks of this installation, ours and other packages', with their tasks, groups and prepared sets."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PAGES = {
 }
 """Place of a page in the site to the page."""
 PLACES = {path: place for place, path in PAGES.items()}
-FILES = re.compile(r"^## (?:Where to begin|Files)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+FILES = re.compile(r"^## Files\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 """The section of a benchmark's page that leads through its modules."""
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<picture>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")

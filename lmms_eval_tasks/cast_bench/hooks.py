@@ -1,4 +1,4 @@
-"""How CaST-Bench's questions are asked with their options and answers graded with their evidence.
+"""Asking of CaST-Bench's questions with their options, and grading of answers with their evidence.
 
 Source: CaST-Bench-Evaluation@a216491. The official prompt, of a checkout of it, is inference/prompt.md, a template for
 `str.format`.

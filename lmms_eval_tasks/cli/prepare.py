@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks prepare …` and `sample`."""
+"""`lmms-eval-tasks prepare …`."""
 
 from __future__ import annotations
 

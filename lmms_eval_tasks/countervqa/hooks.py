@@ -1,4 +1,4 @@
-"""How CounterVQA's questions are asked, and how verdicts are graded, judged, and judged again from a log."""
+"""Asking of CounterVQA's questions; grading and judging of verdicts, also again from a log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Merging of the runs of parts, which `LMMS_EVAL_TASKS_SHARD` made, into a whole run with results, sample logs and run
-card, without model, clip or judge.
-"""
+"""Merging of the runs of parts (`LMMS_EVAL_TASKS_SHARD`) into a whole run, without model, clip or judge."""
 
 from __future__ import annotations
 

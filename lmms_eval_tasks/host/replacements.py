@@ -1,6 +1,4 @@
-"""Replacements in lmms-eval while it runs, each with the reason why none of its hooks would do: its task index, with
-our tasks and their views in it and a run checked before its model is loaded; its evaluation, in which answers go
-through stages; its saving; and its building of models.
+"""Functions of lmms-eval that are replaced while it runs, each with the reason why no hook of it would do.
 
 These are four functions, and the class of its task managers. With a new version of lmms-eval,
 tests/host/test_replacements.py names those that no longer fit.

@@ -1,6 +1,4 @@
-"""The end of a run, when lmms-eval has saved its results: the run card with its known hazards, the scores with
-intervals, and the last lines on the terminal.
-"""
+"""The end of a run: its card with known hazards, its scores with intervals, and the last lines on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What paper and release of IntPhys 2 say: its facts, and the form of its metadata as items.
+"""The facts of IntPhys 2 by paper and release, and the form of its metadata as items.
 
 Source: which scenes are easy and which have a moving camera is in facebookresearch/IntPhys2@faf78cd,
 ComputeScoreIntPhys2.ipynb.

@@ -1,4 +1,4 @@
-"""How IntPhys 2's answers are graded; its tasks' YAML names the shared hooks, which call `grade`."""
+"""Grading of IntPhys 2's answers; its tasks' YAML names the shared hooks, which call `grade`."""
 
 from __future__ import annotations
 

@@ -220,6 +220,6 @@ class Work:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def as_facts(self) -> dict[str, dict[str, Any]]:
-        """Both, as `host.throughput` reads them."""
+        """Both, as `host.asking.throughput` reads them."""
         with self._lock:
             return {"seconds": dict(self.seconds), "counts": dict(self.counts)}

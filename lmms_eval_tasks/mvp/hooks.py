@@ -1,4 +1,4 @@
-"""How MVP's answers are graded; its tasks' YAML names the shared hooks, which call `grade`."""
+"""Grading of MVP's answers; its tasks' YAML names the shared hooks, which call `grade`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Saved responses: what a model said to each item, read from sample logs of our tasks, from plain lines of
-``{"id", "response"}``, and from official prediction files, which are joined with items by what their prompts ask."""
+"""Saved responses of a model, from sample logs, from plain lines or from official prediction files."""
 
 from __future__ import annotations
 

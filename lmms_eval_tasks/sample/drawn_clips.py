@@ -1,5 +1,7 @@
-"""Clips of a few drawn shapes. A block code at the foot of each frame names its scene and its number, and bodies may
-carry a smaller code of their own, so that pixels alone tell what is covered, missing or out of order."""
+"""Clips of a few drawn shapes.
+
+A block code at the foot of each frame names its scene and its number, and bodies may carry a smaller code of their own,
+so that pixels alone tell what is covered, missing or out of order."""
 
 from __future__ import annotations
 

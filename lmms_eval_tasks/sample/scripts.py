@@ -1,4 +1,4 @@
-"""What the clips show: scripted motion, the questions about it, and their truth, drawn anew from a scene's code."""
+"""Scripts of the clips: motion, questions about it and their truth, drawn anew from a scene's code."""
 
 from __future__ import annotations
 

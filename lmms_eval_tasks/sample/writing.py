@@ -1,4 +1,4 @@
-"""What the writers of the sample write alike: clips, tables, and folders from which a set can be built."""
+"""Parts that all writers of the sample share: clips, tables, and folders from which a set can be built."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def own_columns() -> dict[str, Any]:
 
 
 STANDARD_SCENES = Path(__file__).parent / "standard_scenes.jsonl"
-"""The standard set: a draft a line, as `engine.drafts` has them."""
+"""The standard set: a draft a line, as `kept_scenes` has them."""
 STANDARD_SEED = 0
 """Of the questions of the standard set."""
 WORK = "work"

@@ -1,4 +1,4 @@
-"""How YoCausal's pairs of denoising losses, and directions in words, are asked and graded."""
+"""Asking and grading of YoCausal's pairs of denoising losses, and of directions in words."""
 
 from __future__ import annotations
 

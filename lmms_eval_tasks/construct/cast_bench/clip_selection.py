@@ -1,5 +1,4 @@
-"""Selection of clips in which several people act separately, well filmed in one shot, by measures and then by a model;
-pictures of clips as models are shown them.
+"""Selection of clips in which several people act separately, by measures and then by a model, and pictures of them.
 
 Source: CaST-Bench, supplement, 10.1. The measures of cuts, shake and blur, their limits and the wording are ours.
 """

@@ -1,6 +1,4 @@
-"""Models in lmms-eval: ours by name, and of any model its weights and arguments, and all that its answers depend on,
-with the software and hardware of this process.
-"""
+"""Models in lmms-eval by name, weights and arguments, and the software and hardware of this process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""State of an evaluation and of each of its tasks, the hooks of the tasks' YAML files bound to it, and the files for
-leaderboards that a task writes once its items are graded.
-"""
+"""The state of an evaluation and its tasks, their hooks bound to it, and the leaderboard files that they write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`video_diffusion`: measures how well a video diffusion model denoises a clip and its reversal.
 
 One class of `adapters` per family holds what is particular to it; the table `families.json` lists checkpoints with
-their size, frames and rate; everything else is shared. A new family is a subclass of `adapter.Adapter`, listed in
+their size, frames and rate; everything else is shared. A new family is a subclass of `adapters.Adapter`, listed in
 `adapters.ADAPTERS`, and one row of the table.
 """
 

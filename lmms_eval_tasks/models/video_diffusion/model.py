@@ -44,8 +44,8 @@ logger = logging.getLogger(__name__)
 
 
 class VideoDiffusion(RequestModel):
-    """Answers with denoising losses as JSON text: of a clip and its reversal (see `utils.denoising.response`), or of
-    each clip of an item (see `utils.denoising.clip_losses`), as the task takes them."""
+    """Answers with denoising losses as JSON text: of a clip and its reversal (see `DenoisingResponse`), or of
+    each clip of an item (see `ClipLosses`), as the task takes them."""
 
     shows_clips = True
     answer_forms = frozenset({AnswerForm.LOSSES, AnswerForm.CLIP_LOSSES})

@@ -1,1 +1,1 @@
-"""Reads a choice from free text as a careful reader would."""
+"""From a response to a record: readers and graders of choices, verdicts, evidence and losses; hooks of tasks."""

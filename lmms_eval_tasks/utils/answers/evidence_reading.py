@@ -433,7 +433,7 @@ def read_evidence_answer(text: str) -> EvidenceAnswer:
     """Read a response as the official evaluator does; no text raises an error.
 
     It takes the first object with ``instances`` or ``answer_choice``; an answer of one letter A-Z after trimming, in
-    either case; times as in `timestamps.official_key`; boxes as in `boxes.official_box`; evidence without times spans
+    either case; times as in `official_key`; boxes as in `evidence_boxes.official_box`; evidence without times spans
     0-0. Where that code stops with an exception (``"evidences": 5``, a time of 5,000 digits), the part counts as
     missing.
 

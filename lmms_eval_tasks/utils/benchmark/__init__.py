@@ -1,1 +1,1 @@
-"""The definition of a benchmark: its facts and its task files."""
+"""The object of a benchmark, its kinds of tasks and views, and its task files."""

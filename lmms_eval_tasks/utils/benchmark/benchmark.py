@@ -1,6 +1,4 @@
-"""The benchmark as one object that everything else asks and that names all of its parts, its kinds of tasks, its tasks,
-and the views of their items.
-"""
+"""The object of a benchmark, which names all of its parts: kinds of tasks, tasks, and views of their items."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The basis of every other package: errors, files, JSON, words."""
+"""The basis of every other package: errors, text, files, forms of JSON and CSV, tables and output."""

@@ -118,7 +118,7 @@ LONGEST = 48
 
 
 class FittingTable:
-    """A table of names and values, which a terminal of any width can show and `formats` writes for other programs."""
+    """A table of names and values, which a terminal of any width can show and `output` writes for other programs."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Scores of tasks, each defined once for lmms-eval's aggregation, reports, comparisons and `rescore`, and common ones.
+"""Scores of tasks, each defined once for lmms-eval's aggregation, reports, comparisons and `rescore`; and those that
+benchmarks share.
 
 Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks
 one, if its members count only together. A stratum without a value leaves the mean over strata, as the official code

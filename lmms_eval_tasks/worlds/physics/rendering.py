@@ -1,4 +1,4 @@
-"""A process that renders, run as a module by `renderers`."""
+"""A process that renders, run as a module by `processes`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODEL = '<mujoco><worldbody><geom size="1"/></worldbody></mujoco>'
 
 
 def main() -> None:
-    """Do what comes."""
+    """Answer each function call that comes on the standard input until it ends."""
     # Ctrl-C goes to all processes of a terminal; the one that started this one ends it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # An exception, so that what is half written is deleted.

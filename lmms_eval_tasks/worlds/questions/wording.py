@@ -48,7 +48,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 }
 """How a change is put, several ways each; the same number for all kinds."""
 DELAY = "0.6 seconds"
-"""How long a delayed body is held, as in `engine.interventions`, which needs the physics engine."""
+"""How long a delayed body is held, as in `physics.other_worlds`, which needs the physics engine."""
 
 
 def name(body: str) -> str:
