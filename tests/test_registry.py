@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
@@ -201,3 +203,15 @@ def test_a_users_variant_replaces_an_earlier_one_of_its_name_but_no_task_of_ours
         for name in ("variant", own):
             built.derive(name, pointer, config)
     assert built.derived["variant"].config == config and own not in built.derived
+
+
+@pytest.mark.slow
+def test_every_benchmark_is_there_without_the_extras() -> None:
+    """MuJoCo and diffusers come with extras."""
+    code = (
+        "import sys; sys.modules.update(mujoco=None, diffusers=None)\n"
+        "from lmms_eval_tasks.registry import registry\n"
+        "assert 'worlds' in registry().benchmarks and not registry().faults, registry().faults"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

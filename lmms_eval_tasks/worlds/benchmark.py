@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,6 @@ from lmms_eval_tasks.api.release import as_lines, write_file
 from lmms_eval_tasks.worlds import card, hooks, release, report
 from lmms_eval_tasks.worlds.card import ASPECTS, CARD, COLUMNS, FAMILIES, SPLIT
 from lmms_eval_tasks.worlds.cli import app
-from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts, require_engine
 from lmms_eval_tasks.worlds.log_forms import GroundedLine, SceneLine
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
@@ -156,6 +156,9 @@ def prepare(
     if source is not None:
         return _take(source, progress)
     require_engine()
+    # Only here: whoever prepares nothing needs no physics engine.
+    from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts
+
     with building(CARD.name) as build:
         work = build.folder / WORK
         drafts = _drafts(seed, size or SetSize.STANDARD, scenes, work, progress)
@@ -180,6 +183,15 @@ def prepare(
         write_file(build.folder / release.QUESTIONS, release.question_lines(questions))
         shutil.rmtree(work, ignore_errors=True)
     return {SPLIT: build.splits[SPLIT]}
+
+
+def require_engine() -> None:
+    """Stop where the physics engine is not installed."""
+    if find_spec("mujoco") is None:
+        raise InputError(
+            f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
+            'Remedy: pip install "lmms-eval-tasks[worlds]"; or prepare a set that was made elsewhere, with --source.'
+        )
 
 
 def _take(source: Path, progress: Progress) -> dict[str, SplitManifest]:

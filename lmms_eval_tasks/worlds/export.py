@@ -14,8 +14,6 @@ import numpy as np
 import typer
 
 from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
-from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
-from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
 from lmms_eval_tasks.worlds.questions.wording import had_not, happened, happens, happens_not, sentence, would_have
 from lmms_eval_tasks.worlds.scenes.scene import Event, EventKey, Facts, Intervention, Scene, World
 
@@ -120,6 +118,9 @@ def linked_events(facts: Facts) -> list[Event]:
 
 def prevented(scene: Scene, events: Sequence[Event]) -> list[World]:
     """For each event the world in which the body that does it is held where it is from the start."""
+    from lmms_eval_tasks.worlds.physics.nearly_equal import nearly_equal
+    from lmms_eval_tasks.worlds.physics.other_worlds import settle_world
+
     near = nearly_equal(scene)
     worlds = {
         name: settle_world(scene, near, Intervention(kind="freeze", bodies=[name]))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
 from lmms_eval_tasks.api import InputError, Problems, Progress, no_progress, read_rows
 from lmms_eval_tasks.api.release import as_lines, write_file
-from lmms_eval_tasks.worlds.card import CARD
 from lmms_eval_tasks.worlds.kept_scenes import SceneDraft, digest_events
 from lmms_eval_tasks.worlds.physics.filming import LOOK, SceneClip
 from lmms_eval_tasks.worlds.physics.other_worlds import SettledTwin, intervene, make_twin, twin_scene
@@ -88,15 +86,6 @@ FACTS = 2
 """Grows when other things are known of the same scene, so that those of an earlier version are computed again."""
 CLIP_BYTES = 90_000
 """About what a clip takes."""
-
-
-def require_engine() -> None:
-    """Stop where the physics engine is not installed."""
-    if find_spec("mujoco") is None:
-        raise InputError(
-            f"{CARD.title} cannot be prepared: its scenes are run by MuJoCo, which is not installed here.\n"
-            'Remedy: pip install "lmms-eval-tasks[worlds]"; or prepare a set that was made elsewhere, with --source.'
-        )
 
 
 def known_facts(drafts: Sequence[SceneDraft], folder: Path, progress: Progress) -> list[Facts]:

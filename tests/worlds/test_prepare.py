@@ -19,9 +19,8 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
-from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
+from lmms_eval_tasks.worlds.benchmark import SetSize, prepare, require_engine
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
-from lmms_eval_tasks.worlds.facts_and_clips import require_engine
 from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft
 from lmms_eval_tasks.worlds.physics import filming
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
@@ -159,7 +158,7 @@ def test_nothing_and_two_things_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_the_engine_one_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.find_spec", lambda name: None)
+    monkeypatch.setattr("lmms_eval_tasks.worlds.benchmark.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r'Remedy: pip install "lmms-eval-tasks\[worlds\]"'):
         require_engine()
     with pytest.raises(InputError, match="MuJoCo, which is not installed"):

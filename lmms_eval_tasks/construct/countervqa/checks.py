@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import networkx as nx
 import typer
 
 from lmms_eval_tasks.construct.countervqa.graphs import TakeLinks, read_links
@@ -33,6 +32,9 @@ from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.output import make_console, text_table
 from lmms_eval_tasks.utils.core.text import describe, summarize_names
 from lmms_eval_tasks.utils.people.baseline import LinkCounts, count_links
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 def graph_quality(
@@ -155,6 +157,8 @@ class GraphOfClip:
     """A clip's graph as networkx has it, and beside it with every link that there may be: nobody judged those pairs."""
 
     def __init__(self, graph: ClipGraph) -> None:
+        import networkx as nx
+
         self._row = graph
         self.place: dict[str | None, int] = {action.id: number for number, action in enumerate(graph.actions)}
         self.texts = {action.id: action.text for action in graph.actions}
@@ -195,6 +199,8 @@ class GraphOfClip:
         return None
 
     def _holds(self, rule: Rule, action: str | None, outcome: str | None, links: nx.DiGraph) -> bool:
+        import networkx as nx
+
         distance = self.place[outcome] - self.place[action]
         link = links.has_edge(action, outcome)
         path = nx.has_path(links, action, outcome)

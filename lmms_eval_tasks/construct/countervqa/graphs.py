@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from lmms_eval_tasks.construct.countervqa.takes import Take, numbered, read_value
@@ -22,6 +21,9 @@ from lmms_eval_tasks.countervqa.release import ClipGraph
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import read_rows
 from lmms_eval_tasks.utils.core.text import describe
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class CausalGraph:
 
 def causal_graph(actions: Sequence[str], links: Iterable[tuple[str, str]], where: str = "graph") -> CausalGraph:
     """Make a graph of an action chain and its links."""
+    import networkx as nx
+
     links = list(links)
     problems = Problems()
     check_links(actions, links, where, problems)
@@ -85,6 +89,8 @@ def causal_depth(links: nx.DiGraph, steps: int = STEPS) -> Depth:
 
     In a graph with cycles, each strongly connected part is searched, the last first; what follows a part is known.
     """
+    import networkx as nx
+
     if nx.is_directed_acyclic_graph(links):
         longest = int(nx.dag_longest_path_length(links, weight=None)) if links.number_of_edges() else 0
         return Depth(longest, longest)

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +24,9 @@ from lmms_eval_tasks.construct.countervqa.graphs import CausalGraph, Pair
 from lmms_eval_tasks.construct.countervqa.takes import Take, TimedAction, interaction_of
 from lmms_eval_tasks.construct.engine.encoders import EncodedTexts
 from lmms_eval_tasks.countervqa.release import CounterfactualQuestion, Level, Rule, Verdict
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 SAME = 0.85
 """From this cosine similarity on, two descriptions may be of one action. Ours."""
@@ -133,6 +136,8 @@ class ReachableGraph:
 
 def _reach(links: nx.DiGraph) -> tuple[Matrix, Matrix]:
     """For each two nodes whether the first is linked to the second, and whether a path of links leads to it."""
+    import networkx as nx
+
     number = {node: place for place, node in enumerate(links)}
     direct = np.zeros((len(number), len(number)), dtype=bool)
     for cause, effect in links.edges:
@@ -250,6 +255,8 @@ def make_questions(
         ours = ours[: max(number // 2, number - len(papers))] if own_rules else []
         return papers[: number - len(ours)], ours
 
+    from networkx import shortest_path
+
     paths = draw("path")
     unlinked, linked = share(draw("adjacent_unlinked"), draw("adjacent_linked"))
     paths, disconnected = share(paths, draw("disconnected", _same_outcomes(graph, paths, seed)))
@@ -262,7 +269,7 @@ def make_questions(
     questions = []
     for rule, pairs in by_rule.items():
         for action, outcome in pairs:
-            chain = nx.shortest_path(graph.graph.links, action, outcome) if rule == "path" else ()
+            chain = shortest_path(graph.graph.links, action, outcome) if rule == "path" else ()
             questions.append(ask(rule, chain, action=action, outcome=outcome))
     of_actions, of_goal = _third_level(absent, number, own_rules)
     questions += [ask("absent", absent_action=text, outcome=outcome) for text, outcome in of_actions.items()]

@@ -22,7 +22,6 @@ from lmms_eval_tasks.train.countervqa.training_set import (
     reward_items,
     tested_clips,
 )
-from lmms_eval_tasks.train.rewards.functions import ALPHA, BETA
 from lmms_eval_tasks.train.stages.commands import Source, Tests, Videos, add_commands, show_comparison
 from lmms_eval_tasks.train.stages.new_stage import Inputs, Written, grpo_method, write_stage
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -191,6 +190,8 @@ def write_grpo(
 
 def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:
     """The rewards' names and weights; those of weight 0 are logged and teach nothing."""
+    from lmms_eval_tasks.train.rewards.functions import ALPHA, BETA
+
     if not ablation.by_graph:
         return {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
     return {"causal": ALPHA if alpha is None else alpha, "visual": BETA if beta is None else beta, "verdict": 0.0}

@@ -13,8 +13,6 @@ from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.train.stages.new_stage import Inputs, TestedClip, Written, sft_method, write_stage
 from lmms_eval_tasks.train.stages.stage import TrainingItem
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -117,6 +115,10 @@ def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) ->
 
 def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[TrainingItem]:
     """The questions without answers to which one of the rewards applies, with the columns that these read."""
+    # Only here: the rewards take long to import.
+    from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+    from lmms_eval_tasks.train.rewards.reward_sample import read_sample
+
     items = []
     for question in questions.questions:
         columns = {
