@@ -53,14 +53,14 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
 
 
 def test_a_fresh_clone_is_filled_once(checkout: Path) -> None:
-    assert make(checkout) == ["python -m venv .venv", "pip install .[dev]", INSTALLS]
+    assert make(checkout) == ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
     assert make(checkout) == []
 
 
 @pytest.mark.parametrize("target", ["quick", "test", "measurements"])
 def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
     calls = make(checkout, target)
-    assert calls[:3] == ["python -m venv .venv", "pip install .[dev]", INSTALLS]
+    assert calls[:3] == ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
     assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
     assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
 

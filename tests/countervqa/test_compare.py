@@ -45,7 +45,7 @@ def test_each_score_says_on_what_it_stands_where_that_differs(tmp_path: Path) ->
     # 12 + 6 + 3 of 30 verdicts, 6 of 12 pairs.
     rows = {line.split("accuracy")[0].split()[-1]: line.split() for line in out.splitlines() if "[" in line}
     assert {"70.0"} <= set(rows["verdict"]) and {"50.0"} <= set(rows["pair"])
-    told = [line for line in out.splitlines() if "share" in line or " in both runs" in line]
+    told = [line for line in out.splitlines() if " share " in line or ": from " in line]
     assert told == [
         "runs 1 and 2 share 30 items in 18 groups",
         "  pair accuracy: from 24 items in 12 groups that count in both runs",

@@ -53,7 +53,7 @@ def first(metric: Metric) -> FirstItem:
         (
             replace(ACCURACY, applies=lambda record: record.fields["totl"]),
             "Expected a number or None of a record, which has expected, answered, outcome, but got this: "
-            "thorough/test_scores.py, line ",
+            "testing/test_score_laws.py, line ",
         ),
     ],
 )

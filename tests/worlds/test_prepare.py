@@ -192,7 +192,7 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeyp
     facts = chains(3)
     drafts = [draft_of_facts(one) for one in facts]
     monkeypatch.setattr(module, "_drafts", lambda *_: drafts)
-    monkeypatch.setattr(module, "known_facts", lambda *_: facts)
+    monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: facts)
     camera = Camera(at_most=4)
     monkeypatch.setattr(filming, "film", camera.film)
     with pytest.raises(KeyboardInterrupt):
