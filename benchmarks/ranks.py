@@ -94,7 +94,7 @@ def take_part(store: str, rank: int, size: int, clips: int) -> Cost:
         AssertionError: where an answer came to another request than its own.
     """
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
-    ranks.current_exchange = lambda: CountingExchange(rank, size)
+    ranks.current_exchange = dealing.current_exchange = lambda: CountingExchange(rank, size)
     items, evaluation = clips * QUESTIONS, Evaluation()
     shown = SimpleNamespace(encodes=lambda item: (Encode(clip_of(item), "the clip"),), seconds=lambda item: SECONDS)
     evaluation.tasks[TASK] = SimpleNamespace(shown=shown)  # type: ignore[assignment]
