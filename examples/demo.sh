@@ -18,7 +18,7 @@ run() { # name, then lmms-eval's arguments; what lmms-eval prints goes into a lo
     > "$out/logs/$1.txt" 2>&1 || { tail -n 30 "$out/logs/$1.txt"; exit 1; }
 }
 run constant --model constant_answer
-run random --model random_answer
+run random --model random_answer --model_args seed=2
 run sample_solver --model sample_solver
 run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
   "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
