@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick measurements lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
+.PHONY: demo test quick measurements expected lint versions version-examples docs docs-files pictures install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -28,6 +28,10 @@ quick: install
 # Every script of benchmarks/ at its tiny size: before a release, and after a change of one.
 measurements: install
 	$(PYTEST) -m measurement .
+
+# The texts that tests in PATHS expect, written again into their .expected files: read what has changed.
+expected: install
+	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -q --write-expected $(PATHS)
 
 lint: install
 	$(BIN)/ruff check .

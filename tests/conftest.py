@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from expected import Expected
 from hypothesis import HealthCheck, settings
 from shared import shared_folder
 
@@ -29,6 +30,12 @@ PROXIES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
 
 LONG = ("host", "model", "browser", "slow")
 """Marks of tests that take long, the longest first."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-expected", action="store_true", help="write the .expected files again; see support/expected.py"
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -80,3 +87,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hundred_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables as a terminal of a hundred columns shows them, also where the test catches what is printed."""
     monkeypatch.setattr("lmms_eval_tasks.utils.core.output.ENDLESS", 100)
+
+
+@pytest.fixture
+def expected(request: pytest.FixtureRequest, tmp_path: Path) -> Expected:
+    """Compares a whole text with the one in the file beside the test's module; see tests/support/expected.py."""
+    return Expected(request, tmp_path)

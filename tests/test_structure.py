@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from expected import read_sections
 
 import lmms_eval_tasks
 from lmms_eval_tasks.registry import registry
@@ -311,6 +312,12 @@ def test_every_class_name_stands_for_one_thing() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_every_expected_text_has_its_test() -> None:
+    for file in TESTS.rglob("*.expected"):
+        tests = set(re.findall(r"def (test_\w+)\(", file.with_suffix(".py").read_text("utf-8")))
+        assert {re.split(r"\W", name)[0] for name in read_sections(file)} <= tests, file
 
 
 def test_the_top_level_has_links_to_what_the_layout_names() -> None:
