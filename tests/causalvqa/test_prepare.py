@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from functools import partial
 from pathlib import Path
 
 import pytest
-from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folder
+from raw_releases import QUESTION, WITHHELD, write_metadata, zip_folder
 from refusals import refused
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
@@ -180,70 +179,6 @@ def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.Mo
     assert table["item_id"] == [f"{name}_{version}" for name in names for version in (0, 1)]
     assert table["clip_present"] == [True, True, *[False] * 6]
     assert all(media_path("causalvqa", row).stat().st_size > 0 for row in table)
-
-
-def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> None:
-    prepare(write_metadata(tmp_path / "real", "debug", [QUESTION]))
-    before = contents(benchmark_dir("causalvqa"))
-    sample = write_metadata(tmp_path, "test", [WITHHELD])
-    (sample / "SAMPLE.json").write_text('{"sample": true}')
-    assert refusal(sample, tmp_path) == (
-        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds real data (debug), which "
-        "sample data never replaces.\n"
-        "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
-    )
-    assert contents(benchmark_dir("causalvqa")) == before
-
-
-def test_preparing_twice_gives_the_same_bytes(tmp_path: Path, home: Path) -> None:
-    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
-    prepare(source)
-    first = contents(home)
-    prepare(source)
-    assert contents(home) == first
-    assert sorted(path.name for path in home.iterdir()) == [".causalvqa.lock", "causalvqa"]
-
-
-def test_a_failed_prepare_leaves_what_was_there(tmp_path: Path, home: Path) -> None:
-    prepare(write_metadata(tmp_path, "debug", [QUESTION]))
-    first = contents(home)
-    with pytest.raises(InputError):
-        prepare(write_metadata(tmp_path, "debug", [{**QUESTION, "correct1": "9"}]))
-    assert contents(home) == first
-
-
-def test_a_split_that_is_not_in_the_source_survives(tmp_path: Path) -> None:
-    prepare(zip_folder(write_metadata(tmp_path / "one", "debug", [QUESTION]), tmp_path / "CausalVQA.zip"))
-    before = read_manifest(read_card("causalvqa")).splits["debug"]
-    shutil.rmtree(tmp_path / "one")
-    (tmp_path / "CausalVQA.zip").unlink()
-    prepare(write_metadata(tmp_path / "two", "test", [WITHHELD]))
-    assert read_manifest(read_card("causalvqa")).splits["debug"] == before
-    assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
-    assert load_table("causalvqa", "test")["clip_present"] == [True, True]
-
-
-def test_a_build_killed_between_its_two_renames_is_undone(tmp_path: Path, home: Path) -> None:
-    source = write_metadata(tmp_path, "debug", [QUESTION])
-    write_metadata(tmp_path, "test", [WITHHELD])
-    prepare(source)
-    benchmark_dir("causalvqa").rename(home / ".causalvqa.old")
-    shutil.rmtree(source / "test")
-    prepare(source)
-    assert sorted(read_manifest(read_card("causalvqa")).splits) == ["debug", "test"]
-
-
-def test_two_prepares_at_once_give_a_whole_home(tmp_path: Path) -> None:
-    sources = [
-        write_metadata(tmp_path / "one", "debug", [QUESTION]),
-        write_metadata(tmp_path / "two", "test", [WITHHELD]),
-    ]
-    threads = [threading.Thread(target=prepare, args=(source,)) for source in sources]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [len(load_table("causalvqa", split)) for split in ("debug", "test")] == [2, 2]
 
 
 @pytest.mark.parametrize("zipped", [False, True])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_releases import contents, mvp_pair, write_snapshot
+from raw_releases import mvp_pair, write_snapshot
 from releases import write_clip
 
 from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, pair_at_random, prepare, read_candidates, read_items
@@ -13,8 +13,6 @@ from lmms_eval_tasks.mvp.hooks import strata
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
-from lmms_eval_tasks.utils.data.manifest import RemovedGroups
-from lmms_eval_tasks.utils.data.prepare import preparing
 
 HOI = SUBSETS[0]
 
@@ -181,47 +179,6 @@ def test_a_folder_without_any_clip_is_the_wrong_one(tmp_path: Path, videos: Path
     assert not (home / "mvp").exists()
 
 
-def test_clips_that_are_missing_are_listed_per_source(tmp_path: Path, videos: Path) -> None:
-    rows = mvp_pair("x", source="ssv2", video_path="ssv2/9.webm")
-    (videos / "pt" / "x_1.mp4").write_bytes(b"no video")
-    prepared = prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
-    assert [(entry.clip, entry.reason) for entry in prepared["mini"].missing] == [
-        ("mini/pt/x_1.mp4", "unreadable"),
-        ("mini/ssv2/9.webm", "absent"),
-    ]
-    with pytest.raises(InputError) as caught:
-        load_table("mvp", "mini")
-    assert str(caught.value) == (
-        "MVP, split mini: 2 of 8 clips are missing (pt 1, ssv2 1).\n"
-        "  mini/pt/x_1.mp4, mini/ssv2/9.webm\n"
-        "Either get the clips and run:  lmms-eval-tasks prepare mvp --videos DIR\n"
-        "or score without them, every score then saying how many items were asked:  "
-        "LMMS_EVAL_TASKS_MISSING=skip lmms-eval …"
-    )
-
-
-def test_mini_survives_full_and_both_are_idempotent(tmp_path: Path, videos: Path, home: Path) -> None:
-    write_snapshot(tmp_path, "mini", {})
-    snapshot = str(write_snapshot(tmp_path, "full", {}))
-    prepare(videos, snapshot)
-    mini = contents(home / "mvp" / "videos")
-    prepare(videos, snapshot, "full")
-    first = contents(home)
-    assert mini.items() <= contents(home / "mvp" / "videos").items()
-    assert [len(load_table("mvp", split)) for split in ("mini", "full")] == [8, 8]
-    for split in ("mini", "full"):
-        prepare(videos, snapshot, split)
-    assert contents(home) == first
-
-
-def test_sample_data_is_marked(tmp_path: Path, videos: Path) -> None:
-    snapshot = write_snapshot(tmp_path, "mini", {})
-    (snapshot / "SAMPLE.json").write_text('{"sample": true}')
-    prepare(videos, str(snapshot))
-    facts = read_manifest(read_card("mvp")).splits["mini"]
-    assert facts.data_set.is_sample and facts.warnings == ()
-
-
 def test_annotations_that_are_not_there(tmp_path: Path, videos: Path) -> None:
     snapshot = write_snapshot(tmp_path, "mini", {})
     with pytest.raises(InputError) as caught:
@@ -277,21 +234,6 @@ def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: P
         assert {first["answer"], second["answer"]} == {"A", "B"} and first["group_id"] == second["group_id"]
     with pytest.raises(InputError, match="holds another set"):
         prepare(videos, snapshot, random_pairs=3)
-
-
-def test_what_a_filter_removed_is_left_out_of_the_set(tmp_path: Path, videos: Path) -> None:
-    snapshot = str(write_snapshot(tmp_path, "mini", {}))
-    prepare(videos, snapshot)
-    groups = list(dict.fromkeys(row["group_id"] for row in load_table("mvp", "mini")))
-    home = tmp_path / "filtered"
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        preparing(removed=RemovedGroups("f.jsonl", {"mvp_mini": frozenset(groups[:1])})),
-    ):
-        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        split = prepare(videos, snapshot)["mini"]
-        assert [row["group_id"] for row in load_table("mvp", "mini")][::2] == groups[1:]
-    assert "2 items are left out, whose groups f.jsonl removes." in split.warnings
 
 
 @pytest.mark.parametrize(
