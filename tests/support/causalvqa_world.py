@@ -1,6 +1,6 @@
 """Annotators' questions about takes of the sample world, and a stand-in for every model that a build asks about them.
 
-It plays each role from the simulation's truth, and fails at what it is asked to fail at.
+It plays each role from the drawn truth, and fails at what it is asked to fail at.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from judge_server import Action, Drop, Fail, Hold, Say
-from stub_server import CausalVqaPlayer, as_text, material_of
+from build_player import Asked, BuildPlayer, Change
+from judge_server import Hold, Say
+from stub_server import CausalVqaPlayer, Given
 
 from lmms_eval_tasks.sample.drawn_clips import FPS, write_clip
 from lmms_eval_tasks.sample.scripts import LEVELS
@@ -25,30 +26,106 @@ from lmms_eval_tasks.sample.writers.causalvqa import careless, draw_split, wordi
 from lmms_eval_tasks.utils.data.made import part_pictures
 
 FRAMES = 3
-PLANTED = {
-    "malformed": ("description", "no usable reply: malformed JSON"),
-    "refusal": ("first answer", "no usable reply: refusal"),
-    "time-out": ("seed distractors", "no usable reply: timed out"),
-    "other form": ("seed distractors", "no usable reply: another form"),
-    "leak": ("plain English", "the question gives the answer away"),
-    "yes or no": ("plain English", "the answer is only yes or no"),
-    "marked answer": ("plain English", "an option is marked as right or wrong"),
-    "other question": ("plain English", "the meaning changed"),
-    "synonym": ("distractors", "a distractor is a synonym of the answer"),
-    "answer": ("distractors", "a distractor is the answer itself"),
-    "equal": ("distractors", "two distractors are equal"),
-    "synonyms": ("distractors", "two distractors are synonyms"),
-    "marked": ("distractors", "an option is marked as right or wrong"),
-    "lazy": ("second version", "a paraphrase has the distractor's own words"),
-    "other meaning": ("second version", "two distractors are equal"),
-    "other meaning, odd": ("second version", "a paraphrase means something else"),
-    "late leak": ("leaked key", "the question gives the answer away"),
-    "guessed": ("blind filter", "right without the clip in both versions"),
-    "no END": ("blind filter", "no usable reply: missing END"),
+MARKED = "an option is marked as right or wrong"
+
+
+def first_one(change: Any) -> Change:
+    """Makes another text of the first distractor, from the distractors and the truth."""
+
+    def changed(asked: Asked, reply: dict[str, Any]) -> dict[str, Any]:
+        ((name, texts),) = reply.items()
+        return {name: [change(texts, asked.about), *texts[1:]]}
+
+    return changed
+
+
+def worded(**changes: Any) -> Change:
+    return lambda asked, reply: {**reply, **{name: change(reply) for name, change in changes.items()}}
+
+
+# What goes wrong with a question: the role and how, and the step and reason for which it goes.
+PLANTED: dict[str, tuple[str, Change, str, str]] = {
+    "malformed": (
+        "describe", Say('{"description": "cut off'), "description", "no usable reply: malformed JSON",
+    ),
+    "refusal": (
+        "first_answer", Say("I'm sorry, but I cannot help with that."), "first answer", "no usable reply: refusal",
+    ),
+    "time-out": ("seeds", Hold(), "seed distractors", "no usable reply: timed out"),
+    "other form": (
+        "seeds", Say('{"distractors": ["one", "two", "three"]}'), "seed distractors", "no usable reply: another form",
+    ),
+    "leak": (
+        "wording", worded(question=lambda reply: f"{reply['answer']} is near: {reply['question']}"),
+        "plain English", "the question gives the answer away",
+    ),
+    "yes or no": (
+        "wording", worded(question=lambda reply: f"Is it so: {reply['question']}", answer=lambda _: "Yes."),
+        "plain English", "the answer is only yes or no",
+    ),
+    "marked answer": (
+        "wording", worded(answer=lambda reply: f"{reply['answer']} (correct)"), "plain English", MARKED,
+    ),
+    "other question": (
+        "wording", worded(question=lambda _: "Is something else asked here?"), "plain English", "the meaning changed",
+    ),
+    "synonym": (
+        "distractors", first_one(lambda _, truth: reworded(truth.answer)),
+        "distractors", "a distractor is a synonym of the answer",
+    ),
+    "answer": (
+        "distractors", first_one(lambda _, truth: f" {truth.answer.upper()}!"),
+        "distractors", "a distractor is the answer itself",
+    ),
+    "equal": (
+        "distractors", first_one(lambda texts, _: f"{texts[1].lower()}."),
+        "distractors", "two distractors are equal",
+    ),
+    "synonyms": (
+        "distractors", first_one(lambda texts, _: reworded(texts[1])), "distractors", "two distractors are synonyms",
+    ),
+    "marked": ("distractors", first_one(lambda texts, _: f"{texts[0]} (wrong)"), "distractors", MARKED),
+    "lazy": (
+        "paraphrase", lambda asked, reply: {
+            "paraphrases": [asked.given["options"][0].upper(), *reply["paraphrases"][1:]]
+        },
+        "second version", "a paraphrase has the distractor's own words",
+    ),
+    "other meaning": (
+        "paraphrase", lambda asked, reply: {
+            "paraphrases": [reworded(asked.given["options"][1]), *reply["paraphrases"][1:]]
+        },
+        "second version", "two distractors are equal",
+    ),
+    "other meaning, odd": (
+        "paraphrase", first_one(lambda texts, _: f"{texts[0]} or so"),
+        "second version", "a paraphrase means something else",
+    ),
+    "late leak": (
+        "wording", lambda asked, reply: {
+            **reply, "question": f"{reply['answer']} or {asked.about.distractors[0].lower()}: {reply['question']}"
+        },
+        "leaked key", "the question gives the answer away",
+    ),
+    "guessed": (
+        "blind", lambda asked, reply: reply, "blind filter", "right without the clip in both versions",
+    ),
+    "no END": (
+        "blind", lambda asked, reply: reply.removesuffix(" END"), "blind filter", "no usable reply: missing END",
+    ),
+}  # fmt: skip
+# What goes wrong at first and is put right.
+OVERCOME: dict[str, tuple[str, Change]] = {
+    "synonym at first": (
+        "distractors",
+        lambda asked, reply: reply if asked.given["refused"] else PLANTED["synonym"][1](asked, reply),  # type: ignore[operator]
+    ),
+    "no END at first": ("blind", lambda asked, reply: reply if asked.before else reply.removesuffix(" END")),
 }
-"""What goes wrong with a question, and the step and reason for which it goes."""
-OVERCOME = ("synonym at first", "no END at first")
-"""What goes wrong at first and is put right."""
+CHANGES: dict[tuple[str, str], Change] = {
+    **{(fault, role): change for fault, (role, change, *_) in {**PLANTED, **OVERCOME}.items()},
+    ("late leak", "distractors"): first_one(lambda texts, _: reworded(texts[0])),
+}
 
 
 @dataclass(frozen=True)
@@ -77,24 +154,17 @@ def draw_truths(folder: Path, per_type: int, seed: int) -> list[Truth]:
     A take has some scenes one after the other. Where a question asks what comes next, its scene goes on after the clip.
     """
     rows, scenes = draw_split(seed, "debug", LEVELS[:1], per_type)
-    rows = list({row["question"]: row for row in rows}.values())
     takes: dict[str, list[Any]] = {}
     truths = []
-    for place, row in enumerate(rows):
-        scene = scenes[row["renamed_video"]]
+    for place, row in enumerate({row["question"]: row for row in rows}.values()):
+        scene, clip = scenes[row["renamed_video"]], f"take_{place // 4}.mp4"
         options = [part.partition(". ")[2] for part in row["choices1"].split("|")]
         answer = options.pop(int(row["correct1"]) - 1)
-        take = takes.setdefault(f"take_{place // 4}.mp4", [])
+        take = takes.setdefault(clip, [])
         start = sum(map(len, take)) / FPS
-        end = start + scene.frames / FPS
-        follows = 1.5 if row["type"] == "anticipation" else 0.0
-        take.append(scene.film(scene.seconds + follows))
-        clip = f"take_{place // 4}.mp4"
-        truths.append(
-            Truth(
-                f"q{place}", row["type"], row["question"], answer, tuple(options), clip, round(start, 6), round(end, 6)
-            )
-        )
+        take.append(scene.film(scene.seconds + (1.5 if row["type"] == "anticipation" else 0.0)))
+        span = round(start, 6), round(start + scene.frames / FPS, 6)
+        truths.append(Truth(f"q{place}", row["type"], row["question"], answer, tuple(options), clip, *span))
     folder.mkdir(parents=True, exist_ok=True)
     for name, parts in takes.items():
         write_clip(folder / name, np.concatenate(parts))
@@ -112,137 +182,68 @@ def write_annotations(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
 def write_build_config(path: Path, url: str, **values: Any) -> Path:
     """A configuration that asks one server as everybody."""
-    model = {
-        "model": "m",
-        "provider": "local",
-        "url": url,
-        "first_delay": 0,
-        "concurrent": 4,
-        "requests": 4,
-        "unreadable": 3,
-        "timeout": 20,
-    }
+    model = {"model": "m", "provider": "local", "url": url, "first_delay": 0, "concurrent": 4, "requests": 4}
+    model |= {"unreadable": 3, "timeout": 20}
     values = {"annotations": "rows.csv", "clips": "takes", "frames": FRAMES, "difficulty": "easy", **values}
     roles = {"default": model, "viewer": model | values.pop("viewer", {}), "blind": {**model, "model": "text-only"}}
     path.write_text(yaml.safe_dump({"roles": roles, **{name: one for name, one in values.items() if one is not None}}))
     return path
 
 
-@dataclass
-class ClipWorldPlayer:
-    """Answers prompts, and their pictures, as a test's server script.
+class HonestPlayer(CausalVqaPlayer):
+    """The example's player, which finds one paraphrase wrong, and repairs as a test wants it."""
 
-    Attributes:
+    repairs: Mapping[str, Mapping[str, Any]]
+
+    def wording(self, given: Given) -> Any:
+        assert given["model_answer"] == self.question_of(given)["distractors"][0], "it shows which words hint at one"
+        return super().wording(given)
+
+    def paraphrased(self, given: Given) -> Any:
+        pairs = given["options"].items()
+        return {"changed": [int(number) for number, pair in pairs if pair["paraphrase"].endswith("or so")]}
+
+    def repair(self, given: Given) -> Any:
+        return {**super().repair(given), **self.repairs[self.question_of(given)["qid"]]}
+
+
+def clip_world_player(
+    truths: Sequence[Truth],
+    folder: Path,
+    faults: Mapping[str, str] | None = None,
+    passing: int = 0,
+    repairs: Mapping[str, Mapping[str, Any]] | None = None,
+) -> BuildPlayer:
+    """Everybody who is asked about questions on the takes of a folder.
+
+    Args:
         truths: The questions.
         folder: Of the takes.
         faults: Question, by its `qid`, to what goes wrong with it.
         passing: Of a hundred prompts, how many meet a fault that is gone when they are asked again.
         repairs: Question to what a repair makes of it.
     """
+    planted = faults or {}
+    questions = [
+        {**vars(one), "annotated": one.annotated["question"], "guessed": planted.get(one.qid) == "guessed"}
+        for one in truths
+    ]
+    honest = HonestPlayer({"questions": questions, "wordings": wordings_of(questions)})
+    honest.repairs = repairs or {}
+    by_qid, by_picture = {one.qid: one for one in truths}, {}
+    for one in truths:
+        images = part_pictures(folder / one.clip, one.start, one.end, FRAMES)
+        after = part_pictures(folder / one.clip, one.end, one.end + 3.0, FRAMES, after=True)
+        by_picture |= {sha256(b"".join(shown)).hexdigest(): one for shown in (images, after)}
 
-    truths: Sequence[Truth]
-    folder: Path
-    faults: Mapping[str, str] = field(default_factory=dict)
-    passing: int = 0
-    repairs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    def find(asked: Asked) -> tuple[str, Truth]:
+        if asked.pictures:
+            truth = by_picture[sha256(b"".join(asked.pictures)).hexdigest()]
+        else:
+            truth = by_qid[honest.question_of(asked.given)["qid"]]
+        return planted.get(truth.qid, ""), truth
 
-    def __post_init__(self) -> None:
-        self._by_question = {one.question: one for one in self.truths}
-        questions = [
-            {
-                "annotated": one.annotated["question"],
-                "question": one.question,
-                "answer": one.answer,
-                "distractors": one.distractors,
-                "guessed": self.faults.get(one.qid) == "guessed",
-            }
-            for one in self.truths
-        ]
-        self._honest = CausalVqaPlayer({"questions": questions, "wordings": wordings_of(questions)})
-        self._by_picture = {}
-        for one in self.truths:
-            images = part_pictures(self.folder / one.clip, one.start, one.end, FRAMES)
-            after = part_pictures(self.folder / one.clip, one.end, one.end + 3.0, FRAMES, after=True)
-            for shown in (images, after):
-                self._by_picture[sha256(b"".join(shown)).hexdigest()] = one
-
-    def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        role, given = self._honest.role_of(prompt), material_of(prompt)
-        truth = self._truth(given, pictures)
-        fault = self.faults.get(truth.qid, "")
-        if fault == "malformed" and role == "describe":
-            return Say('{"description": "cut off')
-        if fault == "refusal" and role == "first_answer":
-            return Say("I'm sorry, but I cannot help with that.")
-        if fault == "time-out" and role == "seeds":
-            return Hold()
-        if fault == "other form" and role == "seeds":
-            return Say(json.dumps({"distractors": list(truth.distractors[:3])}))
-        draw = int(sha256(prompt.encode()).hexdigest(), 16)
-        if draw % 100 < self.passing and before == 0:
-            return (Say("{}"), Fail(500), Drop(), Say("I am unable to do so."))[draw // 100 % 4]
-        reply = self._honest.reply(prompt)
-        spoil = {
-            "wording": self._wording,
-            "distractors": self._distractors,
-            "paraphrase": self._paraphrase,
-            "paraphrased": self._paraphrased,
-            "blind": lambda *_: self._blind(reply, fault, before),
-            "repair": lambda *_: {**reply, **self.repairs[truth.qid]},
-        }.get(role)
-        return Say(as_text(spoil(reply, given, truth, fault) if spoil else reply))
-
-    def _truth(self, given: Mapping[str, Any], pictures: tuple[bytes, ...]) -> Truth:
-        if pictures:
-            return self._by_picture[sha256(b"".join(pictures)).hexdigest()]
-        return self._by_question[self._honest.question_of(given)["question"]]
-
-    @staticmethod
-    def _wording(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
-        assert given["model_answer"] == truth.distractors[0], "the first answer shows which words hint at one"
-        question = {
-            "leak": f"{truth.answer} is near: {truth.question}",
-            "late leak": f"{truth.answer} or {truth.distractors[0].lower()}: {truth.question}",
-            "other question": "Is something else asked here?",
-        }.get(fault, reply["question"])
-        answer = f"{truth.answer} (correct)" if fault == "marked answer" else reply["answer"]
-        if fault == "yes or no":
-            question, answer = f"Is it so: {question}", "Yes."
-        return {"similarity": reply["similarity"], "question": question, "answer": answer}
-
-    @staticmethod
-    def _distractors(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
-        wrong, answer = reply["distractors"], truth.answer
-        first = {
-            "synonym": reworded(answer),
-            "synonym at first": wrong[0] if given.get("refused") else reworded(answer),
-            "answer": f" {answer.upper()}!",
-            "equal": f"{wrong[1].lower()}.",
-            "synonyms": reworded(wrong[1]),
-            "marked": f"{wrong[0]} (wrong)",
-            "late leak": reworded(wrong[0]),
-        }.get(fault, wrong[0])
-        return {"distractors": [first, *wrong[1:]]}
-
-    @staticmethod
-    def _paraphrase(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
-        texts = reply["paraphrases"]
-        first = {
-            "lazy": given["options"][0].upper(),
-            "other meaning": reworded(given["options"][1]),
-            "other meaning, odd": f"{texts[0]} or so",
-        }.get(fault, texts[0])
-        return {"paraphrases": [first, *texts[1:]]}
-
-    @staticmethod
-    def _paraphrased(reply: dict[str, Any], given: Mapping[str, Any], truth: Truth, fault: str) -> dict[str, Any]:
-        pairs = given["options"].items()
-        return {"changed": [int(number) for number, pair in pairs if pair["paraphrase"].endswith("or so")]}
-
-    @staticmethod
-    def _blind(reply: str, fault: str, before: int) -> str:
-        cut_off = fault == "no END" or (fault == "no END at first" and before == 0)
-        return reply.removesuffix(" END") if cut_off else reply
+    return BuildPlayer(honest, CHANGES, find, passing)
 
 
 @dataclass(frozen=True)
@@ -263,9 +264,9 @@ class ClipWorld:
         """The questions that no planted fault removes."""
         return [truth for truth in self.truths if self.faults.get(truth.qid) not in PLANTED]
 
-    def player(self, **more: Any) -> ClipWorldPlayer:
+    def player(self, passing: int = 0) -> BuildPlayer:
         """Everybody who is asked about it."""
-        return ClipWorldPlayer(self.truths, self.takes, self.faults, **more)
+        return clip_world_player(self.truths, self.takes, self.faults, passing)
 
     @classmethod
     def write(cls, folder: Path) -> None:

@@ -82,7 +82,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {**files, REPLIES: "\n".join(sorted(map(str, kept_lines(folder / REPLIES)))).encode()}
 
 
-def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills: int = 20) -> None:
+def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills: int = 10) -> None:
     """A build that is killed with -9 at random points ends as one that was not, byte by byte, and asks nothing twice.
 
     A request counts as answered once its reply is on the disk: nobody has what a server sent to a client that was

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from causalvqa_world import ClipWorld, ClipWorldPlayer, Truth, write_annotations, write_build_config
+from causalvqa_world import ClipWorld, Truth, clip_world_player, write_annotations, write_build_config
+from expected import Expected
 from judge_server import JudgeServer
+from refusals import refusal
 from stub_server import material_of
 from typer.testing import CliRunner
 
@@ -23,7 +25,6 @@ from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa.filters import apply_answers, apply_reviews, read_reviews, refuse_flagged_again
 from lmms_eval_tasks.construct.causalvqa.rows import QuestionPair
 from lmms_eval_tasks.construct.engine.steps import Removed
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.fields import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 
@@ -85,7 +86,7 @@ def study(clip_world: ClipWorld, home: Path, tmp_path: Path) -> Iterator[Study]:
         truths[UNCLEAR].qid: {"question": f"After all, {truths[UNCLEAR].question}"},
         truths[SPOILT].qid: {"distractors": [truths[SPOILT].distractors[1], *truths[SPOILT].distractors[1:]]},
     }
-    with JudgeServer(picture_script=ClipWorldPlayer(truths, clip_world.takes, repairs=repairs)) as server:
+    with JudgeServer(picture_script=clip_world_player(truths, clip_world.takes, repairs=repairs)) as server:
         yield Study(tmp_path, truths, server, clip_world.takes)
 
 
@@ -176,18 +177,18 @@ def test_a_pair_is_named_by_what_people_see_of_it() -> None:
     assert pair("q", description="x", difficulty="hard", repaired=True).qid == one.qid
     for change in (
         {"question": "Who?"}, {"type": "descriptive"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")},
-        {"end": 2.0}, {"clip": "b.mp4"},
-        {"orders": ((0, 1, 2, 3, 4), (3, 4, 2, 1, 0))},
+        {"end": 2.0}, {"clip": "b.mp4"}, {"orders": ((0, 1, 2, 3, 4), (3, 4, 2, 1, 0))},
     ):  # fmt: skip
         assert pair("q", **change).qid != one.qid
     assert (one.key(0), one.key(1), one.options(1)) == ("A", "E", ["ee", "dd", "cc", "bb", "a"])
 
 
 HEADER = "item,version,item_id,reviewer,choice,flags,type,start,end,comment,decision"
+Given = tuple[str, int, str, str]
+"""A question, its version, a reviewer, and flags, as ``d``, or with the type and the times: ``d,planning,-1,2.5``."""
 
 
-def write_reviews(path: Path, *rows: tuple[str, int, str, str]) -> Path:
-    """Flags as ``d``, or with the type and the times behind them: ``d,planning,-1,2.5``."""
+def write_reviews(path: Path, *rows: Given) -> Path:
     lines = []
     for item, version, reviewer, found in rows:
         flags, kind, start, end = [*found.split(","), "", "", ""][:4]
@@ -197,37 +198,33 @@ def write_reviews(path: Path, *rows: tuple[str, int, str, str]) -> Path:
     return path
 
 
-def both(qid: str, first: str = "", second: str = "") -> list[tuple[str, int, str, str]]:
+def both(qid: str, first: str = "", second: str = "") -> list[Given]:
     return [(qid, version, reviewer, flags) for version in (0, 1) for reviewer, flags in (("r", first), ("s", second))]
 
 
-def removed_by(step: Any, rows: list[QuestionPair]) -> tuple[list[str], dict[str, str]]:
+def outcome(step: Any, rows: list[QuestionPair]) -> tuple[dict[str, QuestionPair], dict[str, str]]:
+    """The rows that a step leaves, and why the others go, by id."""
     removed: dict[str, Removed] = {}
     left = step.run(rows, removed.__setitem__)
-    return [row.id for row in left], {name: why.reason for name, why in removed.items()}
+    return {row.id: row for row in left}, {name: why.reason for name, why in removed.items()}
 
 
-def test_reviews_of_another_wording_are_none(tmp_path: Path) -> None:
-    before, after = pair("q", question="Who?"), pair("q")
-    reviews = read_reviews([write_reviews(tmp_path / "reviews.csv", *both(before.qid))])
-    assert removed_by(apply_reviews.given(reviews, tmp_path), [before]) == (["q"], {})
-    assert removed_by(apply_reviews.given(reviews, tmp_path), [after]) == (
-        [],
-        {"q": "fewer than two reviews of a version"},
-    )
-
-
-def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
-    one, two = pair("one"), pair("two")
+def test_flags_of_several_tables_count_together_for_the_wording_that_was_reviewed(tmp_path: Path) -> None:
+    one, two, changed = pair("one"), pair("two"), pair("three")
     # One reviewer of each version, not the same, raises what is to be repaired.
     raised = [(one.qid, 0, "r", "d"), (one.qid, 0, "s", ""), (one.qid, 1, "r", ""), (one.qid, 1, "s", "f")]
-    first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2])
+    before = both(pair("three", question="Who?").qid)
+    first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2], *before)
     second = write_reviews(tmp_path / "second.csv", *both(two.qid, "", "b")[2:])
     step = apply_reviews.given(read_reviews([first, second]), tmp_path)
-    assert removed_by(step, [one, two]) == (["one"], {"two": "flagged a, b or c by a reviewer"})
-    (kept,) = step.run([one], lambda *_: None)
-    assert (kept.flags, kept.type, kept.repaired) == ("f", "counterfactual", True)
+    left, removed = outcome(step, [one, two, changed])
+    assert removed == {"two": "flagged a, b or c by a reviewer", "three": "fewer than two reviews of a version"}
+    kept = left.pop("one")
+    assert not left and (kept.flags, kept.type, kept.repaired) == ("f", "counterfactual", True)
     assert kept.qid != one.qid, "what was said of the other type is not said of this one"
+
+
+OUTSIDE, SEVERAL = "new times outside the video", "flagged d, e or f by more than one reviewer of a version"
 
 
 @pytest.mark.parametrize(
@@ -235,12 +232,12 @@ def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
     [
         ((",,,", ""), None),
         (("e", ""), None),
-        (("e", "f"), "flagged d, e or f by more than one reviewer of a version"),
-        (("ef", "ef"), "flagged d, e or f by more than one reviewer of a version"),
+        (("e", "f"), SEVERAL),
+        (("ef", "ef"), SEVERAL),
         (("a", ""), "flagged a, b or c by a reviewer"),
-        ((",,-1,", ""), "new times outside the video"),
-        ((",,,9", ""), "new times outside the video"),
-        ((",,1.5,0.5", ""), "new times outside the video"),
+        ((",,-1,", ""), OUTSIDE),
+        ((",,,9", ""), OUTSIDE),
+        ((",,1.5,0.5", ""), OUTSIDE),
         ((",,0.25,", ",,,1.5"), None),
     ],
 )
@@ -250,61 +247,36 @@ def test_the_papers_rule_decides(tmp_path: Path, found: tuple[str, str], reason:
     write_placeholder(tmp_path / one.clip)
     reviews = [*both(one.qid)[2:], (one.qid, 0, "r", found[0]), (one.qid, 0, "s", found[1])]
     step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
-    left, removed = removed_by(step, [one])
-    assert (left, removed) == ((["one"], {}) if reason is None else ([], {"one": reason}))
+    left, removed = outcome(step, [one])
+    assert (set(left), removed) == (({"one"}, {}) if reason is None else (set(), {"one": reason}))
     if found[1] == ",,,1.5":
-        (kept,) = step.run([one], lambda *_: None)
+        kept = left["one"]
         assert (kept.start, kept.end, kept.flags, kept.repaired) == (0.25, 1.5, "", True)
 
 
-def test_reviewers_who_name_different_types_leave_no_question(tmp_path: Path) -> None:
+def test_reviewers_who_name_different_types_and_repairs_that_are_flagged_again_leave_no_question(
+    tmp_path: Path,
+) -> None:
     one = pair("one")
     reviews = [(one.qid, 0, "r", "d,descriptive"), (one.qid, 0, "s", "")]
     reviews += [(one.qid, 1, "r", "d,anticipation"), (one.qid, 1, "s", "")]
     step = apply_reviews.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
-    assert removed_by(step, [one]) == ([], {"one": "reviewers name different types"})
-
-
-def test_reviews_with_other_flags_types_or_times_are_refused(tmp_path: Path) -> None:
-    found = ("x", "d,mood", "e,planning", ",,soon,")
-    rows = [("one", 0, f"r{number}", text) for number, text in enumerate(found)]
-    with pytest.raises(InputError, match="4 problems") as error:
-        read_reviews([write_reviews(tmp_path / "reviews.csv", *rows)])
-    for problem in (
-        "line 2: Expected flags a to f, but got `x`.",
-        "with flag d, and none without, but got `mood`.",
-        "with flag d, and none without, but got `planning`.",
-        "line 5: Expected start in seconds of the clip, or nothing, but got `soon`.",
-    ):
-        assert problem in str(error.value)
-    (tmp_path / "old.csv").write_text("item,version,item_id,reviewer,flags,comment,decision\none,0,one_0,r,c,,remove\n")
-    with pytest.raises(InputError, match="choice"):
-        read_reviews([tmp_path / "old.csv"])
-
-
-def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:
-    """Else one reviewer would count as two."""
-    one = pair("one")
-    tables = [write_reviews(tmp_path / name, *both(one.qid)[::2]) for name in ("first.csv", "second.csv")]
-    with pytest.raises(
-        InputError, match=r"second\.csv, .*one review of a version by r, but got another after first.csv"
-    ):
-        read_reviews(tables)
-
-
-def test_a_review_by_nobody_is_refused(tmp_path: Path) -> None:
-    table = write_reviews(tmp_path / "first.csv", ("one", 0, "", ""), ("", 1, " ", "a"))
-    with pytest.raises(InputError, match="2 problems") as error:
-        read_reviews([table])
-    assert "line 2: Expected a value for reviewer, but got none" in str(error.value)
-    assert "line 3: Expected a value for item and reviewer, but got none" in str(error.value)
-
-
-def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:
+    assert outcome(step, [one]) == ({}, {"one": "reviewers name different types"})
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
     step = refuse_flagged_again.given(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]))
-    assert removed_by(step, rows) == (["good", "other", "unseen"], {"bad": "flagged again after the repair"})
+    left, removed = outcome(step, rows)
+    assert (list(left), removed) == (["good", "other", "unseen"], {"bad": "flagged again after the repair"})
+
+
+def test_reviews_that_cannot_be_used_are_refused(tmp_path: Path, expected: Expected) -> None:
+    """Also one that stands in two tables, for else one reviewer would count as two, and one by nobody."""
+    rows = [("one", 0, f"r{number}", text) for number, text in enumerate(("x", "d,mood", "e,planning", ",,soon,"))]
+    others = write_reviews(tmp_path / "others.csv", *rows, ("one", 0, "", ""), ("", 1, " ", "a"))
+    old = tmp_path / "old.csv"
+    old.write_text("item,version,item_id,reviewer,flags,comment,decision\none,0,one_0,r,c,,remove\n")
+    tables = [write_reviews(tmp_path / name, *both("q")[::2]) for name in ("first.csv", "second.csv")]
+    expected("\n\n".join(refusal(read_reviews, paths) for paths in ([others], [old], tables)))
 
 
 def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: Path) -> None:
@@ -312,11 +284,8 @@ def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: P
     lines = [f"{rows[0].qid},{version},p{version},{rows[0].key(version)}" for version in (0, 1)]
     lines += [f"{rows[1].qid},0,p0,A", f"{pair('three', question='Who?').qid},0,p0,A"]
     (tmp_path / "people.csv").write_text("\n".join(["item,version,annotator,choice", *lines]) + "\n")
-    missing = "no response to a version"
-    step = apply_answers.given(tmp_path / "people.csv")
-    assert removed_by(step, rows) == (["one"], {"two": missing, "three": missing})
-
-
-def test_where_no_question_is_left_to_ask_people_about_the_responses_are_not_at_fault(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text("item,version,annotator,choice\nq,0,p0,A\n")
-    assert removed_by(apply_answers.given(tmp_path / "people.csv"), []) == ([], {})
+    step, missing = apply_answers.given(tmp_path / "people.csv"), "no response to a version"
+    left, removed = outcome(step, rows)
+    assert (list(left), removed) == (["one"], {"two": missing, "three": missing})
+    # Where no question is left to ask people about, the responses are not at fault.
+    assert outcome(step, []) == ({}, {})

