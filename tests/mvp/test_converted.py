@@ -1,3 +1,5 @@
+"""Clips that are made of a source's own files."""
+
 from __future__ import annotations
 
 import re
@@ -30,17 +32,14 @@ def made(tmp_path: Path, clip: Clip) -> Path:
 
 
 def test_a_webm_keeps_its_pictures_and_times(tmp_path: Path) -> None:
-    source = write_webm(tmp_path / "1.webm", 1)
+    source = write_webm(tmp_path / "1.webm", 1, size=(43, 24))
+    # What lies behind a film is no part of it.
+    source.write_bytes(source.read_bytes() + bytes(5_000))
     pictures, times = decoded(made(tmp_path, webm_clip(source)))
     original, at = decoded(source)
-    assert len(pictures) == len(original) == 9
+    assert len(pictures) == len(original) == 9 and pictures[0].shape == (24, 43, 3)
     assert np.abs(np.int16(pictures) - np.int16(original)).mean() < 3
     assert times == [time - at[0] for time in at]
-
-
-def test_a_webm_of_an_odd_width_keeps_it(tmp_path: Path) -> None:
-    pictures, _ = decoded(made(tmp_path, webm_clip(write_webm(tmp_path / "1.webm", 1, size=(43, 24)))))
-    assert pictures[0].shape == (24, 43, 3)
 
 
 def test_scenes_have_a_hundred_pictures_at_24_a_second(tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ def damage(tmp_path: Path, clip: Clip) -> str:
     return str(caught.value).replace(str(tmp_path), "~")
 
 
-def test_a_damaged_webm_is_named(tmp_path: Path) -> None:
+def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     path = write_webm(tmp_path / "1.webm", 1, frames=24)
     whole = path.read_bytes()
     path.write_bytes(b"no video")
@@ -97,6 +96,15 @@ def test_a_damaged_webm_is_named(tmp_path: Path) -> None:
     # Behind its header nothing: the film is as long as it was, and of zeros, as an unfinished download is.
     path.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"\0"))
     assert damage(tmp_path, webm_clip(path)) == "ssv2: Expected ~/1.webm to last 2.00 seconds, but it was cut off."
+    scene = write_scene(tmp_path / "scene", 60)
+    (scene / "scene_050.png").write_bytes(b"")
+    assert damage(tmp_path, picture_clip(scene)) == (
+        "~/scene: Expected scene_050.png to be a picture, but it cannot be decoded."
+    )
+    (record,) = index_records(write_records(tmp_path / "x", [episode([1, 2], steps=3)]))
+    assert damage(tmp_path, episode_clip(8, record)) == (
+        "~/x, episode 8: Expected one picture for each of 3 steps, but got 2."
+    )
 
 
 @pytest.mark.parametrize("form", ["plain", "sound", "live"])
@@ -110,22 +118,4 @@ def test_a_webm_that_was_cut_short_is_not_taken_for_a_shorter_one(form: str, sha
         r"ssv2: Expected ~/1\.webm to hold all that it says it holds, but it was cut off: it lacks at least [\d,]+ of "
         r"its bytes\.",
         damage(tmp_path, webm_clip(path)),
-    )
-
-
-def test_what_lies_behind_a_film_is_no_part_of_it(tmp_path: Path) -> None:
-    path = write_webm(tmp_path / "1.webm", 1)
-    path.write_bytes(path.read_bytes() + bytes(5_000))
-    assert len(decoded(made(tmp_path, webm_clip(path)))[0]) == 9
-
-
-def test_a_damaged_picture_or_episode_is_named(tmp_path: Path) -> None:
-    scene = write_scene(tmp_path / "scene", 60)
-    (scene / "scene_050.png").write_bytes(b"")
-    assert damage(tmp_path, picture_clip(scene)) == (
-        "~/scene: Expected scene_050.png to be a picture, but it cannot be decoded."
-    )
-    (record,) = index_records(write_records(tmp_path / "x", [episode([1, 2], steps=3)]))
-    assert damage(tmp_path, episode_clip(8, record)) == (
-        "~/x, episode 8: Expected one picture for each of 3 steps, but got 2."
     )
