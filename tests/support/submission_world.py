@@ -14,14 +14,12 @@ from cast_bench import ROW, row
 from cast_bench import write_release as write_cast_bench
 from hook_runs import MVP_MINI, Answer
 from releases import Question, write_causalvqa, write_clip, write_mvp
-from typer.testing import CliRunner
 from yocausal_world import write_release as write_yocausal
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare as prepare_cast_bench
 from lmms_eval_tasks.cast_bench.card import CARD as CAST_BENCH
 from lmms_eval_tasks.causalvqa.benchmark import CARD as CAUSALVQA
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.intphys2.benchmark import prepare as prepare_intphys2
 from lmms_eval_tasks.intphys2.card import CARD as INTPHYS2
 from lmms_eval_tasks.mvp.benchmark import CARD as MVP
@@ -111,14 +109,6 @@ EVERY: dict[str, Answer] = {
     "yocausal": losses,
 }
 """Every benchmark's task, answered."""
-
-
-def command(*arguments: str | Path) -> tuple[int, str, str]:
-    """Call `lmms-eval-tasks`: its exit status, what it prints, and what it says on stderr."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
 
 
 def with_log(run: Path, copy: Path, task: str, change: Callable[[list[Line]], list[Line]]) -> Path:
