@@ -14,9 +14,9 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return prepared_sample(tmp_path_factory)
 
 
-@pytest.fixture(autouse=True)
-def home(sample_home: Path) -> Iterator[None]:
-    """Every test of a page reads the sample world."""
+@pytest.fixture
+def in_sample_home(sample_home: Path) -> Iterator[None]:
+    """The sample world is what is prepared."""
     with at(sample_home):
         yield
 

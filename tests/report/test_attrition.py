@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from logged_runs import TASK, strong, write_run
+from made_runs import C, W, make_groups, make_run
 
 from lmms_eval_tasks.registry import building, read_card
 from lmms_eval_tasks.report.sections import attrition_panels
-from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
@@ -18,6 +17,7 @@ from lmms_eval_tasks.utils.data.identity import mark_as_built
 from lmms_eval_tasks.utils.data.manifest import ATTRITION, AttritionStep, SetAttrition, write_attrition
 from lmms_eval_tasks.utils.data.prepare import Origin
 
+TASK = "causalvqa_debug_paired"
 ATTRITION_OF_SET = SetAttrition(
     start="clips",
     rows=10,
@@ -29,35 +29,21 @@ ATTRITION_OF_SET = SetAttrition(
 )
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data home of the test's own."""
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-
-
 def prepare(source: Path) -> None:
     """Prepare a set of one pair, as a benchmark does, from a folder."""
-    rows = [
-        {"item_id": f"1_{n}", "group_id": "1", "question": "q", "options": ["a", "b"], "answer": "A", "clip": "debug/c"}
-        for n in (0, 1)
-    ]
-    columns = dict.fromkeys(("type", "difficulty"), "string")
+    row = {"group_id": "1", "question": "q", "options": ["a", "b"], "answer": "A", "clip": "debug/c"}
+    strata = {"type": "planning", "difficulty": "hard"}
+    rows = [{"item_id": f"1_{n}", **row, **strata} for n in (0, 1)]
     with building("causalvqa") as build:
-        build.add_split(
-            "debug",
-            [{**row, "type": "planning", "difficulty": "hard"} for row in rows],
-            columns,
-            {"debug/c": None},
-            Origin(str(source)),
-            no_progress,
-        )
+        columns = dict.fromkeys(strata, "string")
+        build.add_split("debug", rows, columns, {"debug/c": None}, Origin(str(source)), no_progress)
 
 
-def test_a_built_set_shows_what_each_step_left(tmp_path: Path) -> None:
+def test_a_built_set_shows_what_each_step_left(home: Path, tmp_path: Path) -> None:
     source = tmp_path / "release"
     source.mkdir()
     write_attrition(ATTRITION_OF_SET, source)
-    run = replace(read_run(write_run(tmp_path / "run", strong(4))), sets={TASK: DataSet(kind=SetKind.OWN)})
+    run = make_run({TASK: make_groups([(C, W)] * 4)}, kind=SetKind.OWN)
     prepare(source)
     assert attrition_panels([TASK], [run]) == [], "a set without the mark of a build is not taken for one"
     mark_as_built(source)
@@ -76,7 +62,7 @@ def test_a_built_set_shows_what_each_step_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"start": "clips", "rows": -1, "steps": []}', "\\xff"])
-def test_a_broken_file_of_attrition_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_broken_file_of_attrition_is_refused(home: Path, tmp_path: Path, text: str) -> None:
     source = tmp_path / "release"
     source.mkdir()
     mark_as_built(source)
@@ -84,4 +70,4 @@ def test_a_broken_file_of_attrition_is_refused(tmp_path: Path, text: str) -> Non
     with pytest.raises(InputError, match=r"attrition\.json cannot be read as the steps of a build") as error:
         prepare(source)
     assert "Remedy: build the set again, or delete the file." in str(error.value)
-    assert not (tmp_path / "home" / read_card("causalvqa").name / "manifest.json").exists()
+    assert not (home / read_card("causalvqa").name / "manifest.json").exists()

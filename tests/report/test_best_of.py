@@ -1,88 +1,144 @@
-"""The best of several runs in a report: which stand beside each other, and what is said."""
+"""The best of several runs: what choosing it is worth, against known distributions, and what a report says of it."""
 
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 
 import pytest
+from commands import printed
+from expected import Expected
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from logged_runs import write_run
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.best_of import OPTIMISTIC, find_several
+from lmms_eval_tasks.report.best_of import OPTIMISTIC, best_of, find_several, inflation
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.core.table import cell_text
-from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
+from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY, Metric
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
+HIGHEST_OF = {2: 0.56419, 3: 0.84628, 6: 1.26721}
+"""The expected highest of k standard normals (Tippett 1925; David & Nagaraja, Order Statistics, 2003, table 3.2)."""
+ITEMS = 4000
 TASK = next(name for name, task in registry().tasks.items() if task.kind.best_of)
-KIND = registry().tasks[TASK].kind
 FIELDS = {"pair": "1", "coding": "1", "official_answered": "A"}
 
 
-def answers(seed: int, groups: int = 60) -> dict[str, tuple[bool, ...]]:
-    return {str(group): ((group * (seed + 3)) % 7 < 4, (group * (seed + 5)) % 11 < 5) for group in range(groups)}
+def records_of(right: Sequence[bool | None], group: int = 1) -> list[Record]:
+    """Items in groups of a size; None is unscored."""
+    return [
+        Record(str(item), str(item // group), {}, "A", "A", Outcome.CORRECT if flag else Outcome.WRONG)
+        if flag is not None
+        else Record(str(item), str(item // group), {}, "A", None, Outcome.UNSCORED, UnscoredReason.NO_CLIP)
+        for item, flag in enumerate(right)
+    ]
 
 
-def run(folder: Path, seed: int, model: str = "model", **kinds: object) -> Path:
-    right = answers(seed, int(str(kinds.pop("groups", 60))))
+def guesses(rng: random.Random, items: int = ITEMS) -> list[bool]:
+    return [rng.random() < 0.5 for _ in range(items)]
+
+
+def expected_gain(runs: int, items: int = ITEMS) -> float:
+    return HIGHEST_OF[runs] * 100 * sqrt(0.25 / items)
+
+
+@pytest.mark.parametrize("runs", HIGHEST_OF)
+def test_of_independent_runs_it_is_that_of_normals(runs: int) -> None:
+    rng = random.Random(runs)
+    made = [records_of(guesses(rng)) for _ in range(runs)]
+    assert inflation(SINGLE_ACCURACY, made, draws=4000) == pytest.approx(expected_gain(runs), rel=0.06)
+
+
+def test_runs_that_share_answers_gain_less_and_items_of_a_group_are_drawn_together() -> None:
+    rng, shared = random.Random(1), 0.75
+    base = guesses(rng)
+    made = [
+        records_of([flag if item < shared * ITEMS else rng.random() < 0.5 for item, flag in enumerate(base)])
+        for _ in range(3)
+    ]
+    # Of normals that correlate by r it is the square root of 1 - r of it.
+    wanted = expected_gain(3) * sqrt(1 - shared)
+    assert inflation(SINGLE_ACCURACY, made, draws=4000) == pytest.approx(wanted, rel=0.06)
+    rng = random.Random(2)
+    made = [records_of([flag for flag in guesses(rng, 1000) for _ in range(4)], group=4) for _ in range(3)]
+    assert inflation(SINGLE_ACCURACY, made, draws=4000) == pytest.approx(expected_gain(3, 1000), rel=0.06)
+
+
+ANSWERS = st.lists(st.lists(st.sampled_from((True, False, None)), min_size=8, max_size=8), min_size=1, max_size=4)
+
+
+@settings(max_examples=30)
+@given(ANSWERS, st.sampled_from((SINGLE_ACCURACY, PAIR_ACCURACY)), st.randoms(use_true_random=False))
+def test_the_order_of_runs_and_items_does_not_matter_and_equal_runs_gain_nothing(
+    answers: list[list[bool | None]], metric: Metric, rng: random.Random
+) -> None:
+    made = [records_of(right, group=2) for right in answers]
+    other = [rng.sample(records, len(records)) for records in rng.sample(made, len(made))]
+    one, two = inflation(metric, made, draws=200), inflation(metric, other, draws=200)
+    assert one == pytest.approx(two, abs=1e-9, nan_ok=True)
+    assert not one < -1e-9
+    assert inflation(metric, [made[0]] * 3, draws=200) == pytest.approx(0, abs=1e-9, nan_ok=True)
+
+
+def test_the_best_is_one_of_the_runs_with_its_own_interval() -> None:
+    made = [records_of([item % 10 < right for item in range(40)]) for right in (4, 6, 6, 5)]
+    found = best_of(SINGLE_ACCURACY, made)
+    assert found is not None
+    assert (found.place, found.runs, found.mean) == (1, 4, pytest.approx(52.5))
+    assert found.best == estimate(SINGLE_ACCURACY, [made[1]])
+    assert found.inflation == inflation(SINGLE_ACCURACY, made) > 0
+    # There is none where a run has no score, and none of a count.
+    assert best_of(SINGLE_ACCURACY, [records_of([True, False]), records_of([None, None])]) is None
+    with pytest.raises(ValueError, match="is a count"):
+        inflation(PAIRS_SCORED, [records_of([True])])
+    with pytest.raises(ValueError, match="Expected best_of, one of single_accuracy, but got other"):
+        TaskKind(metrics=(SINGLE_ACCURACY,), best_of="other")
+
+
+def write_seed(folder: Path, seed: int, model: str = "model", groups: int = 60, **kinds: object) -> Path:
+    right = {str(group): ((group * (seed + 3)) % 7 < 4, (group * (seed + 5)) % 11 < 5) for group in range(groups)}
     stratum = dict.fromkeys(registry().tasks[TASK].benchmark.card.strata_columns, "unknown")
     return write_run(folder / model, right, tasks=(TASK,), stratum=stratum, **{**FIELDS, **kinds})  # type: ignore[arg-type]
 
 
-def report(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(app, ["report", *map(str, arguments)])
-    assert result.exit_code == 0, result.stderr or result.exception
-    return result.stdout
-
-
 @pytest.mark.usefixtures("hundred_columns")
-def test_runs_of_a_model_have_a_best(tmp_path: Path) -> None:
-    runs = [run(tmp_path / str(seed), seed) for seed in range(3)]
-    (several,) = find_several([read_run(folder) for folder in runs])
+def test_runs_of_a_model_have_a_best(tmp_path: Path, expected: Expected) -> None:
+    folders = [write_seed(tmp_path / str(seed), seed) for seed in range(3)]
+    runs = [read_run(folder) for folder in folders]
+    (several,) = find_several(runs)
     assert several.found is not None and several.found.runs == 3
     assert several.at_chance == pytest.approx(50 + several.found.inflation)
-    printed = report(*runs)
-    assert max(map(len, printed.splitlines())) <= 100
-    row = f"{several.model} {' '.join(filter(None, map(cell_text, several.cells())))}"
-    assert row in {" ".join(line.split()) for line in printed.splitlines()}
-    tables = json.loads(report(*runs, "--format", "json"))["tables"]
+    told = printed("report", *folders)
+    assert max(map(len, told.splitlines())) <= 100
+    expected(told[told.index(several.title) :])
+    tables = json.loads(printed("report", *folders, "--format", "json"))["tables"]
     (table,) = [one for one in tables if one["title"] == several.title]
     best = table["rows"][0][table["columns"].index("best")]
     assert (best["value"], best["n"]) == (several.found.best.value, several.found.best.groups)
-    assert OPTIMISTIC in table["caption"] and table["signature"].startswith(f"{TASK}, version 1-A; ")
-    told = " ".join(printed.split())
-    assert " ".join(OPTIMISTIC.split()) in told
-    assert f"3 runs at chance would show {several.at_chance:.1f}." in told
-    page = build_page([read_run(folder) for folder in runs])
+    page = build_page(runs)
     assert OPTIMISTIC in page and f"gain by choosing +{several.found.inflation:.1f}" in page
-
-
-def test_one_run_has_none_and_neither_have_two_models(tmp_path: Path) -> None:
-    one = run(tmp_path / "one", 0)
-    other = run(tmp_path / "two", 1, model="other")
-    assert OPTIMISTIC.split(".")[0] not in " ".join(report(one).split())
-    assert list(find_several([read_run(one), read_run(other)])) == []
+    # One run has none, and neither have two models.
+    assert OPTIMISTIC.split(".")[0] not in " ".join(printed("report", folders[0]).split())
+    other = write_seed(tmp_path / "two", 1, model="other")
+    assert list(find_several([runs[0], read_run(other)])) == []
 
 
 @pytest.mark.parametrize("other", [{"groups": 40}, {"version": "2-A"}, {"keys": "BA"}])
 def test_runs_that_were_asked_otherwise_are_named_and_not_compared(other: dict[str, object], tmp_path: Path) -> None:
-    first, second = run(tmp_path / "1", 0), run(tmp_path / "2", 1)
-    third = run(tmp_path / "3", 2, **other)
+    first, second = write_seed(tmp_path / "1", 0), write_seed(tmp_path / "2", 1)
+    third = write_seed(tmp_path / "3", 2, **other)  # type: ignore[arg-type]
     (alone,) = find_several([read_run(first), read_run(third)])
     assert alone.found is None and len(alone.apart) == 2
     assert "not compared with each other, because they have other items, another version" in " ".join(
-        report(first, third).split()
+        printed("report", first, third).split()
     )
     (several,) = find_several([read_run(folder) for folder in (first, second, third)])
     assert several.found is not None and several.found.runs == 2
     assert [entry.run.path for entry in several.apart] == [read_run(third).path]
-    assert "not compared with them" in " ".join(report(first, second, third).split())
-
-
-def test_the_score_has_to_be_one_of_the_kind() -> None:
-    with pytest.raises(ValueError, match="Expected best_of, one of single_accuracy, but got other"):
-        TaskKind(metrics=(SINGLE_ACCURACY,), best_of="other")

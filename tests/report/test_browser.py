@@ -19,13 +19,18 @@ from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("in_sample_home")]
 
+TASK = "causalvqa_debug_paired"
 RIGHT, LEFT, DOWN = "\ue014", "\ue012", "\ue015"
 KEYS = (("j", 1), (RIGHT, 2), ("k", 1), (LEFT, 0), (LEFT, 0), (DOWN, 1), ("k", 0))
 """Keys in turn, and the place in the list to which each leads."""
 HUES = {"red": 0, "yellow": 50, "green": 118, "cyan": 185, "blue": 228, "pink": 312}
 """Degrees on the colour wheel of the sample world's objects."""
+HOSTILE = (
+    "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>\u2028 \ud800 <!-- {{ 7 * 7 }}"
+)
+VIDEO = "let v = document.querySelector('#detail video'); "
 
 
 @pytest.fixture(scope="module")
@@ -35,44 +40,35 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(driver: Any, written: Path) -> Page:
+def page(driver: Any, written: Path) -> Iterator[Page]:
+    """The page of both runs, of which the console has nothing to say in the end."""
     opened = Page(driver, written)
     opened.complaints  # noqa: B018  (what the page before left there)
-    return opened
+    yield opened
+    assert opened.complaints == []
 
 
-def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
-    sections = page.run("return [...document.querySelectorAll('main > section')].map(section => section.id)")
-    assert sections == [
-        "mvp_mini",
-        "causalvqa_debug_paired",
-        "cast_bench",
-        "yocausal",
-        "yocausal_vlm",
-        "countervqa",
-        "items",
-    ]
-    assert "SAMPLE DATA, not the benchmark" in page.run("return document.querySelector('.caution').textContent")
+@pytest.fixture(scope="module")
+def records(sample_runs: tuple[Path, Path]) -> list[tuple[Record, ...]]:
+    """The records of a task in both runs."""
+    return [read_run(run).records[TASK] for run in sample_runs]
+
+
+def at_address(page: Page, written: Path, address: str) -> Page:
+    """The page at an address, in a new document as a link opens it."""
+    page.driver.get("about:blank")
+    page.driver.get(f"{written.as_uri()}{address}")
+    page.wait("return performance.getEntriesByName('items-shown').length > 0")
+    return page
+
+
+def test_the_page_shows_every_task_with_its_figures_and_their_numbers(page: Page) -> None:
+    sections = page.each("main > section", "e.id")
+    assert sections == ["mvp_mini", TASK, "cast_bench", "yocausal", "yocausal_vlm", "countervqa", "items"]
+    assert "SAMPLE DATA, not the benchmark" in page.texts(".caution")[0]
     for task in sections[:-1]:
         page.choose("#task", task)
         assert page.item
-    assert page.complaints == []
-
-
-def test_tables_keep_their_columns_on_a_narrow_page(page: Page) -> None:
-    size = {"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
-        hidden = page.run(
-            """return [...document.querySelectorAll('.scroll')].filter(one => one.checkVisibility())
-                 .map(one => one.scrollWidth - one.clientWidth)"""
-        )
-        assert len(hidden) >= 6 and set(hidden) == {0}
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_figures_are_drawn_with_their_numbers_below(page: Page) -> None:
     drawn = page.run(
         """return [...document.querySelectorAll('.figure')].map(one => {
              let [svg, table] = [one.querySelector('svg'), one.querySelector('details table')], box = svg.getBBox();
@@ -81,9 +77,49 @@ def test_figures_are_drawn_with_their_numbers_below(page: Page) -> None:
     )
     assert len(drawn) > 30
     assert all(width > 100 and height > 20 and label and parts and rows for width, height, label, parts, rows in drawn)
-    titles = page.run("return [...document.querySelectorAll('#yocausal h3, #cast_bench h3')].map(e => e.textContent)")
+    titles = page.texts("#yocausal h3, #cast_bench h3")
     assert {"RSI against CCI", "Accuracy against grounding", "Which direction has the lower loss"} <= set(titles)
     assert page.run("return getComputedStyle(document.querySelector('.figure details')).display") != "none"
+    # A run has one hue in every figure and badge.
+    page.choose("#task", TASK)
+    hues = page.run(
+        """let of = run => [
+             ['.run-badge', 'backgroundColor'], ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
+           ].map(([one, where]) => [...document.querySelectorAll(one)].map(e => [e, e.closest('[data-run]')])
+             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]))
+             .concat([[...document.querySelectorAll(`use[style^="fill:var(--run-${run},"]`)]
+               .map(e => getComputedStyle(e).fill)]);
+           return [of('1'), of('2')]"""
+    )
+    assert all(kind for found in hues for kind in found), hues
+    (one,), (two,) = ({hue for kind in found for hue in kind} for found in hues)
+    assert one != two
+
+
+def test_it_fits_a_narrow_window_and_paper(page: Page, written: Path) -> None:
+    with page.sized(500):
+        hidden = page.each(".scroll", "e.checkVisibility() && e.scrollWidth - e.clientWidth")
+        assert len(hidden) >= 6 and set(hidden) <= {0}
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    # A4 with Chromium's margins: a printed page is whole and light.
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    with page.sized(718, 1000, media="print", features=dark):
+        beyond = "e.checkVisibility() && e.getBoundingClientRect().right > innerWidth"
+        assert not any(page.each("main th, main td, main svg, main h3", beyond))
+        parts = (".scores", ".figure svg", ".save", ".figure details", "#items")
+        shown = [sum(page.each(part, "e.checkVisibility()")) for part in parts]
+        assert shown[0] >= 5 and shown[1] > 30 and shown[2:] == [0, 0, 0]
+        assert page.run("return getComputedStyle(document.querySelector('.figure svg')).fill") == "rgb(27, 31, 36)"
+    # Items begin on the first screen of their section.
+    for width in (1400, 500):
+        with page.sized(width):
+            for address in ("#items", "#task=cast_bench"):
+                at_address(page, written, address)
+                top, bottom, seen = page.run(
+                    """let row = document.querySelector('.row').getBoundingClientRect();
+                       return [row.top, row.bottom, innerHeight]"""
+                )
+                assert top > 0 and bottom < seen, (address, top, bottom, seen)
 
 
 def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_may_be(page: Page) -> None:
@@ -105,78 +141,30 @@ def test_a_figure_is_saved_as_it_is_seen_in_light_colours_and_copied_where_it_ma
     page.run("document.querySelector('.save button:last-child').click()")
     label = page.wait("let b = document.querySelector('.save button:last-child').textContent; return b !== 'Copy' && b")
     assert label in ("Copied", "Not allowed here")
-    names = page.run("return [...document.querySelectorAll('.figure')].map(one => one.dataset.name)")
-    assert "causalvqa_debug_paired.letters-expected-answered.hasty-2b" in names and len(set(names)) == len(names)
-    assert page.complaints == []
+    names = page.each(".figure", "e.dataset.name")
+    assert f"{TASK}.letters-expected-answered.hasty-2b" in names and len(set(names)) == len(names)
 
 
-def test_a_printed_page_is_whole_and_light(driver: Any, written: Path) -> None:
-    page = Page(driver, written)
-    paper = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 with Chromium's margins
-    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
-    try:
-        beyond = page.run(
-            """return [...document.querySelectorAll('main th, main td, main svg, main h3')].filter(one =>
-                 one.checkVisibility() && one.getBoundingClientRect().right > innerWidth).length"""
-        )
-        shown = page.run(
-            """return ['.scores', '.figure svg', '.save', '.figure details', '#items'].map(one =>
-                 [...document.querySelectorAll(one)].filter(e => e.checkVisibility()).length)"""
-        )
-        ink = page.run("return getComputedStyle(document.querySelector('.figure svg')).fill")
-    finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert beyond == 0 and shown[0] >= 5 and shown[1] > 30 and shown[2:] == [0, 0, 0]
-    assert ink == "rgb(27, 31, 36)"
-
-
-def test_a_run_has_one_hue_in_every_figure_and_badge(page: Page) -> None:
-    page.choose("#task", "causalvqa_debug_paired")
-    hues = page.run(
-        """let of = run => [
-             ['.run-badge', 'backgroundColor'], ['.mark', 'borderBottomColor'], ['.answer', 'borderTopColor'],
-           ].map(([one, where]) => [...document.querySelectorAll(one)].map(e => [e, e.closest('[data-run]')])
-             .filter(([, own]) => own && own.dataset.run === run).map(([e]) => getComputedStyle(e)[where]))
-             .concat([[...document.querySelectorAll(`use[style^="fill:var(--run-${run},"]`)]
-               .map(e => getComputedStyle(e).fill)]);
-           return [of('1'), of('2')]"""
-    )
-    for found in hues:
-        assert all(found), [len(one) for one in found]
-    (one,), (two,) = ({hue for kind in found for hue in kind} for found in hues)
-    assert one != two
-
-
-def test_filters_narrow_the_list(page: Page, sample_runs: tuple[Path, Path]) -> None:
-    records = read_run(sample_runs[0]).records["causalvqa_debug_paired"]
-    page.choose("#task", "causalvqa_debug_paired")
+def test_filters_narrow_the_list(page: Page, records: list[tuple[Record, ...]]) -> None:
+    first, second = records
+    wrong = [record for record in first if record.outcome is Outcome.WRONG]
+    kind = wrong[0].stratum["type"]
+    page.choose("#task", TASK)
     page.choose("[data-outcome='0']", "wrong")
-    wrong = [record for record in records if record.outcome is Outcome.WRONG]
-    assert page.counted == f"{len(wrong)} of {len(records)} items"
+    assert page.counted == f"{len(wrong)} of {len(first)} items"
     assert page.item == wrong[0].item_id
-    page.choose("[data-stratum=type]", wrong[0].stratum["type"])
-    narrowed = [record for record in wrong if record.stratum["type"] == wrong[0].stratum["type"]]
-    assert page.counted == f"{len(narrowed)} of {len(records)} items"
-    ids = page.run("return [...document.querySelectorAll('.row .id')].map(row => row.textContent)")
-    assert ids == [record.item_id for record in narrowed]
+    page.choose("[data-stratum=type]", kind)
+    narrowed = [record for record in wrong if record.stratum["type"] == kind]
+    assert page.texts(".row .id") == [record.item_id for record in narrowed]
     page.choose("[data-outcome='0']", "any")
     page.choose("[data-outcome='1']", "wrong")
-    other = {record.item_id: record for record in read_run(sample_runs[1]).records["causalvqa_debug_paired"]}
-    again = [r for r in other.values() if r.outcome is Outcome.WRONG and r.stratum["type"] == wrong[0].stratum["type"]]
-    assert page.counted == f"{len(again)} of {len(records)} items"
-
-
-def test_one_run_right_and_another_wrong_is_a_filter(page: Page, sample_runs: tuple[Path, Path]) -> None:
-    one, two = (
-        {record.item_id: record.outcome for record in read_run(run).records["causalvqa_debug_paired"]}
-        for run in sample_runs
-    )
-    page.choose("#task", "causalvqa_debug_paired")
+    again = [record for record in second if record.outcome is Outcome.WRONG and record.stratum["type"] == kind]
+    assert page.counted == f"{len(again)} of {len(first)} items"
+    # One run right and another wrong.
+    page.choose("[data-stratum=type]", "any")
     page.choose("[data-outcome='0']", "wrong")
     page.choose("[data-outcome='1']", "correct")
+    one, two = ({record.item_id: record.outcome for record in of_run} for of_run in records)
     wanted = [item for item in one if (one[item], two[item]) == (Outcome.WRONG, Outcome.CORRECT)]
     assert wanted and page.counted == f"{len(wanted)} of {len(one)} items" and page.item == wanted[0]
     page.choose("[data-outcome='0']", "any")
@@ -185,24 +173,13 @@ def test_one_run_right_and_another_wrong_is_a_filter(page: Page, sample_runs: tu
     assert page.counted == f"{sum(one[item] is not two[item] for item in one)} of {len(one)} items"
     # A run that is not looked at differs from nothing.
     page.driver.find_element("css selector", "#outcomes button[value='1']").click()
-    assert page.counted.startswith("0 of ") and page.complaints == []
+    assert page.counted.startswith("0 of ")
 
 
-def at_address(driver: Any, written: Path, address: str) -> Page:
-    """The page at an address, in a new document as a link opens it."""
-    driver.get("about:blank")
-
-    class Place:
-        def as_uri(self) -> str:
-            return f"{written.as_uri()}{address}"
-
-    return Page(driver, Place())  # type: ignore[arg-type]
-
-
-def test_an_address_survives_reload_and_sending(driver: Any, written: Path, sample_runs: tuple[Path, Path]) -> None:
-    page = at_address(driver, written, "")
+def test_an_address_survives_reload_and_sending(page: Page, written: Path) -> None:
+    at_address(page, written, "")
     assert page.run("return location.hash") == "", "a page that was just opened keeps its address"
-    page.choose("#task", "causalvqa_debug_paired")
+    page.choose("#task", TASK)
     page.choose("#run", "2 hasty-2b")
     page.choose("[data-outcome='0']", "correct")
     page.choose("[data-outcome='1']", "wrong")
@@ -211,122 +188,114 @@ def test_an_address_survives_reload_and_sending(driver: Any, written: Path, samp
     shown = "return [location.hash, document.querySelector('#detail h3').textContent, \
              document.getElementById('count').textContent, document.getElementById('run').value]"
     address, item, counted, run = before = page.run(shown)
-    assert address == f"#task=causalvqa_debug_paired&item={item}&runs=2,1&outcome=1:correct,2:wrong&find=ball"
+    assert address == f"#task={TASK}&item={item}&runs=2,1&outcome=1:correct,2:wrong&find=ball"
     assert not counted.startswith("0 of") and run == "1"
-    driver.refresh()
+    page.driver.refresh()
     page.wait("return performance.getEntriesByName('items-shown').length > 0")
     assert page.run(shown) == before
-    assert at_address(driver, written, address).run(shown) == before
+    assert at_address(page, written, address).run(shown) == before
     assert page.run("return document.getElementById('items').getBoundingClientRect().top < innerHeight / 2")
     # Where an address changes on a page that is open, the page follows.
-    page.run("location.hash = '#task=causalvqa_debug_paired&item=2_0&outcome=1:right'")
+    page.run(f"location.hash = '#task={TASK}&item=2_0&outcome=1:right'")
     page.wait("return document.querySelector('#detail h3').textContent === '2_0'")
     assert page.run("return document.querySelector('[data-outcome]').selectedOptions[0].textContent") == "correct"
-    assert page.complaints == []
+    # An address of another page does no harm.
+    at_address(page, written, "#item=<b>none</b>&runs=1,99&outcome=7:wrong,1:odd&colour=blue&task=no")
+    assert page.texts("#unknown") == ["This page has no item <b>none</b>."]
+    assert page.item and not page.counted.startswith("0 of")
+    at_address(page, written, "#item=2_0")
+    assert page.item == "2_0" and page.run("return document.getElementById('unknown').hidden")
+    # The link of an item is copied.
+    page.choose("#task", "cast_bench")
+    item = page.item
+    page.driver.find_element("css selector", "#detail .copy").click()
+    address = page.wait(
+        """return document.querySelector('#detail .address')?.value
+             || (document.querySelector('#detail .copy').textContent === 'copied' && location.href)"""
+    )
+    assert f"#task=cast_bench&item={item}&runs=1,2" in address
 
 
-def test_an_address_of_another_page_does_no_harm(driver: Any, written: Path) -> None:
-    page = at_address(driver, written, "#item=<b>none</b>&runs=1,99&outcome=7:wrong,1:odd&colour=blue&task=no")
-    assert page.run("return document.getElementById('unknown').textContent") == "This page has no item <b>none</b>."
-    assert page.item and not page.counted.startswith("0 of") and page.complaints == []
-    found = at_address(driver, written, "#item=2_0")
-    assert found.item == "2_0" and found.run("return document.getElementById('unknown').hidden")
-
-
-def test_members_of_a_pair_stand_side_by_side_with_their_clips(page: Page) -> None:
+def test_an_item_stands_with_its_pair_both_answers_and_the_truth(
+    page: Page, records: list[tuple[Record, ...]], sample_runs: tuple[Path, Path]
+) -> None:
+    top = "e.getBoundingClientRect().top"
     page.choose("#task", "mvp_mini")
     page.wait("return document.querySelectorAll('.member').length === 2")
-    clips = page.run(
-        """let videos = [...document.querySelectorAll('#detail .look video, .member video')];
-           return videos.map(e => e.getAttribute('aria-label'))"""
-    )
+    clips = page.each("#detail .look video, .member video", "e.getAttribute('aria-label')")
     assert clips[0] == clips[1] != clips[2] and len(clips) == 3, "the item's clip, and both side by side"
-    tops = page.run("return [...document.querySelectorAll('.member')].map(e => e.getBoundingClientRect().top)")
-    assert tops[0] == tops[1]
-    other = page.run("return document.querySelectorAll('.member > button')[1].title")
+    assert len(set(page.each(".member", top))) == 1
+    other = page.each(".member > button", "e.title")[1]
     page.run("document.querySelectorAll('.member > button')[1].click()")
     assert page.item == other and page.run("return location.hash").startswith(f"#task=mvp_mini&item={other}&")
-    page.choose("#task", "causalvqa_debug_paired")
+    page.choose("#task", TASK)
     # Both versions ask about one clip: it stands there once.
-    assert page.run("return document.querySelectorAll('#detail video').length") == 1
-    assert page.run("return document.querySelectorAll('.member').length") == 2
+    assert len(page.each("#detail video", "1")) == 1 and len(page.each(".member", "1")) == 2
+    doc = docs_of(task_state(TASK))[0]
+    assert page.texts(".question") == [doc["question"]]
+    assert page.texts(".options li > span:nth-child(2)") == doc["options"]
+    assert page.texts(".options .key .letter") == [doc["answer"]]
+    for answer, run, of_run in zip(page.texts(".answer"), sample_runs, records, strict=True):
+        assert run.name in answer and of_run[0].outcome.value in answer
+    assert page.each(".pair button", "e.title") == ["1_0", "1_1"]
+    # Both directions stand side by side.
+    for task, asked in (("yocausal", 0), ("yocausal_vlm", 1)):
+        page.choose("#task", task)
+        captions = page.texts(".clip figcaption")
+        assert len(captions) == 2 and captions[0].startswith("forward") and captions[1].startswith("reversed")
+        assert sum("not shown to the model" in caption for caption in captions) == asked
+        assert len(set(page.each(".clip", top))) == 1
 
 
-@pytest.mark.parametrize(("width", "height"), [(1400, 900), (500, 900)])
-def test_items_begin_on_the_first_screen_of_their_section(
-    written: Path, tmp_path: Path, width: int, height: int
-) -> None:
-    with browser(tmp_path / "profile", (width, height)) as driver:
-        for address in ("#items", "#task=cast_bench"):
-            page = at_address(driver, written, address)
-            top, bottom, seen = page.run(
-                """let row = document.querySelector('.row').getBoundingClientRect();
-                   return [row.top, row.bottom, innerHeight]"""
-            )
-            assert top > 0 and bottom < seen, (address, top, bottom, seen)
-
-
-def test_keys_move_through_the_list(page: Page, sample_runs: tuple[Path, Path]) -> None:
-    records = read_run(sample_runs[0]).records["causalvqa_debug_paired"]
-    ids = [record.item_id for record in records]
-    page.choose("#task", "causalvqa_debug_paired")
+def test_keys_move_through_the_list(page: Page, records: list[tuple[Record, ...]]) -> None:
+    ids = [record.item_id for record in records[0]]
+    page.choose("#task", TASK)
     assert page.item == ids[0]
     for keys, place in KEYS:
         page.press(keys)
         assert page.item == ids[place]
-    failed = [place for place, record in enumerate(records) if record.outcome in (Outcome.WRONG, Outcome.UNPARSED)]
-    page.press("f")
-    assert page.item == ids[next(place for place in failed if place > 0)]
-    page.press("n")
-    assert page.item == ids[[place for place in failed if place > 0][1]]
-    selected = page.run("return document.querySelector('.row[aria-selected=true] .id').textContent")
-    assert selected == page.item
-    shown = page.run("return document.querySelector('.keys').textContent")
-    assert all(word in shown for word in ("next", "previous", "next failure"))
-
-
-def test_keys_do_nothing_where_one_writes(page: Page) -> None:
-    page.choose("#task", "causalvqa_debug_paired")
-    before = page.item
-    page.driver.find_element("id", "find").send_keys("jjf")
+    failed = [
+        place
+        for place, record in enumerate(records[0])
+        if place and record.outcome in (Outcome.WRONG, Outcome.UNPARSED)
+    ]
+    for key, place in zip("fn", failed, strict=False):
+        page.press(key)
+        assert page.item == ids[place] == page.texts(".row[aria-selected=true] .id")[0]
+    assert all(word in page.texts(".keys")[0] for word in ("next", "previous", "next failure"))
+    # They do nothing where one writes.
+    before, find = page.item, page.driver.find_element("id", "find")
+    find.send_keys("jjf")
     assert page.counted.startswith("0 of")
-    page.driver.find_element("id", "find").clear()
-    page.driver.find_element("id", "find").send_keys(before)
+    find.clear()
+    find.send_keys(before)
     assert page.item == before
 
 
-@pytest.mark.parametrize("clips", [Clips.embed, Clips.link])
-def test_clips_play(driver: Any, sample_runs: tuple[Path, Path], tmp_path: Path, clips: Clips) -> None:
-    path = tmp_path / "report.html"
-    write_page([read_run(sample_runs[0])], path, "cast_bench", clips)
-    page = Page(driver, path)
-    page.run("document.getElementById('items').scrollIntoView()")  # Chromium starts no clip that is out of sight.
-    # Not where it is: by the time that a busy machine asks, it may have begun anew.
-    page.wait(
-        "let p = document.querySelector('#detail video')?.played; return p?.length && p.end(0) - p.start(0) > 0.3"
-    )
-    assert page.run("return document.querySelector('#detail video').src").split(":")[0] == (
-        "blob" if clips is Clips.embed else "file"
-    )
-    page.press(" ")
-    assert page.run("return document.querySelector('#detail video').paused")
-    page.run("document.querySelector('#detail video').currentTime = 1.4")
-    page.press(".")
-    page.wait("let v = document.querySelector('#detail video'); return !v.seeking && v.currentTime === 2")
-    assert page.complaints == []
-
-
-def test_a_missing_clip_is_said(driver: Any, sample_home: Path, sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_clips_play_and_a_missing_one_is_said(
+    page: Page, sample_home: Path, sample_runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    path, run = tmp_path / "report.html", read_run(sample_runs[0])
+    for clips, scheme in ((Clips.embed, "blob"), (Clips.link, "file")):
+        write_page([run], path, "cast_bench", clips)
+        at_address(page, path, "")
+        page.run("document.getElementById('items').scrollIntoView()")  # Chromium starts no clip that is out of sight.
+        # Not where it is: by the time that a busy machine asks, it may have begun anew.
+        page.wait(f"{VIDEO} let p = v?.played; return p?.length && p.end(0) - p.start(0) > 0.3")
+        assert page.each("#detail video", "e.src")[0].startswith(f"{scheme}:")
+        page.press(" ")
+        assert page.each("#detail video", "e.paused") == [True]
+        page.run(f"{VIDEO} v.currentTime = 1.4")
+        page.press(".")
+        page.wait(f"{VIDEO} return !v.seeking && v.currentTime === 2")
     clip = sample_home / "cast_bench" / "videos" / docs_of(task_state("cast_bench"))[0]["clip"]
-    away = clip.with_suffix(".away")
-    clip.rename(away)
+    away = clip.rename(clip.with_suffix(".away"))
     try:
-        write_page([read_run(sample_runs[0])], tmp_path / "report.html", "cast_bench")
+        write_page([run], path, "cast_bench")
     finally:
         away.rename(clip)
-    page = Page(driver, tmp_path / "report.html")
-    assert "The clip is missing: test/" in page.run("return document.querySelector('#detail .stage').textContent")
-    assert page.complaints == []
+    at_address(page, path, "")
+    assert "The clip is missing: test/" in page.texts("#detail .stage")[0]
 
 
 def test_boxes_sit_on_the_objects(page: Page) -> None:
@@ -334,18 +303,19 @@ def test_boxes_sit_on_the_objects(page: Page) -> None:
     page.choose("#task", "cast_bench")
     checked = 0
     for _ in range(6):
-        lanes = page.run("return [...document.querySelectorAll('.lane.true .name')].map(name => name.textContent)")
-        page.wait("let v = document.querySelector('#detail video'); return v && v.readyState >= 2")
+        lanes = page.texts(".lane.true .name")
+        page.wait(f"{VIDEO} return v && v.readyState >= 2")
         for second in (1, 3):
-            page.run("let v = document.querySelector('#detail video'); v.pause(); v.currentTime = arguments[0]", second)
+            page.run(f"{VIDEO} v.pause(); v.currentTime = arguments[0]", second)
             page.wait(
-                """let v = document.querySelector('#detail video');
-                   return !v.seeking && Math.abs(v.currentTime - arguments[0]) < 0.01
+                VIDEO
+                + """return !v.seeking && Math.abs(v.currentTime - arguments[0]) < 0.01
                      && document.querySelector('.lanes .second').textContent.endsWith(` ${arguments[0]}`)""",
                 second,
             )
             width, height, pixels, shown, area = page.run(
-                """let v = document.querySelector('#detail video'), c = document.createElement('canvas');
+                VIDEO
+                + """let c = document.createElement('canvas');
                    c.width = v.videoWidth; c.height = v.videoHeight;
                    let x = c.getContext('2d'); x.drawImage(v, 0, 0);
                    let spot = v.getBoundingClientRect();
@@ -390,42 +360,23 @@ def is_hue(picture: np.ndarray, hue: float) -> np.ndarray:
     return (distance < 24) & (colours[..., 1] > 90) & (colours[..., 2] > 60)
 
 
-def test_both_directions_stand_side_by_side(page: Page) -> None:
-    for task, asked in (("yocausal", 0), ("yocausal_vlm", 1)):
-        page.choose("#task", task)
-        captions = page.run("return [...document.querySelectorAll('.clip figcaption')].map(e => e.textContent)")
-        assert len(captions) == 2 and captions[0].startswith("forward") and captions[1].startswith("reversed")
-        assert sum("not shown to the model" in caption for caption in captions) == asked
-        tops = page.run("return [...document.querySelectorAll('.clip')].map(e => e.getBoundingClientRect().top)")
-        assert tops[0] == tops[1]
-
-
-def test_the_graph_of_a_clip_is_drawn_and_its_events_play_it(driver: Any, written: Path) -> None:
-    page = at_address(driver, written, "#task=countervqa&rule=path&outcome=1:correct,2:wrong")
-    boxes, on_path, claims = page.run(
-        """let all = one => [...document.querySelectorAll(one)];
-           return [all('.graph .event').map(e => e.querySelector('title').textContent),
-             all('.graph .on-path').length, all('.graph .claim').map(e => e.textContent)]"""
-    )
-    assert len(boxes) == 4 and on_path == 2
+def test_graphs_and_losses_are_drawn_and_events_play_the_clip(page: Page, written: Path) -> None:
+    at_address(page, written, "#task=countervqa&rule=path&outcome=1:correct,2:wrong")
+    assert (len(page.each(".graph .event", "1")), len(page.each(".graph .on-path", "1"))) == (4, 2)
+    claims = page.texts(".graph .claim")
     assert claims == ["✓ 1: leads to it: right", "✗ 2: does not lead to it: wrong, a path is missed"]
-    lefts = page.run("return [...document.querySelectorAll('.event rect')].map(e => e.getBoundingClientRect().left)")
+    lefts = page.each(".event rect", "e.getBoundingClientRect().left")
     assert lefts == sorted(lefts)
-    page.wait("return document.querySelector('#detail video').readyState > 0")
-    page.run("document.querySelector('#detail video').pause()")
+    page.wait(f"{VIDEO} return v.readyState > 0")
+    page.run(f"{VIDEO} v.pause()")
     asked = page.driver.find_element("css selector", ".graph .asked")
     page.run("arguments[0].scrollIntoView({block: 'center'})", asked)
     minutes, seconds = page.run("return arguments[0].querySelector('.when').textContent", asked).split()[0].split(":")
     asked.click()
-    start = 60 * int(minutes) + float(seconds)
-    page.wait("return document.querySelector('#detail video').currentTime >= arguments[0] - 0.06", start)
-    assert page.run("return !document.querySelector('#detail video').paused")
-    listed = page.run("return [...document.querySelectorAll('.event-graph li')].map(e => e.textContent)")
+    page.wait(f"{VIDEO} return v.currentTime >= arguments[0] - 0.06", 60 * int(minutes) + float(seconds))
+    assert page.each("#detail video", "e.paused") == [False]
+    listed = page.texts(".event-graph li")
     assert sum("on the question's path" in line for line in listed) == 2 and sum("→" in line for line in listed) == 4
-    assert page.complaints == []
-
-
-def test_losses_are_drawn_against_timesteps(page: Page) -> None:
     page.choose("#task", "yocausal")
     drawn = page.run(
         """return [...document.querySelectorAll('.curve-plot')].map(plot => [
@@ -433,64 +384,19 @@ def test_losses_are_drawn_against_timesteps(page: Page) -> None:
                e.querySelector('polyline').points.numberOfItems]), plot.querySelectorAll('rect.apart').length])"""
     )
     assert drawn == [[[["forward", 10], ["reversed", 10]], 10]] * 2
-    assert page.complaints == []
 
 
-def test_the_link_of_an_item_is_copied(driver: Any, written: Path) -> None:
-    page = at_address(driver, written, "")
-    page.choose("#task", "cast_bench")
-    item = page.item
-    page.driver.find_element("css selector", "#detail .copy").click()
-    address = page.wait(
-        """return document.querySelector('#detail .address')?.value
-             || (document.querySelector('#detail .copy').textContent === 'copied' && location.href)"""
-    )
-    assert f"#task=cast_bench&item={item}&runs=1,2" in address and page.complaints == []
-
-
-def test_both_answers_and_the_truth_are_shown(page: Page, sample_runs: tuple[Path, Path]) -> None:
-    page.choose("#task", "causalvqa_debug_paired")
-    doc = docs_of(task_state("causalvqa_debug_paired"))[0]
-    assert page.run("return document.querySelector('.question').textContent") == doc["question"]
-    options = page.run(
-        "return [...document.querySelectorAll('.options li > span:nth-child(2)')].map(e => e.textContent)"
-    )
-    assert options == doc["options"]
-    assert page.run("return document.querySelector('.options .key .letter').textContent") == doc["answer"]
-    for at, run in enumerate(sample_runs):
-        record = read_run(run).records["causalvqa_debug_paired"][0]
-        answer = page.run("return document.querySelectorAll('.answer')[arguments[0]].textContent", at)
-        assert run.name in answer and record.outcome.value in answer
-    pair = page.run("return [...document.querySelectorAll('.pair button')].map(e => e.title)")
-    assert pair == ["1_0", "1_1"]
-
-
-HOSTILE = (
-    "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>\u2028 \ud800 <!-- {{ 7 * 7 }}"
-)
-
-
-def test_what_a_model_says_is_text(driver: Any, sample_home: Path, tmp_path: Path) -> None:
-    run = write_sample_run(
-        tmp_path / HOSTILE[9:17], ["causalvqa_debug_paired", "cast_bench"], lambda task, doc: HOSTILE
-    )
+def test_what_a_model_says_is_text(page: Page, tmp_path: Path) -> None:
+    run = write_sample_run(tmp_path / HOSTILE[9:17], [TASK, "cast_bench"], lambda task, doc: HOSTILE)
     write_page([read_run(run)], tmp_path / "report.html")
-    page = Page(driver, tmp_path / "report.html")
+    at_address(page, tmp_path / "report.html", "")
     said = page.run("return JSON.stringify(document.querySelector('.answer pre').textContent)")
     # A lone surrogate, which no UTF-8 file can hold, is replaced where a saved response is read.
     assert json.loads(said) == HOSTILE.replace("\ud800", "?")
     assert page.run("return window.owned === undefined && document.images.length === 0")
-    assert page.complaints == []
 
 
-def test_nothing_is_wider_than_a_narrow_window(written: Path, tmp_path: Path) -> None:
-    with browser(tmp_path / "profile", (520, 900)) as driver:
-        page = Page(driver, written)
-        wide = page.run("return [document.documentElement.scrollWidth, innerWidth]")
-        assert wide[0] <= wide[1]
-
-
-def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) -> None:
+def test_18416_items_are_usable_within_two_seconds(page: Page, tmp_path: Path) -> None:
     """From navigation to the first row of the list, after a first paint; then a filter without freezing.
 
     The best of three counts, so that another process at work does not fail it.
@@ -499,7 +405,7 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
     write_page(runs, tmp_path / "report.html")
     opened, painted, filtered = [], [], []
     for _ in range(3):
-        page = Page(driver, tmp_path / "report.html")
+        at_address(page, tmp_path / "report.html", "")
         assert page.counted == "18,416 of 18,416 items"
         opened.append(page.run("return performance.getEntriesByName('items-shown')[0].startTime"))
         painted.append(page.run("return performance.getEntriesByType('paint')[0]?.startTime ?? null"))
@@ -514,12 +420,10 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
     assert min(opened) < 2000 and min(filtered) < 500, (opened, filtered)
     assert any(first is not None and first < shown for first, shown in zip(painted, opened, strict=True)), painted
     page.choose("[data-outcome]", "any")
-    assert page.run("return document.querySelectorAll('.row').length") < 60
+    assert len(page.each(".row", "1")) < 60
     page.run("document.getElementById('list').scrollTop = 1e9")
-    last = "return [...document.querySelectorAll('.row .id')].at(-1).textContent === arguments[0]"
-    page.wait(last, "p9207_1")
+    page.wait("return [...document.querySelectorAll('.row .id')].at(-1).textContent === arguments[0]", "p9207_1")
     page.press("f")
-    assert page.complaints == []
 
 
 def large_run(folder: Path, seed: int) -> Path:

@@ -1,35 +1,35 @@
-"""Pairs made at random: against all pairings of small sets, and what has to hold of any."""
+"""Pairs made at random: against all pairings of small sets, what has to hold of any, and `report --pairing random`."""
 
 from __future__ import annotations
 
 import random
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import call, printed
+from expected import Expected
+from logged_runs import write_run
 
 from lmms_eval_tasks.report.random_pairs import AskedRecord, pair_at_random
+from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 Flags = list[tuple[bool | None, bool | None]]
+OUTCOMES = {None: Outcome.UNSCORED, True: Outcome.CORRECT, False: Outcome.WRONG}
+TASK = "mvp_mini_temporal_reasoning"
+# Either both clips of a pair are easy or none is.
+ALIKE = {str(number): (number % 2 > 0,) * 2 for number in range(40)}
 
 
 def asked(question: str, pairs: Flags, keys: tuple[str, str] = ("A", "B")) -> list[AskedRecord]:
     """Items of one question in pairs; None where one was not scored. The order of a pair's members changes."""
     items = []
     for number, flags in enumerate(pairs):
+        group = f"{question}{number}"
         pair = [
-            (
-                Record(
-                    f"{question}{number}_{member}",
-                    f"{question}{number}",
-                    {},
-                    keys[member],
-                    None,
-                    Outcome.UNSCORED if flag is None else Outcome.CORRECT if flag else Outcome.WRONG,
-                ),
-                question,
-            )
+            (Record(f"{group}_{member}", group, {}, keys[member], None, OUTCOMES[flag]), question)
             for member, flag in enumerate(flags)
         ]
         items += pair[:: -1 if number % 2 else 1]
@@ -51,7 +51,7 @@ def enumerated(questions: list[Flags]) -> float:
     return 100 * right / sum(map(len, questions))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_score_is_that_of_all_pairings(seed: int) -> None:
     chance = random.Random(seed)
     parts = [
@@ -76,7 +76,7 @@ def test_the_score_is_that_of_all_pairings(seed: int) -> None:
 @pytest.mark.parametrize("letter", [0, 1])
 def test_a_model_that_always_gives_one_letter_stays_at_0(letter: int, number: int) -> None:
     pairs: Flags = [(letter == 0, letter == 1)] * number
-    pairing, _ = pair_at_random([asked("q", pairs) + asked("r", pairs)])
+    pairing, _ = pair_at_random([asked("q", pairs) + asked("r", pairs)], draws=1000)
     assert pairing is not None
     assert (pairing.random, pairing.random_interval) == (0.0, (0.0, 0.0))
 
@@ -84,7 +84,7 @@ def test_a_model_that_always_gives_one_letter_stays_at_0(letter: int, number: in
 def test_pairs_that_share_what_makes_them_easy_lose_it() -> None:
     # Either both members are easy or none is: as paired half are right, at random a quarter.
     pairs: Flags = [(easy, easy) for easy in (True, False)] * 500
-    pairing, _ = pair_at_random([asked("q", pairs)])
+    pairing, _ = pair_at_random([asked("q", pairs)], draws=1000)
     assert pairing is not None
     assert pairing.real == 50
     assert pairing.random == pytest.approx(25, abs=0.05)
@@ -112,13 +112,10 @@ def test_intervals_hold_the_truth(questions: int, size: int) -> None:
 def test_what_cannot_be_paired_is_counted() -> None:
     whole: Flags = [(True, True), (True, False), (False, True)]
     lone = asked("other", [(True, True)])
-    two_questions = [
-        (record, f"{prompt} {number}") for number, (record, prompt) in enumerate(asked("x", [(True, True)]))
-    ]
     items = [
         *asked("q", [*whole, (True, None)]),
         *lone,
-        *two_questions,
+        *((record, f"{prompt} {number}") for number, (record, prompt) in enumerate(asked("x", [(True, True)]))),
         *asked("y", [(True, True)], ("A", "A")),
         *asked("z", [(True, True)])[:1],
     ]
@@ -134,16 +131,34 @@ def test_what_cannot_be_paired_is_counted() -> None:
     assert pair_at_random([])[0] is None
 
 
-def test_other_keys_to_the_same_question_are_other_sides() -> None:
+def test_other_keys_are_other_sides_and_the_same_seed_gives_the_same_numbers() -> None:
     pairs: Flags = [(True, False), (False, True)]
     together = pair_at_random([asked("q", pairs * 2)])[0]
     apart = pair_at_random([asked("q", pairs) + [(r, "q") for r, _ in asked("p", pairs, ("C", "D"))]])[0]
     assert together is not None and apart is not None
     assert (together.questions, apart.questions) == (1, 2)
-
-
-def test_the_same_seed_gives_the_same_numbers() -> None:
     chance = random.Random(0)
     items = asked("q", [(chance.random() < 0.5, chance.random() < 0.5) for _ in range(101)])
     first, again, other = (pair_at_random([items], seed, draws=501)[0] for seed in (1, 1, 2))
     assert first == again != other
+
+
+@pytest.mark.usefixtures("hundred_columns")
+def test_the_report_has_random_pairs_beside_the_real_ones(tmp_path: Path, expected: Expected) -> None:
+    def write(name: str, right: dict[str, tuple[bool, ...]], question: str = "Which is it?", **more: object) -> Path:
+        return write_run(tmp_path / name, right, (TASK,), question=question, **{"keys": "AB", **more})  # type: ignore[arg-type]
+
+    # Of 40 pairs 20 are right; a member has 19 of 39 other partners that are: 100 · 20 / 40 · 19 / 39 = 24.4.
+    one = write("one", ALIKE, kind=SetKind.SAMPLE)
+    two = write("two", dict.fromkeys(ALIKE, (True, False)))
+    few = write("few", dict(list(ALIKE.items())[:8]))
+    same_key = write("same", ALIKE, keys="")
+    asked = ("--pairing", "random")
+    told = [
+        printed("report", *runs, *asked, "--seed", "3").partition(": paired at random ")[2]
+        for runs in ([one, two], [two], [few], [same_key])
+    ]
+    assert "24.4" in told[0]
+    silent = call("report", write("silent", ALIKE, question=""), *asked)
+    assert silent.status == 1
+    expected("\n".join([*told, silent.err]))

@@ -2,63 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from logged_runs import write_run
+from expected import Expected
+from made_runs import C, W, make_groups, make_run, show
 
-from lmms_eval_tasks.registry import find_benchmark, registry
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.report.score_tables import view_tables
-from lmms_eval_tasks.runs.folder import Run, read_run
 from lmms_eval_tasks.runs.scores import references_of
-from lmms_eval_tasks.utils.core.table import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 
 TASK = "mvp_mini_temporal_reasoning"
-WHOLE = {str(number): (True, number < 30) for number in range(40)}
-BLIND = {str(number): (number < 12, number < 6) for number in range(40)}
+WHOLE = make_run({TASK: make_groups([(C, C)] * 30 + [(C, W)] * 10)})
+# 12 first members and 6 second ones are right.
+BLIND = make_run({f"{TASK}_blind": make_groups([(C, C)] * 6 + [(C, W)] * 6 + [(W, W)] * 28)})
 
 
-def cells(table: FittingTable) -> list[tuple[str, ...]]:
-    return table.texts()
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> tuple[Run, Run]:
-    """The whole task and its blind view, of one model, in two folders."""
-    whole = read_run(write_run(tmp_path / "a" / "model", WHOLE, (TASK,)))
-    view = read_run(write_run(tmp_path / "b" / "model", BLIND, (f"{TASK}_blind",), view="blind"))
-    return whole, view
-
-
-def test_what_is_left_stands_beside_the_whole_with_the_interval_of_the_paired_difference(runs: tuple[Run, Run]) -> None:
-    (table,) = view_tables(runs)
+def test_what_is_left_stands_beside_the_whole_with_the_interval_of_the_paired_difference(expected: Expected) -> None:
+    (table,) = tables = view_tables([WHOLE, BLIND])
     metrics = [one.metric for one in references_of(TASK, TASK, 80)]
-    compared = compare_records(
-        {TASK: runs[0].records[TASK]}, {TASK: runs[1].records[f"{TASK}_blind"]}, metrics
-    ).differences
-    rows = cells(table)
-    assert rows[0][:5] == ("blind", runs[0].name, "pair accuracy", "75.0", "15.0")
-    assert rows[1][2:5] == ("single accuracy", f"{100 * 70 / 80:.1f}", f"{100 * 18 / 80:.1f}")
-    for row, difference in zip(rows, compared, strict=False):
+    compared = compare_records({TASK: WHOLE.records[TASK]}, {TASK: BLIND.records[f"{TASK}_blind"]}, metrics).differences
+    for row, difference, scores in zip(table.texts(), compared, [(75.0, 15.0), (87.5, 22.5)], strict=False):
         low, high = difference.interval
-        assert row[5:] == (f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]", "40")
+        assert (difference.first, difference.second) == pytest.approx(scores)
+        assert row[5] == f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]"
         assert low < difference.change < high < 0
+    # Published scores of the view stand below.
+    expected(show(tables))
 
 
-def test_published_scores_of_the_view_stand_below(runs: tuple[Run, Run]) -> None:
-    (table,) = view_tables(runs)
-    published = published_of_view(find_benchmark("mvp").folder, TASK, "blind")
-    assert published and [row[1] for row in cells(table)[2:]] == [f"{one.model} (published)" for one in published]
-    assert "published, blind: MVP paper Table 4" in str(table.caption)
-
-
-def test_a_view_of_another_model_or_without_its_parent_is_in_no_table(runs: tuple[Run, Run], tmp_path: Path) -> None:
-    other = read_run(write_run(tmp_path / "c" / "other", BLIND, (f"{TASK}_blind",), view="blind"))
-    assert view_tables([runs[0], other]) == view_tables([runs[1]]) == view_tables([runs[0]]) == []
-    assert view_tables(runs, only="mvp_mini") == []
-    assert len(view_tables(runs, only=TASK)) == len(view_tables(runs, only=f"{TASK}_blind")) == 1
+def test_a_view_of_another_model_or_without_its_parent_is_in_no_table() -> None:
+    other = make_run({f"{TASK}_blind": BLIND.records[f"{TASK}_blind"]}, name="other")
+    assert view_tables([WHOLE, other]) == view_tables([BLIND]) == view_tables([WHOLE]) == []
+    assert view_tables([WHOLE, BLIND], only="mvp_mini") == []
+    assert all(len(view_tables([WHOLE, BLIND], only=name)) == 1 for name in (TASK, f"{TASK}_blind"))
 
 
 def test_every_published_score_of_a_view_is_one_of_its_task() -> None:

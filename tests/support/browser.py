@@ -61,6 +61,25 @@ class Page:
         """What a script returns."""
         return self.driver.execute_script(script, *arguments)
 
+    def each(self, selector: str, expression: str) -> list[Any]:
+        """What an expression of `e` is of each element."""
+        return list(self.run(f"return [...document.querySelectorAll(arguments[0])].map(e => {expression})", selector))
+
+    def texts(self, selector: str) -> list[str]:
+        return self.each(selector, "e.textContent")
+
+    @contextmanager
+    def sized(self, width: int, height: int = 900, **media: Any) -> Iterator[None]:
+        """The page in a window of another size, or on another medium."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [], **media})
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def wait(self, script: str, *arguments: Any, seconds: float = 60) -> Any:
         """What a script returns, once that is true."""
         from selenium.webdriver.support.ui import WebDriverWait

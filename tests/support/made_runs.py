@@ -1,0 +1,57 @@
+"""Runs that lie in no folder, and tables as a terminal shows them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lmms_eval_tasks.runs.folder import Run
+from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
+
+C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
+
+
+def make_run(
+    records: Mapping[str, Sequence[Record]],
+    groups: Mapping[str, tuple[str, ...]] | None = None,
+    kind: SetKind = SetKind.OFFICIAL,
+    name: str = "replay",
+    **fields: Any,
+) -> Run:
+    """A run of some tasks on sets of a kind."""
+    tasks = {task: tuple(found) for task, found in records.items()}
+    versions = dict.fromkeys((*tasks, *(groups or {})), "1-A")
+    sets = dict.fromkeys(tasks, DataSet(kind=kind))
+    return Run(Path("x_results.json"), name, tasks, groups or {}, versions, **{"sets": sets, **fields})
+
+
+def make_groups(outcomes: Iterable[Sequence[Outcome]], **stratum: str) -> list[Record]:
+    """Groups of items with these outcomes, whose official reading is ours."""
+    return [
+        Record(
+            item_id=f"{group}_{member}",
+            group_id=str(group),
+            stratum=stratum,
+            expected="A",
+            answered=None if outcome is P else "A",
+            outcome=outcome,
+            fields={"official_correct": None if outcome is S else outcome is C},
+        )
+        for group, members in enumerate(outcomes)
+        for member, outcome in enumerate(members)
+    ]
+
+
+def show(tables: Iterable[FittingTable], width: int = 100) -> str:
+    """The tables on a terminal of a width, each with its signature below; no line ends in spaces."""
+    console = Console(width=width, record=True, file=io.StringIO())
+    for table in tables:
+        console.print(table)
+        console.print(f"({table.signature})\n", highlight=False, markup=False)
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
