@@ -8,10 +8,11 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from expected import Expected
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.output import CSV_COLUMNS, Document, Format, write_document
+from lmms_eval_tasks.utils.core.output import Document, Format, make_console, text_table, write_document
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number
 
 HOSTILE = "a_b & 50% $x$ #1 {y} ~ ^ \\end{table} [z] | <b> \x1b[31m \u202e \udc80"
@@ -51,59 +52,15 @@ def write(form: Format, *tables: FittingTable) -> str:
     return write_document(document, form)
 
 
-def test_json_is_one_document_with_everything() -> None:
-    value = json.loads(write(Format.JSON, table_of(ROWS)))
-    assert (value["command"], value["warnings"], value["notes"]) == (
-        "compare",
-        ["NOT THE OFFICIAL RELEASE"],
-        ["a note"],
-    )
-    (table,) = value["tables"]
-    assert table["columns"] == ["run", "score", "p"] and table["warnings"] == ["SAMPLE DATA"]
-    assert table["signature"] == "version 1-A; 10,000 draws, seed 0"
-    number = {"value": 33.3333, "low": 22.04, "high": 45.96, "n": 60, "unit": "%", "mark": "differs"}
-    assert table["rows"] == [["weak_run", number, {"value": 0.0004}], ["other", {"value": None, "unit": "%"}, 1234]]
-
-
-def test_csv_has_a_line_for_each_value_and_warnings_on_each() -> None:
-    lines = list(csv.DictReader(io.StringIO(write(Format.CSV, table_of(ROWS), table_of(ROWS)))))
-    assert len(lines) == 8 and tuple(lines[0]) == CSV_COLUMNS
-    first = lines[0]
-    assert [first[name] for name in ("row", "column", "value", "low", "high", "n", "unit")] == [
-        "weak_run", "score", "33.3333", "22.04", "45.96", "60", "%",
-    ]  # fmt: skip
-    assert {line["warnings"] for line in lines} == {"NOT THE OFFICIAL RELEASE SAMPLE DATA"}
-    assert {line["signature"] for line in lines} == {"version 1-A; 10,000 draws, seed 0"}
-
-
-def test_markdown_keeps_warnings_with_each_table() -> None:
-    text = write(Format.MARKDOWN, table_of(ROWS), table_of(ROWS))
-    assert text.count("> **NOT THE OFFICIAL RELEASE**") == text.count("> **SAMPLE DATA**") == 2
-    assert "| weak\\_run | 33.3 [22.0, 46.0] \\* | &lt;0.001 |\n| other | N/A | 1,234 |" in text
-    assert "| :-- | --: | --: |" in text and "seed 0" in text
-
-
-def test_latex_has_rules_escaped_names_intervals_in_a_column_and_a_caption_that_explains() -> None:
-    text = write(Format.LATEX, table_of(ROWS))
-    lines = [line.strip() for line in text.splitlines()]
-    assert lines[lines.index(r"\toprule") + 1 : lines.index(r"\bottomrule")] == [
-        r"run & score & 95\% interval & p \\",
-        r"\midrule",
-        r"weak\_run & 33.3$^{*}$ & {[}22.0, 46.0{]} & \textless{}0.001 \\",
-        r"other & N/A &  & 1,234 \\",
-    ]
-    (caption,) = [line for line in lines if line.startswith(r"\caption{")]
-    assert caption == (
-        r"\caption{task\_1; 5\%. \textbf{NOT THE OFFICIAL RELEASE.} \textbf{SAMPLE DATA.} $^{*}$: p \textless{} 0.05, "
-        r"adjusted by Holm's method for the comparisons of the table. share 2 items. version 1-A; 10,000 draws, seed "
-        r"0.}"
-    )
+def test_each_format_holds_the_numbers_the_warnings_and_what_explains_them(expected: Expected) -> None:
+    expected("\n".join(write(form, table_of(ROWS), table_of(ROWS)) for form in Format))
 
 
 def columns_of_row(line: str) -> int:
     return len(re.findall(r"(?<!\\)&", line)) + 1
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.text(max_size=8), cells, cells), max_size=4), st.text(max_size=20))
 def test_no_text_breaks_a_table(rows: list[tuple[Cell, ...]], name: str) -> None:
     """Each row has the columns that are declared, whatever its texts hold; nothing in them is markup or a comment."""
@@ -128,7 +85,23 @@ def test_no_text_breaks_a_table(rows: list[tuple[Cell, ...]], name: str) -> None
         assert all(char.isprintable() or char == "\n" for char in write(form, table))
 
 
-@pytest.mark.parametrize("form", Format)
-def test_what_has_no_table_still_has_its_warnings(form: Format) -> None:
-    text = write(form)
-    assert form is Format.CSV or "NOT THE OFFICIAL RELEASE" in text
+def test_what_has_no_table_still_has_its_warnings() -> None:
+    for form in Format:
+        assert form is Format.CSV or "NOT THE OFFICIAL RELEASE" in write(form)
+
+
+SHOWN = r"a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"
+
+
+def test_no_text_gives_the_terminal_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"
+    console = make_console()
+    console.print(f"first\n{hostile}")
+    table = text_table(None, hostile, "b\x1b[1m")
+    table.add_row("c\x1b[1m", "[red]d")
+    console.print(table)
+    printed = capsys.readouterr().out
+    assert printed.count(SHOWN) == 2
+    for cell in (r"b\x1b[1m", r"c\x1b[1m", "[red]d"):
+        assert cell in printed
+    assert all(char.isprintable() or char == "\n" for char in printed)
