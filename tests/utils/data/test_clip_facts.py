@@ -65,30 +65,37 @@ def test_why_a_clip_cannot_be_decoded_is_known_too_and_names_the_file_that_is_as
     assert world.count(lambda: 5) == 5 == world.count(lambda: 6)
 
 
-@pytest.mark.parametrize("cause", [OSError("disk"), MemoryError(), PermissionError()])
-def test_a_failure_that_may_pass_is_not_kept(world: World, cause: Exception) -> None:
-    with pytest.raises(UnreadableClip):
-        world.count(world.refuse(cause))
+def test_a_failure_that_may_pass_is_not_kept(world: World) -> None:
+    for cause in (OSError("disk"), MemoryError(), PermissionError()):
+        with pytest.raises(UnreadableClip):
+            world.count(world.refuse(cause))
     assert world.count(lambda: 7) == 7
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"frames": "many"}', '"frames": 0}', '"problem": 3}'])
-def test_a_fact_that_cannot_be_read_is_found_out_again(world: World, text: str) -> None:
+def test_a_fact_that_cannot_be_read_is_found_out_again(world: World) -> None:
     world.count(lambda: 7)
     (file,) = world.store.folder.rglob("*.jsonl")
-    key = file.read_text().partition(",")[0]
-    file.write_text((f"{key}, {text}" if text.startswith('"') else text) + "\n")
-    world.store, world.decoded = ClipStore(world.store.folder, 1 << 30), 1
-    assert world.count(lambda: 7) == world.count(lambda: 8) == 7 and world.decoded == 2
+    kept = file.read_text()
+    key = kept.partition(",")[0]
+    for text in (
+        "",
+        "{",
+        "[]",
+        "null",
+        f'{key}, "frames": "many"}}',
+        f'{key}, "frames": 0}}',
+        f'{key}, "problem": 3}}',
+    ):
+        for path in world.store.folder.rglob("*.jsonl"):
+            path.write_text(text + "\n" if path == file else "")
+        world.store, world.decoded = ClipStore(world.store.folder, 1 << 30), 0
+        assert world.count(lambda: 7) == world.count(lambda: 8) == 7 and world.decoded == 1, text
 
 
-def test_what_cannot_be_kept_is_found_out_again(world: World) -> None:
+def test_what_cannot_be_kept_and_a_clip_that_is_not_there_are_no_facts(world: World, tmp_path: Path) -> None:
     world.store.folder.mkdir()
     (world.store.folder / "facts").write_text("a file, so no folder can be made in it")
     assert (world.count(lambda: 7), world.count(lambda: 7)) == (7, 7) and world.decoded == 2
-
-
-def test_a_clip_that_is_not_there_is_no_fact(world: World, tmp_path: Path) -> None:
     late = tmp_path / "late.mp4"
     with pytest.raises(UnreadableClip, match="there is no file that can be read"):
         world.count(lambda: 7, late)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,41 +27,30 @@ from lmms_eval_tasks.utils.data.prepare import Origin, preparing
 WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
 """What the card is to say of the whole split."""
 LEVELS = ("easy", "easy", "hard", "hard")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data home of the test's own."""
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@contextmanager
-def card_of(facts: SplitFacts | None, name: str = "causalvqa") -> Iterator[None]:
-    """A benchmark whose card says this of its only split; nothing where it is None."""
-    splits = {} if facts is None else {"test": facts}
-    with patch.dict(find_benchmark(name).card.splits, splits, clear=True):
-        yield
-
-
-def row(number: int, level: str) -> dict[str, Any]:
-    return {
-        "item_id": f"{number // 2}_{number % 2}", "group_id": str(number // 2), "question": "Why?", "options": ["a"],
-        "answer": "A", "clip": "test/a.mp4", "version": number % 2, "type": "planning", "difficulty": level,
-    }  # fmt: skip
-
-
 RELEASED = {"release.csv": b"release"}
 KNOWN = replace(WHOLE, sha256=frozenset({sha256(b"release").hexdigest()}))
 
+pytestmark = pytest.mark.usefixtures("home")
 
-def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | None = None, **origin: Any) -> DataSet:
+
+@contextmanager
+def card_of(facts: SplitFacts | None) -> Iterator[None]:
+    """A benchmark whose card says this of its only split; nothing where it is None."""
+    splits = {} if facts is None else {"test": facts}
+    with patch.dict(find_benchmark("causalvqa").card.splits, splits, clear=True):
+        yield
+
+
+def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, **origin: Any) -> DataSet:
     """What a split of as many items as levels is found to be."""
-    rows = [row(number, level) for number, level in enumerate(levels)]
-    clips = {"test/a.mp4": clip}
+    item = {"question": "Why?", "options": ["a"], "answer": "A", "clip": "test/a.mp4", "type": "planning"}
+    rows = [
+        {**item, "item_id": f"{at // 2}_{at % 2}", "group_id": str(at // 2), "version": at % 2, "difficulty": level}
+        for at, level in enumerate(levels)
+    ]
     schema = find_benchmark("causalvqa").schema()
     with preparing(replace=True), building("causalvqa") as build:
-        build.add_split("test", rows, schema, clips, Origin(str(source), **origin), no_progress)
+        build.add_split("test", rows, schema, {"test/a.mp4": None}, Origin(str(source), **origin), no_progress)
     return read_manifest(read_card("causalvqa")).splits["test"].data_set
 
 
@@ -69,12 +59,6 @@ def zipped(path: Path, *names: str) -> Path:
         for name in names:
             archive.writestr(name, "{}")
     return path
-
-
-def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
-    with card_of(KNOWN):
-        assert prepared(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
-        assert prepared(tmp_path, files={"release.csv": b"another"}).kind is SetKind.UNKNOWN
 
 
 def invented(card: Card, split: str, key: str | None, source: str, revision: str | None = None) -> SetKind:
@@ -101,9 +85,17 @@ def test_counts_alone_make_nothing_official(name: str) -> None:
                 assert invented(card, split, key, card.hub_id, "5f") is SetKind.OFFICIAL
 
 
-def test_keys_in_a_withheld_split_make_a_set_of_ones_own(tmp_path: Path) -> None:
-    with card_of(replace(WHOLE, answers_withheld=True)):
-        assert prepared(tmp_path).kind is SetKind.OWN and prepared(tmp_path, ("easy", "easy")).kind is SetKind.OWN
+def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
+    with card_of(KNOWN):
+        assert prepared(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
+        assert prepared(tmp_path, files={"release.csv": b"another"}).kind is SetKind.UNKNOWN
+    for open_facts in (None, SplitFacts()):
+        with card_of(open_facts):
+            assert prepared(tmp_path).kind is SetKind.UNKNOWN
+    with card_of(replace(WHOLE, part_sha256=frozenset({sha256(b"part").hexdigest()}))):
+        found = prepared(tmp_path, ("easy", "easy"), files={"part.jsonl": b"part"})
+    assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
+    assert found.text == "the official release, 2 of 4 items"
 
 
 @pytest.mark.parametrize(
@@ -138,27 +130,13 @@ def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
             assert read_manifest(read_card("causalvqa")).splits["test"].warnings == ()
 
 
-def test_a_part_that_the_authors_released_is_known_by_its_digest(tmp_path: Path) -> None:
-    with card_of(replace(WHOLE, part_sha256=frozenset({sha256(b"part").hexdigest()}))):
-        found = prepared(tmp_path, ("easy", "easy"), files={"part.jsonl": b"part"})
-    assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
-    assert found.text == "the official release, 2 of 4 items"
-
-
-@pytest.mark.parametrize("facts", [None, SplitFacts()])
-def test_a_card_without_counts_leaves_it_open(tmp_path: Path, facts: SplitFacts | None) -> None:
-    with card_of(facts):
-        assert prepared(tmp_path).kind is SetKind.UNKNOWN
-
-
 def test_what_is_known_to_be_no_release_is_ones_own(tmp_path: Path) -> None:
+    with card_of(replace(WHOLE, answers_withheld=True)):
+        assert prepared(tmp_path).kind is SetKind.OWN and prepared(tmp_path, ("easy", "easy")).kind is SetKind.OWN
     with card_of(WHOLE):
         assert prepared(tmp_path, own=True).kind is SetKind.OWN
         mark_as_built(tmp_path)
         assert prepared(tmp_path).kind is SetKind.OWN
-
-
-def test_nothing_is_official_where_nothing_was_released() -> None:
     assert not find_benchmark("countervqa").card.is_released
 
 
@@ -169,8 +147,7 @@ def test_the_mark_of_sample_data_is_found(tmp_path: Path, place: str) -> None:
     (source / place).mkdir(exist_ok=True)
     (source / place / SAMPLE_MARK).write_text("{}")
     with card_of(WHOLE):
-        kind = prepared(source if place != "release" else source / place).kind
-    assert kind is SetKind.SAMPLE
+        assert prepared(source if place != "release" else source / place).kind is SetKind.SAMPLE
 
 
 def test_the_mark_is_found_in_an_archive_and_by_the_clips(tmp_path: Path) -> None:
@@ -197,3 +174,18 @@ def test_a_manifest_of_an_earlier_version_says_only_what_it_knew(tmp_path: Path)
         earlier = {**manifest, "splits": {"test": {**facts, "sample": is_sample}}}
         path.write_text(json.dumps(earlier))
         assert read_manifest(read_card("causalvqa")).splits["test"].data_set == DataSet(kind=kind, items=4)
+
+
+def test_the_cards_of_pairs_agree_with_themselves_and_causalvqas_with_the_paper() -> None:
+    for name in ("causalvqa", "mvp"):
+        for split, facts in read_card(name).splits.items():
+            assert facts.items == 2 * facts.groups
+            assert sum(facts.strata.values()) == facts.groups or (name, split) == ("mvp", "full")
+    totals: Counter[str] = Counter()
+    for columns, pairs in read_card("causalvqa").splits["test"].strata.items():
+        for value in columns:
+            totals[value] += pairs
+    assert totals == {
+        "easy": 454, "medium": 215, "hard": 124,
+        "anticipation": 208, "counterfactual": 89, "descriptive": 288, "hypothetical": 67, "planning": 141,
+    }  # fmt: skip

@@ -70,6 +70,9 @@ def test_a_made_clip_has_all_frames_in_its_order_for_every_reader(make, clip: Pa
         assert [number_of(picture) for picture in shown] == list(made.frames), reader
         errors = np.abs(shown.astype(int) - source[list(made.frames)]).mean(axis=(1, 2, 3))
         assert errors.max() < MEAN_ERROR, reader
+    for read in (PyavFrames(made.path).read, partial(pictures_by_decord, made.path)):
+        for positions in ([COUNT - 1], [33, 2], [50, 51, 49]):
+            assert [number_of(picture) for picture in read(positions)] == [made.frames[at] for at in positions]
 
 
 def test_the_groups_of_a_long_clip_are_reversed_one_by_one(
@@ -81,14 +84,6 @@ def test_the_groups_of_a_long_clip_are_reversed_one_by_one(
     with av.open(str(made.path)) as container:
         keys = [number for number, packet in enumerate(container.demux(video=0)) if packet.is_keyframe]
     assert keys == list(range(0, COUNT, 5))
-
-
-def test_a_made_clip_can_be_read_from_any_frame_on(clip: Path, store: ClipStore) -> None:
-    for made in (show_reversed(clip, store), show_shuffled(clip, store)):
-        for read in (PyavFrames(made.path).read, partial(pictures_by_decord, made.path)):
-            for positions in ([COUNT - 1], [33, 2], [50, 51, 49]):
-                numbers = [number_of(picture) for picture in read(positions)]
-                assert numbers == [made.frames[position] for position in positions]
 
 
 @pytest.mark.parametrize(
@@ -134,25 +129,21 @@ def test_a_phones_clip_is_shown_upright(tmp_path: Path, store: ClipStore) -> Non
     clip = lay_on_its_side(write_numbered(tmp_path / "phone.mp4", 8, (96, 80)))
     upright = pictures_by("cv2", clip)
     assert upright.shape == (8, 96, 80, 3)
-    reversed_, shuffled = show_reversed(clip, store), show_shuffled(clip, store)
-    for made in (reversed_, shuffled):
-        for reader in READERS:
-            shown = pictures_by(reader, made.path)
-            assert np.abs(shown.astype(int) - upright[list(made.frames)]).mean() < MEAN_ERROR
+    made = show_shuffled(clip, store)
+    for reader in READERS:
+        shown = pictures_by(reader, made.path)
+        assert np.abs(shown.astype(int) - upright[list(made.frames)]).mean() < MEAN_ERROR
     assert np.abs(picture_of(show_frame(clip, "centre", store)).astype(int) - upright[4]).max() <= 3
-    assert np.abs(PyavFrames(clip).read([7])[0].astype(int) - upright[7]).max() <= 3
 
 
 def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore) -> None:
     clip = cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)
-    assert [number_of(picture) for picture in pictures_by("av", clip)] == list(range(5, 40))
     for position, number in (("first", 0), ("centre", 17), ("last", 34)):
         made = show_frame(clip, position, store)
         assert made.frames == (number,) and number_of(picture_of(made)) == number + 5
-    for made in (show_reversed(clip, store), show_shuffled(clip, store)):
-        assert sorted(made.frames) == list(range(35))
-        numbers = [number_of(picture) for picture in pictures_by("decord", made.path)]
-        assert numbers == [number + 5 for number in made.frames]
+    made = show_reversed(clip, store)
+    assert [number_of(picture) - 5 for picture in pictures_by("decord", made.path)] == list(made.frames)
+    assert sorted(made.frames) == list(range(35))
 
 
 def test_a_picture_is_whole_where_decord_was_imported_first(clip: Path, tmp_path: Path) -> None:
@@ -165,12 +156,14 @@ def test_a_picture_is_whole_where_decord_was_imported_first(clip: Path, tmp_path
     assert number_of(picture_of(MadeClip(Path(path), (COUNT - 1,)))) == COUNT - 1
 
 
-@pytest.mark.parametrize(("position", "number"), [("first", 0), ("centre", COUNT // 2), ("last", COUNT - 1)])
-def test_one_frame_without_loss(position: str, number: int, clip: Path, store: ClipStore) -> None:
-    made = show_frame(clip, position, store)
-    assert made.frames == (number,) and made.path.suffix == ".png"
-    assert np.array_equal(picture_of(made), pictures_by("av", clip)[number])
-    assert np.abs(picture_of(made).astype(int) - numbered_frame(number, 80, 48)).mean() < 2 * MEAN_ERROR
+def test_one_frame_without_loss(clip: Path, store: ClipStore) -> None:
+    for position, number in (("first", 0), ("centre", COUNT // 2), ("last", COUNT - 1)):
+        made = show_frame(clip, position, store)
+        assert made.frames == (number,) and made.path.suffix == ".png"
+        assert np.array_equal(picture_of(made), pictures_by("av", clip)[number])
+        assert np.abs(picture_of(made).astype(int) - numbered_frame(number, 80, 48)).mean() < 2 * MEAN_ERROR
+    with pytest.raises(ValueError, match="first, centre, last or random"):
+        show_frame(clip, "middle", store)
 
 
 def test_random_frames_follow_seed_and_content_and_are_spread_evenly(tmp_path: Path, store: ClipStore) -> None:
@@ -209,7 +202,7 @@ def test_the_same_source_gives_the_same_bytes_wherever_it_lies(clip: Path, tmp_p
         assert ours.path.read_bytes() == theirs.path.read_bytes()
 
 
-def test_what_cannot_be_decoded_is_refused_and_leaves_nothing(clip: Path, tmp_path: Path, store: ClipStore) -> None:
+def test_what_cannot_be_decoded_is_refused_and_leaves_nothing(tmp_path: Path, store: ClipStore) -> None:
     text, torn = tmp_path / "text.mp4", tmp_path / "torn.mkv"
     text.write_text("no video")
     whole = write_numbered(tmp_path / "whole.mp4", 30).read_bytes()
@@ -226,5 +219,3 @@ def test_what_cannot_be_decoded_is_refused_and_leaves_nothing(clip: Path, tmp_pa
         with pytest.raises(UnreadableClip, match="cannot be decoded"):
             make(torn, store)
     assert not list(store.folder.glob("??/[!.]*")) and not list(store.folder.rglob("*.part"))
-    with pytest.raises(ValueError, match="first, centre, last or random"):
-        show_frame(clip, "middle", store)

@@ -62,10 +62,12 @@ def test_a_clip_that_lies_on_its_side_is_cut_upright(tmp_path: Path) -> None:
     assert Image.open(io.BytesIO(first)).size == (48, 80)
 
 
-def test_pictures_are_spread_over_the_part(video: Path) -> None:
+def test_pictures_are_spread_over_the_part_and_large_ones_made_smaller(video: Path, tmp_path: Path) -> None:
     assert shown(part_pictures(video, 1.6, 4.8, 5)) == [20, 30, 40, 49, 59]
     assert shown(part_pictures(video, 1.6, 4.8, 1)) == [20]
     assert part_pictures(video, 1.6, 4.8, 5) == part_pictures(video, 1.6, 4.8, 5)
+    (picture,) = part_pictures(write_numbered(tmp_path / "large.mp4", 2, (1536, 480)), 0.0, 0.08, 3)
+    assert Image.open(io.BytesIO(picture)).size == (768, 240)
 
 
 def test_what_follows_a_part_has_none_of_its_frames(video: Path, tmp_path: Path) -> None:
@@ -73,11 +75,6 @@ def test_what_follows_a_part_has_none_of_its_frames(video: Path, tmp_path: Path)
         count = cut_part(video, 0.0, end, tmp_path / "cut.mp4")
         assert shown(part_pictures(video, end, end + 3.0, COUNT, after=True)) == list(range(count, COUNT))[:38]
     assert part_pictures(video, 8.0, 11.0, 5, after=True) == ()
-
-
-def test_large_pictures_are_made_smaller(tmp_path: Path) -> None:
-    (picture,) = part_pictures(write_numbered(tmp_path / "large.mp4", 2, (1536, 480)), 0.0, 0.08, 3)
-    assert Image.open(io.BytesIO(picture)).size == (768, 240)
 
 
 def test_what_is_no_video_is_not_cut(tmp_path: Path) -> None:

@@ -28,9 +28,17 @@ def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
     return benchmark_dir("causalvqa")
 
 
-def test_a_reader_undoes_a_swap_whose_build_was_killed(tmp_path: Path, home: Path) -> None:
+def test_a_reader_undoes_a_swap_whose_build_was_killed_where_something_can_be_written(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(current: Path) -> None:
+        raise PermissionError("read-only")
+
     current = prepared(tmp_path, QUESTION)
     current.rename(home / ".causalvqa.old")
+    with monkeypatch.context() as patch, pytest.raises(InputError, match="CausalVQA is not prepared"):
+        patch.setattr(swapping, "_recover", refused)
+        read_manifest(read_card("causalvqa"))
     assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
     assert current.is_dir() and not (home / ".causalvqa.old").exists()
 
@@ -51,18 +59,6 @@ def test_a_reader_waits_for_a_swap_that_is_under_way(
         monkeypatch.setattr(time, "sleep", pause)
         assert list(read_manifest(read_card("causalvqa")).splits) == ["debug"]
     assert len(pauses) == 3
-
-
-def test_where_nothing_can_be_written_a_half_done_swap_is_no_data(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(current: Path) -> None:
-        raise PermissionError("read-only")
-
-    prepared(tmp_path, QUESTION).rename(home / ".causalvqa.old")
-    monkeypatch.setattr(swapping, "_recover", refused)
-    with pytest.raises(InputError, match="CausalVQA is not prepared"):
-        read_manifest(read_card("causalvqa"))
 
 
 def test_a_table_that_is_replaced_while_it_is_read_is_read_again(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_answers import kept_lines
@@ -15,7 +16,16 @@ from pydantic import BaseModel, Field
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.judge.client import Judge, UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.replies import Case, Limits, Reply, ReplyCache, Sampling, ServerError, reply_key
+from lmms_eval_tasks.utils.judge.replies import (
+    Case,
+    Limits,
+    Reply,
+    ReplyCache,
+    ReplyRecord,
+    Sampling,
+    ServerError,
+    reply_key,
+)
 
 PROMPT = Prompt("grading", "Grade {answer}")
 FAST = Limits(first_delay=0.001, longest_delay=0.01)
@@ -53,61 +63,41 @@ def passing(status: str = "server error (500)", wait: float | None = None) -> Se
     return ServerError(status, again=True, wait=wait)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"score": 7}',
-        ' \n{"score": 7.0}\n',
-        '```json\n{"score": 7}\n```',
-        '```\n{"score": 7}\n```',
-        '```JSON\n{"score": 7}\n```',
-        '``` Json\r\n{"score": 7}\r\n```',
-        '\ufeff{"score": 7}',
-        '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
-        'I weigh.</think>\ufeff{"score": 7}',
-        '<think>{"score": 1}</think>\n{"score": 7}',
-        'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
-        '{"score": 7, "why": "no </think> in it"}',
-        '<|begin_of_box|>{"score": 7}<|end_of_box|>',
-        '[THINK]{"score": 1}[/THINK]{"score": 7}<|im_end|>',
-        '<|channel|>analysis<|message|>2?<|end|><|start|>assistant<|channel|>final<|message|>{"score": 7}<|return|>',
-        '<think>2?</think><answer>{"score": 7}</answer></s>',
-    ],
+READ = (
+    '{"score": 7}',
+    ' \n{"score": 7.0}\n',
+    '```json\n{"score": 7}\n```',
+    '```\n{"score": 7}\n```',
+    '``` Json\r\n{"score": 7}\r\n```',
+    '\ufeff{"score": 7}',
+    '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
+    'I weigh.</think>\ufeff{"score": 7}',
+    '<think>{"score": 1}</think>\n{"score": 7}',
+    'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
+    '{"score": 7, "why": "no </think> in it"}',
+    '<|begin_of_box|>{"score": 7}<|end_of_box|>',
+    '[THINK]{"score": 1}[/THINK]{"score": 7}<|im_end|>',
+    '<|channel|>analysis<|message|>2?<|end|><|start|>assistant<|channel|>final<|message|>{"score": 7}<|return|>',
+    '<think>2?</think><answer>{"score": 7}</answer></s>',
 )
-def test_a_reply_is_one_object_of_the_schema(text: str) -> None:
-    assert read_reply(text, Grade).score == 7.0
+UNREADABLE = (
+    "", "7", "[7]", 'The score is {"score": 7}', '{"score": 7} {"score": 8}', '{"score": 7, "score": 8}',
+    '{"score": "7"}', '{"score": true}', '{"score": null}', '{"score": 11}', '{"score": -0.5}', '{"score": 1e999}',
+    '{"score": NaN}', '{"score": 7, "sure": 1}', '{"why": "good"}', '{"score": 7', "[" * 100_000, "```",
+    '```yaml\n{"score": 7}\n```', '{"score": 7}\n```', "`````",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "no JSON"),
-        ("7", "valid dictionary|object"),
-        ("[7]", "valid dictionary|object"),
-        ('The score is {"score": 7}', "no JSON"),
-        ('{"score": 7} {"score": 8}', "text after the value"),
-        ('{"score": 7, "score": 8}', "the field `score` twice"),
-        ('{"score": "7"}', "score: .*number"),
-        ('{"score": true}', "score: .*number"),
-        ('{"score": null}', "score: .*number"),
-        ('{"score": 11}', "score: .*less than or equal to 10"),
-        ('{"score": -0.5}', "score: .*greater than or equal to 0"),
-        ('{"score": 1e999}', "score: "),
-        ('{"score": NaN}', "NaN, which JSON does not have"),
-        ('{"score": 7, "sure": 1}', "sure: .*not permitted"),
-        ('{"why": "good"}', "score: .*required"),
-        ('{"score": 7', "no JSON"),
-        ("[" * 100_000, "nested too deeply"),
-        ("```", "no JSON"),
-        ('```yaml\n{"score": 7}\n```', "no JSON"),
-        ('{"score": 7}\n```', "text after the value"),
-        ("`````", "no JSON"),
-    ],
-)
-def test_anything_else_is_unreadable_and_says_why(text: str, why: str) -> None:
-    with pytest.raises(UnreadableReply, match=why) as caught:
-        read_reply(text, Grade)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) <= 200
+def test_a_reply_is_one_object_of_the_schema_and_anything_else_is_unreadable_and_says_why(expected: Expected) -> None:
+    for text in READ:
+        assert read_reply(text, Grade).score == 7.0, text
+    reasons = []
+    for text in UNREADABLE:
+        with pytest.raises(UnreadableReply) as caught:
+            read_reply(text, Grade)
+        reasons.append(f"{text[:26]!r}: {caught.value}")
+        assert "\n" not in str(caught.value) and len(str(caught.value)) <= 200
+    expected("\n".join(reasons))
 
 
 JSON = st.recursive(
@@ -116,20 +106,15 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60)
 @given(st.text(st.characters()) | JSON.map(lambda value: json.dumps(value)))
-def test_any_text_is_read_or_unreadable(text: str) -> None:
+def test_any_text_is_read_or_unreadable_and_any_prompt_ends_in_a_verdict(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
     with suppress(UnreadableReply):
         assert 0 <= read_reply(text, Grade).score <= 10
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.text(st.characters()))
-def test_any_prompt_and_reply_end_in_a_verdict(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    folder = tmp_path_factory.mktemp("cache")
-    asked = Case(text, PROMPT)
-    assert make(Scripted(text), folder).judge(asked).reply is None
-    assert make(Scripted('{"score": 3, "why": "\\ud800"}', '{"score": 3}'), folder).judge(asked).reply is not None
+    send = Scripted('{"score": 3, "why": "\\ud800"}', '{"score": 3}')
+    assert make(send, tmp_path_factory.mktemp("cache")).judge(Case(text, PROMPT)).reply is not None
 
 
 def test_a_verdict_says_who_judged_with_which_prompt(tmp_path: Path) -> None:
@@ -141,20 +126,16 @@ def test_a_verdict_says_who_judged_with_which_prompt(tmp_path: Path) -> None:
     }
 
 
-def test_an_unreadable_reply_is_asked_again_and_not_kept(tmp_path: Path) -> None:
-    send = Scripted("good answer!", '{"score": 12}', '{"score": 7}')
-    verdict = make(send, tmp_path).judge(case())
-    assert verdict.reply is not None and verdict.reply.score == 7.0
-    assert len(send.requests) == 3
-    assert len(kept_lines(tmp_path)) == 1
-
-
-def test_unreadable_replies_end_unscored_after_their_bound(tmp_path: Path) -> None:
+def test_an_unreadable_reply_is_asked_again_up_to_its_bound_and_not_kept(tmp_path: Path) -> None:
     send = Scripted('{"score": 12}')
     verdict = make(send, tmp_path).judge(case())
     assert verdict.reply is None and len(send.requests) == FAST.unreadable
     assert verdict.reason == "unreadable reply: score: Input should be less than or equal to 10"
     assert (verdict.model, list(tmp_path.rglob("*"))) == ("asked", [])
+    send = Scripted("good answer!", '{"score": 12}', '{"score": 7}')
+    verdict = make(send, tmp_path).judge(case())
+    assert verdict.reply is not None and verdict.reply.score == 7.0
+    assert len(send.requests) == 3 and len(kept_lines(tmp_path)) == 1
 
 
 def test_a_failure_that_may_pass_is_asked_again_up_to_its_bound(tmp_path: Path) -> None:
@@ -225,18 +206,15 @@ def test_delays_double_are_bounded_and_come_from_the_seed(tmp_path: Path, monkey
     assert delays(0) == first != delays(1)
 
 
-def test_a_judge_that_is_down_is_not_asked_for_every_case(tmp_path: Path) -> None:
-    send = Scripted(ServerError("key refused (401)", again=False))
-    judge = make(send, tmp_path, Limits(give_up_after=3, concurrent=1))
-    reasons = [verdict.reason for verdict in judge.judge_all([case(str(i)) for i in range(10)])]
-    assert reasons[:3] == ["key refused (401)"] * 3
-    assert set(reasons[3:]) == {"not asked: the judge could not answer 3 cases in a row"}
+def test_a_judge_that_is_down_is_not_asked_for_every_case_and_a_reply_in_between_shows_that_it_is_up(
+    tmp_path: Path,
+) -> None:
+    refused, limits = ServerError("request refused (400)", again=False), Limits(give_up_after=3, concurrent=1)
+    send = Scripted(refused)
+    reasons = [verdict.reason for verdict in make(send, tmp_path, limits).judge_all([case(str(i)) for i in range(10)])]
+    assert reasons == ["request refused (400)"] * 3 + ["not asked: the judge could not answer 3 cases in a row"] * 7
     assert len(send.requests) == 3
-
-
-def test_a_reply_in_between_shows_that_the_judge_is_up(tmp_path: Path) -> None:
-    refused = ServerError("request refused (400)", again=False)
-    judge = make(Scripted(refused, refused, '{"score": 1}', refused), tmp_path, Limits(give_up_after=3, concurrent=1))
+    judge = make(Scripted(refused, refused, '{"score": 1}', refused), tmp_path, limits)
     reasons = [judge.judge(case(str(i))).reason for i in range(6)]
     assert reasons == ["request refused (400)"] * 2 + [None] + ["request refused (400)"] * 3
 
@@ -313,13 +291,6 @@ def test_equal_cases_are_paid_for_once_even_at_the_same_time(tmp_path: Path) -> 
     assert len(requests) == 1 and all(verdict == verdicts[0] for verdict in verdicts)
 
 
-def test_a_kept_reply_gives_the_same_verdict_without_a_request(tmp_path: Path) -> None:
-    first = make(Scripted('{"score": 7, "why": "é\\ud83d\\ude00"}'), tmp_path).judge(case())
-    send = Scripted(passing())
-    assert make(send, tmp_path).judge(case()) == first
-    assert send.requests == []
-
-
 def test_the_key_is_all_that_decides_the_reply() -> None:
     asked = case()
     keys = {
@@ -340,23 +311,19 @@ def test_the_key_is_all_that_decides_the_reply() -> None:
     assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
-def test_a_damaged_reply_is_asked_for_again_and_replaced(tmp_path: Path, damage: bytes) -> None:
-    make(Scripted('{"score": 7}'), tmp_path).judge(case())
+def test_a_kept_reply_serves_again_unless_it_is_damaged_or_of_another_schema(tmp_path: Path) -> None:
+    first = make(Scripted('{"score": 7, "why": "é\\ud83d\\ude00"}'), tmp_path).judge(case())
+    send = Scripted('{"score": 8}')
+    assert make(send, tmp_path).judge(case()) == first and send.requests == []
     (path,) = tmp_path.rglob("*.jsonl")
-    path.write_bytes(damage + b"\n")
-    send = Scripted('{"score": 8}')
-    for _ in range(2):
-        verdict = make(send, tmp_path).judge(case())
-        assert verdict.reply is not None and verdict.reply.score == 8.0
-    assert len(send.requests) == 1
-
-
-def test_a_kept_reply_that_the_schema_no_longer_takes_is_asked_for_again(tmp_path: Path) -> None:
-    ReplyCache(tmp_path).store(reply_key(Sampling("asked"), case()), Reply('{"points": 7}', "served"))
-    send = Scripted('{"score": 8}')
-    assert make(send, tmp_path).judge(case()).reason is None
-    assert len(send.requests) == 1
+    other_schema = path.read_bytes().replace(b"score", b"points").strip()
+    for number, damage in enumerate((b"", b"{", b"[1]", b"\xff", b"[" * 100_000, other_schema), 1):
+        for kept in tmp_path.rglob("*.jsonl"):
+            kept.write_bytes(damage + b"\n" if kept == path else b"")
+        for _ in range(2):
+            verdict = make(send, tmp_path).judge(case())
+            assert verdict.reply is not None and verdict.reply.score == 8.0
+        assert len(send.requests) == number, damage
 
 
 def test_a_cache_that_cannot_be_written_costs_no_verdict(tmp_path: Path) -> None:
@@ -379,3 +346,41 @@ def test_a_reply_that_an_earlier_version_kept_in_a_file_of_its_own_is_not_paid_f
     send = Scripted(passing())
     verdict = make(send, tmp_path).judge(case())
     assert (verdict.reply, verdict.model, send.requests) == (Grade(score=7), "served", [])
+
+
+# A build keeps every reply, also those that could not be used.
+
+
+def recording(send: Callable[[Case], Reply], folder: Path) -> Judge[Grade]:
+    record = ReplyRecord(folder)
+    return Judge(record.recording(send, Sampling("m")), Sampling("m"), Grade, record, FAST)
+
+
+def test_every_reply_is_recorded_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
+    send = Scripted("no", "[]", '{"score": 3}')
+    first = recording(send, tmp_path).judge(case())
+    assert first.reply == Grade(score=3) and len(send.requests) == 3
+    kept = kept_lines(tmp_path)
+    assert len(kept) == 3 and "no" in [one["text"] for one in kept]
+    assert recording(send, tmp_path).judge(case()) == first
+    assert len(send.requests) == 3
+    send = Scripted("one", "two", "three", '{"score": 3}')
+    first = recording(send, tmp_path).judge(case("unreadable"))
+    assert first.reason == "unreadable reply: no JSON from character 1 on"
+    assert recording(send, tmp_path).judge(case("unreadable")) == first
+    assert len(send.requests) == 3
+
+
+def test_a_recorded_run_that_was_stopped_between_replies_goes_on_after_the_last(tmp_path: Path) -> None:
+    stopped = Scripted("no", ServerError("request refused (400)", again=False))
+    assert recording(stopped, tmp_path).judge(case()).reason == "request refused (400)"
+    resumed = Scripted('{"score": 4}')
+    assert recording(resumed, tmp_path).judge(case()).reply == Grade(score=4)
+    # The first reply came from the record, so the server was asked for the second alone.
+    assert len(resumed.requests) == 1
+
+
+def test_threads_share_a_record_and_an_accepted_reply_serves_again(tmp_path: Path) -> None:
+    send = Scripted('{"score": 1}')
+    recording(send, tmp_path).judge_all([case(str(number % 20)) for number in range(200)])
+    assert sorted(send.requests) == sorted(f"Grade {number}" for number in range(20))
