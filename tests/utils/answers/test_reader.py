@@ -1,10 +1,11 @@
 import json
 import string
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import read_oracle
 
@@ -15,20 +16,17 @@ from lmms_eval_tasks.utils.answers.opening import HEAD_CHARS, TAIL_CHARS, fold, 
 CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]
 FIVE, PAIR = CONTEXTS["five"], CONTEXTS["pair"]
-EXPECTED = [
-    pytest.param(case["text"], context, letter, id=f"{index}-{case['category']}-{context}")
-    for index, case in enumerate(CASES["cases"])
-    for context, letter in case["expect"].items()
-]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "context", "letter"), EXPECTED)
-def test_reads_what_a_careful_reader_would(text: str, context: str, letter: str | None) -> None:
-    assert read_choice(text, CONTEXTS[context]) == letter
-
-
-def test_cases_are_complete() -> None:
+def test_reads_what_a_careful_reader_would() -> None:
+    misread = [
+        (index, context, case["text"])
+        for index, case in enumerate(CASES["cases"])
+        for context, letter in case["expect"].items()
+        if read_choice(case["text"], CONTEXTS[context]) != letter
+    ]
+    assert not misread
     assert len({(case["text"], *case["expect"]) for case in CASES["cases"]}) == len(CASES["cases"])
     assert all(case["source"] for case in CASES["cases"])
     assert {context for case in CASES["cases"] for context in case["expect"]} == set(CONTEXTS)
@@ -45,54 +43,30 @@ def test_agrees_with_the_human_labels(label: str, context: str) -> None:
     assert not misread
 
 
-@pytest.mark.parametrize("count", [0, 1, 27])
-def test_refuses_an_impossible_number_of_options(count: int) -> None:
-    with pytest.raises(ValueError, match=f"Expected 2 to 26 options but got {count}"):
-        read_choice("A", ["text"] * count)
-
-
-@pytest.mark.parametrize("count", [2, 5, 26])
-def test_every_letter_of_the_question_and_no_other_can_be_read(count: int) -> None:
-    options = [f"thing number {index}" for index in range(count)]
-    read = [read_choice(f"Answer: {letter}", options) for letter in string.ascii_uppercase]
-    assert read == [*string.ascii_uppercase[:count], *[None] * (26 - count)]
+def test_every_letter_of_the_question_and_no_other_can_be_read() -> None:
+    for count in (2, 5, 26):
+        options = [f"thing number {index}" for index in range(count)]
+        read = [read_choice(f"Answer: {letter}", options) for letter in string.ascii_uppercase]
+        assert read == [*string.ascii_uppercase[:count], *[None] * (26 - count)]
+    for count in (0, 1, 27):
+        with pytest.raises(ValueError, match=f"Expected 2 to 26 options but got {count}"):
+            read_choice("A", ["text"] * count)
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
-PIECES = st.sampled_from(
-    [
-        *("A", "B", "C", "a", "b", "answer", "Answer:", "is", "not", "or", "and", "option", "I", "think", "wait", "so"),
-        *(
-            "if",
-            ",",
-            ".",
-            "(",
-            ")",
-            "\n",
-            "<think>",
-            "</think>",
-            "{",
-            "}",
-            ":",
-            '"answer"',
-            "答案是",
-            "是",
-            "END",
-            "**",
-        ),
-        *("correct", "wrong", "the", FIVE[0], FIVE[1]),
-    ]
+WORDS = (
+    "A B C a b answer Answer: is not or and option I think wait so if , . ( ) <think> </think> { } : END ** wrong the"
 )
+PIECES = st.sampled_from([*WORDS.split(), "\n", '"answer"', "答案是", "是", "correct", FIVE[0], FIVE[1]])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.one_of(ANY_TEXT, st.lists(PIECES, max_size=25).map(" ".join), st.lists(PIECES, max_size=25).map("".join)))
 def test_any_text_yields_an_option_or_none(text: str) -> None:
     for options in (FIVE, PAIR):
         assert read_choice(text, options) in {None, *string.ascii_uppercase[: len(options)]}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50)
 @given(
     st.permutations(range(len(FIVE))),
     st.integers(0, 4),
@@ -103,7 +77,7 @@ def test_a_quoted_text_is_found_wherever_its_option_stands(order: list[int], cho
     assert read_choice(form.format(FIVE[chosen]), options) == string.ascii_uppercase[order.index(chosen)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50)
 @given(
     st.permutations(range(len(FIVE))),
     st.sampled_from([c for c in CASES["cases"] if c["category"] in ("bare", "labelled", "template echo")]),
@@ -115,22 +89,19 @@ def test_a_letter_does_not_depend_on_the_option_texts(order: list[int], case: di
 SPACE = st.text(" \t\n\r", max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80)
 @given(
     st.sampled_from("ABCDE"),
-    st.booleans(),
-    SPACE,
-    SPACE,
     st.sampled_from(["{}", "({})", "{}.", "**{}**", "{})", "[{}]", "`{}`", '"{}"', "${}$"]),
+    SPACE,
+    SPACE,
 )
-def test_case_space_and_marks_around_a_letter_do_not_matter(
-    letter: str, lower: bool, before: str, after: str, form: str
-) -> None:
-    text = before + form.format(letter.lower() if lower else letter) + after
-    assert read_choice(text, FIVE) == letter
+def test_case_space_and_marks_around_a_letter_do_not_matter(letter: str, form: str, before: str, after: str) -> None:
+    for written in (letter, letter.lower()):
+        assert read_choice(before + form.format(written) + after, FIVE) == letter
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80)
 @given(
     st.sampled_from([c for c in CASES["cases"] if c["category"] in ("bare", "labelled") and c["expect"].get("five")]),
     st.sampled_from(
@@ -141,8 +112,7 @@ def test_wrapping_a_clean_answer_does_not_change_it(case: dict[str, Any], wrappi
     assert read_choice(wrapping.format(case["text"].strip()), FIVE) == case["expect"]["five"]
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.sampled_from("ABCDE"), st.sampled_from("ABCDE"))
+@pytest.mark.parametrize(("first", "second"), [("A", "B"), ("E", "C"), ("D", "D")])
 def test_the_last_of_reasoning_settles(first: str, second: str) -> None:
     assert read_choice(f"It could be {first}. The wheel turns, so the answer is {second}.", FIVE) == second
     assert read_choice(f"Answer: {first}\n\nExplanation: Option {second} shows a car.", FIVE) == first
@@ -160,25 +130,19 @@ def test_what_is_looked_at_is_bounded() -> None:
     assert read_choice("It could be A.\n" * 1_300 + "Answer: B", PAIR) == "B"
 
 
-@pytest.mark.parametrize("piece", ["A ", "A or ", "(", "is ", "A, not ", "- A ", "so A, which ", "A fits the "])
-def test_the_number_of_context_words_looked_up_per_letter_is_bounded(
-    piece: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_up = 0
+def test_the_number_of_context_words_looked_up_per_letter_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up = Counter[tuple[str, int]]()
     word = Mention.word
 
     def counting(mention: Mention, at: int) -> str:
-        nonlocal looked_up
-        looked_up += 1
+        looked_up[piece, size] += 1
         return word(mention, at)
 
     monkeypatch.setattr(Mention, "word", counting)
-    counts = []
-    for size in (1_000, 2_000):
-        looked_up = 0
-        statements(tokenize(piece * size))
-        counts.append(looked_up)
-    assert counts[1] <= 2.1 * counts[0] + 100
+    for piece in ("A ", "A or ", "(", "is ", "A, not ", "- A ", "so A, which ", "A fits the "):
+        for size in (500, 1_000):
+            statements(tokenize(piece * size))
+        assert looked_up[piece, 1_000] <= 2.1 * looked_up[piece, 500] + 100, piece
 
 
 def test_folding_takes_linear_time_on_combining_marks() -> None:

@@ -1,33 +1,26 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from lmms_eval_tasks.utils.answers import choice_letters
 from lmms_eval_tasks.utils.answers.opening import load_words, tokenize
+from lmms_eval_tasks.utils.answers.verdict import spell_out
 
-TABLES = [
-    (module, name)
-    for module in (choice_letters,)
-    for name, value in vars(module).items()
-    if isinstance(value, choice_letters.RuleTable)
-]
+TABLES = {name: value for name, value in vars(choice_letters).items() if isinstance(value, choice_letters.RuleTable)}
 RULES = [
-    pytest.param(module, name, index, id=f"{name}: {rule.example}")
-    for module, name in TABLES
-    for index, rule in enumerate(getattr(module, name).rules)
+    pytest.param(name, index, id=f"{name}: {rule.example}")
+    for name, table in TABLES.items()
+    for index, rule in enumerate(table.rules)
 ]
 WORDS_FILE = Path(choice_letters.__file__).with_name("words.json")
 
 
-@pytest.mark.parametrize(("module", "table", "index"), RULES)
-def test_a_rule_decides_its_example(
-    module: ModuleType, table: str, index: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rules = list(getattr(module, table).rules)
+@pytest.mark.parametrize(("table", "index"), RULES)
+def test_a_rule_decides_its_example(table: str, index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = list(TABLES[table].rules)
     verdicts = []
 
     def then(mention: choice_letters.Mention, at: int) -> Any:
@@ -36,7 +29,7 @@ def test_a_rule_decides_its_example(
         return verdict
 
     rule, rules[index] = rules[index], replace(rules[index], then=then)
-    monkeypatch.setattr(module, table, choice_letters.RuleTable(*rules))
+    monkeypatch.setattr(choice_letters, table, choice_letters.RuleTable(*rules))
     tokens = tokenize(rule.example)
     place = next(place for place, token in enumerate(tokens) if token.raw == "B")
     choice_letters.read_after(choice_letters.Mention(tokens, choice_letters.padded_words(tokens), place))
@@ -60,3 +53,10 @@ def test_a_role_without_a_meaning_is_refused(tmp_path: Path) -> None:
     path.write_text('{"roles": {}, "languages": {"english": {"label": ["answer"]}}, "combined": {}}', encoding="utf-8")
     with pytest.raises(KeyError, match="label"):
         load_words(path)
+
+
+def test_a_contraction_is_spelled_out() -> None:
+    """In one place, for the rewards and for the verdicts alike."""
+    assert spell_out("he couldn't, can't and won't") == "he could not, can not and will not"
+    assert spell_out("that's why they'd stop who'd know") == "that is why they would stop who would know"
+    assert spell_out("the cook's knife") == "the cook's knife"

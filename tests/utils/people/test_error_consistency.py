@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from beside_people import LETTERS, make_item
-from hypothesis import assume, given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -21,8 +21,6 @@ from lmms_eval_tasks.utils.people.agreement import (
     two_runs,
 )
 
-FLAGS = st.lists(st.booleans(), min_size=2, max_size=40)
-
 
 def items_of(*observers: list[bool], runs: int = 1) -> list[SharedItem]:
     """Items that some observers get right or wrong; the first ones are runs, the others people."""
@@ -33,21 +31,11 @@ def items_of(*observers: list[bool], runs: int = 1) -> list[SharedItem]:
     ]
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=40))
-def test_it_is_cohens_kappa_of_right_and_wrong(answers: list[tuple[bool, bool]]) -> None:
-    first, second = map(list, zip(*answers, strict=True))
-    found = run_consistency(items_of(first, second), 0)
-    assert found is not None and found.items == len(answers)
-    if found.kappa is None:
-        assert len(set(first) | set(second)) == 1 and found.interval is found.bounds is None
-        return
-    assert found.kappa == pytest.approx(cohen_kappa_score(first, second))
-    assert found.agreement == np.mean([one == other for one, other in answers])
-    assert found.bounds is not None and found.bounds[0] - 1e-9 <= found.kappa <= found.bounds[1] + 1e-9
-
-
-@given(st.lists(st.tuples(st.booleans(), st.lists(st.booleans(), min_size=1, max_size=5)), min_size=2, max_size=20))
-def test_several_people_are_all_compared_and_every_item_counts_once(answers: list[tuple[bool, list[bool]]]) -> None:
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.booleans(), min_size=1, max_size=4)), min_size=2, max_size=20))
+def test_it_is_cohens_kappa_of_all_pairs_of_observers_of_which_every_item_counts_once(
+    answers: list[tuple[bool, list[bool]]],
+) -> None:
     """As scikit-learn has it over all that are to be compared, each with its share of its item."""
     items = [
         make_item(number, "A", ["A" if one else "B" for one in people], ["A" if run else "B"])
@@ -67,44 +55,31 @@ def test_several_people_are_all_compared_and_every_item_counts_once(answers: lis
             continue
         first, second, weights = map(list, zip(*pairs, strict=True))
         assert found is not None
-        assert (found.kappa is None) == (len(set(first) | set(second)) == 1)
-        if found.kappa is not None:
-            assert found.kappa == pytest.approx(cohen_kappa_score(first, second, sample_weight=weights))
+        if found.kappa is None:
+            assert len(set(first) | set(second)) == 1 and found.interval is found.bounds is None
+            continue
+        assert found.kappa == pytest.approx(cohen_kappa_score(first, second, sample_weight=weights))
+        assert found.agreement == pytest.approx(np.average(np.equal(first, second), weights=weights))
+        assert found.bounds is not None and found.bounds[0] - 1e-9 <= found.kappa <= found.bounds[1] + 1e-9
 
 
-@given(FLAGS, st.integers(1, 4), st.data())
-def test_it_is_the_mean_of_peoples_kappas_where_all_answered_all(
-    run: list[bool], people: int, data: st.DataObject
-) -> None:
-    """Weighted by the disagreement that chance gives each of them."""
-    answers = [data.draw(st.lists(st.booleans(), min_size=len(run), max_size=len(run))) for _ in range(people)]
-    found = run_consistency(items_of(run, *answers), 0)
-    alone = [run_consistency(items_of(run, one), 0) for one in answers]
-    assert found is not None
-    weights = [1 - one.expected for one in alone if one is not None]
-    kappas = [one.kappa or 0.0 for one in alone if one is not None]
-    assume(sum(weights) > 0)
-    assert found.kappa == pytest.approx(np.average(kappas, weights=weights))
-
-
-@given(FLAGS)
-def test_copies_have_kappa_one(right: list[bool]) -> None:
-    assume(len(set(right)) > 1)
-    for found in (run_consistency(items_of(right, right), 0), people_consistency(items_of(right, right, right))):
-        assert found is not None and found.bounds is not None
-        assert found.kappa == pytest.approx(1.0) and found.bounds[1] == pytest.approx(1.0)
-
-
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=40))
-def test_it_is_symmetric(answers: list[tuple[bool, bool]]) -> None:
-    items = items_of(*map(list, zip(*answers, strict=True)), runs=2)
+def test_it_is_symmetric_and_one_of_copies(answers: list[tuple[bool, bool]]) -> None:
+    first, second = map(list, zip(*answers, strict=True))
+    items = items_of(first, second, runs=2)
     one = find_consistency((item, two_runs(item, 0, 1)) for item in items)
     other = find_consistency((item, two_runs(item, 1, 0)) for item in items)
     assert one is not None and other is not None
     assert (one.kappa, one.agreement, one.bounds) == (other.kappa, other.agreement, other.bounds)
     assert one.right == other.right[::-1]
+    if len(set(first)) > 1:
+        for found in (run_consistency(items_of(first, first), 0), people_consistency(items_of(first, first, first))):
+            assert found is not None and found.bounds is not None
+            assert found.kappa == pytest.approx(1.0) and found.bounds[1] == pytest.approx(1.0)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(*[st.sampled_from(LETTERS)] * 4), min_size=2, max_size=20), st.permutations(LETTERS))
 def test_names_of_options_do_not_matter(answers: list[tuple[str, ...]], names: list[str]) -> None:
     other = dict(zip(LETTERS, names, strict=True))
@@ -119,33 +94,16 @@ def test_names_of_options_do_not_matter(answers: list[tuple[str, ...]], names: l
 def test_independent_observers_have_kappa_zero_within_the_interval() -> None:
     rng = np.random.default_rng(0)
     inside, kappas = 0, []
-    for _ in range(60):
+    for _ in range(30):
         run, *people = (list(rng.random(120) < chance) for chance in (0.6, 0.85, 0.8, 0.9))
         found = run_consistency(items_of(run, *people), 0)
         assert found is not None and found.kappa is not None and found.interval is not None
         kappas.append(found.kappa)
         inside += found.interval[0] <= 0 <= found.interval[1]
-    assert abs(np.mean(kappas)) < 0.03 and inside >= 53
+    assert abs(np.mean(kappas)) < 0.03 and inside >= 26
 
 
-def test_few_items_a_person_do_not_move_it() -> None:
-    """Each item is answered by two people: by the same two, or by others each time."""
-    rng = np.random.default_rng(1)
-    number = 6_000
-    hard = rng.normal(size=number)
-    chance = 1 / (1 + np.exp(-1 - hard))
-    run, first, second = (list(rng.random(number) < chance) for _ in range(3))
-    items = items_of(run, first, second)
-    found, people = run_consistency(items, 0), people_consistency(items)
-    assert found is not None and people is not None and found.kappa is not None and people.kappa is not None
-    # One by one, on two items each: an accuracy from two items takes half of what is shared for chance.
-    pairs = np.array([run, first]).reshape(2, -1, 2)
-    alone = [run_consistency(items_of(list(one), list(other)), 0) for one, other in pairs.transpose(1, 0, 2)[:1500]]
-    known = [one.kappa for one in alone if one is not None and one.kappa is not None]
-    assert found.kappa == pytest.approx(people.kappa, abs=0.04)
-    assert np.mean(known) < 0.7 * found.kappa
-
-
+@settings(max_examples=40)
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_the_bounds_are_reached_by_a_copy_and_by_its_opposite(first: int, second: int) -> None:
     """A copy is right on nothing that the better one gets wrong; the opposite first on what that one gets wrong."""

@@ -40,12 +40,10 @@ def test_no_box_raises(value: object) -> None:
     assert box is None or (len(box) == 4 and not box[2] <= box[0] and not box[3] <= box[1])
 
 
-@pytest.mark.parametrize(
-    "value", [[10**400, 0, 1, 1], "[" + "1," * 1_000_000 + "]", "[1,2,3," + "9" * 5000 + "]"], ids=lambda _: "huge"
-)
-def test_huge_boxes(value: object) -> None:
-    box = official_box(value)
-    assert box is None or box_area(box) == math.inf
+def test_huge_boxes() -> None:
+    for value in ([10**400, 0, 1, 1], "[" + "1," * 1_000_000 + "]", "[1,2,3," + "9" * 5000 + "]"):
+        box = official_box(value)
+        assert box is None or box_area(box) == math.inf
 
 
 @given(BOXES)
@@ -65,41 +63,30 @@ def test_text_and_list_are_the_same_box(box: tuple[float, ...]) -> None:
 )
 def test_conversion(convention: str, written: Box, pixels: Box) -> None:
     assert to_pixels(written, BoxConvention(convention), FRAME, (960, 540)) == pixels
-
-
-def test_halves_are_rounded_to_even_as_the_official_code_does() -> None:
+    # Halves are rounded to even, as in the official code.
     assert to_pixels((1.0, 3.0, 5.0, 7.0), BoxConvention.XYXY_N1000, (500, 500)) == (0, 2, 2, 4)
 
 
-@pytest.mark.parametrize("convention", ["xyxy_n1000", "yxyx_n1000", "xyxy_resized"])
-def test_a_size_that_is_needed_is_not_guessed(convention: str) -> None:
-    assert not BoxConvention(convention).can_convert(None)
-    with pytest.raises(ValueError, match=f"Expected the size of the frame to convert {convention} boxes but got None"):
-        to_pixels((0, 0, 1, 1), BoxConvention(convention))
-
-
-def test_which_sizes_are_needed() -> None:
-    assert BoxConvention.XYXY_PX.can_convert(None) and BoxConvention.YXYX_PX.can_convert(None)
-    assert BoxConvention.YXYX_N1000.can_convert((640, 480))
+def test_a_size_that_is_needed_is_not_guessed_and_numbers_that_are_not_finite_have_no_pixels() -> None:
+    unsized = [convention for convention in BoxConvention if convention.can_convert(None)]
+    assert unsized == [BoxConvention.XYXY_PX, BoxConvention.YXYX_PX]
     assert not BoxConvention.XYXY_RESIZED.can_convert((640, 480))
     assert BoxConvention.XYXY_RESIZED.can_convert((640, 480), (320, 240))
-
-
-@pytest.mark.parametrize("convention", [c for c in BoxConvention if c is not BoxConvention.XYXY_PX])
-@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
-def test_numbers_that_are_not_finite_have_no_pixels(convention: BoxConvention, odd: float) -> None:
-    assert to_pixels((1.0, 2.0, odd, 4.0), convention, FRAME, FRAME) is None
+    assert BoxConvention.YXYX_N1000.can_convert((640, 480))
+    for convention in BoxConvention:
+        if convention not in unsized:
+            with pytest.raises(ValueError, match=f"Expected the size of the frame to convert {convention.value} boxes"):
+                to_pixels((0, 0, 1, 1), convention)
+        for odd in (math.nan, math.inf, -math.inf):
+            if convention is not BoxConvention.XYXY_PX:
+                assert to_pixels((1.0, 2.0, odd, 4.0), convention, FRAME, FRAME) is None
 
 
 @given(BOXES, BOXES)
-def test_iou_is_symmetric_and_bounded(first: Box, second: Box) -> None:
+def test_iou_is_symmetric_and_bounded_and_of_a_box_with_itself_one(first: Box, second: Box) -> None:
     assert 0 <= box_iou(first, second) <= 1 + 1e-9
     assert box_iou(first, second) == pytest.approx(box_iou(second, first))
-
-
-@given(BOXES.filter(lambda box: box_area(box) > 1e-9))
-def test_iou_with_itself_is_one(box: Box) -> None:
-    assert box_iou(box, box) == pytest.approx(1)
+    assert box_area(first) <= 1e-9 or box_iou(first, first) == pytest.approx(1)
 
 
 @given(st.tuples(*[st.floats()] * 4), BOXES)

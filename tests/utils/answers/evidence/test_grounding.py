@@ -53,10 +53,10 @@ def test_a_gap_between_evidences_costs_even_a_perfect_copy() -> None:
     assert (copy.im_tiou, copy.im_viou) == (1, 0.4)
 
 
-@pytest.mark.parametrize(("eps", "score"), [(1, 1), (2, 0)])
-def test_one_second_is_not_enough_by_default(eps: int, score: float) -> None:
-    second = grounding([thing((5, 5))], [thing((5, 5))], eps_overlap=eps)
-    assert (second.im_tiou, second.im_viou, second.supported) == (score, score, bool(score))
+def test_one_second_is_not_enough_by_default() -> None:
+    for eps, score in ((1, 1), (2, 0)):
+        second = grounding([thing((5, 5))], [thing((5, 5))], eps_overlap=eps)
+        assert (second.im_tiou, second.im_viou, second.supported) == (score, score, bool(score))
 
 
 def test_a_threshold_is_reached_by_what_equals_it() -> None:
@@ -66,16 +66,18 @@ def test_a_threshold_is_reached_by_what_equals_it() -> None:
     assert (found.temporal_recall, found.st_recall, found.supported, found.supported_strict) == (1, 1, True, True)
 
 
-def test_time_alone_is_no_match() -> None:
+def test_time_alone_is_no_match_and_nothing_scores_nothing() -> None:
     apart = grounding([thing((0, 9))], [thing((0, 9), box=FAR)])
     assert (apart.im_tiou, apart.pairs, apart.false_positives, apart.missed) == (0, [], 1, 1)
-
-
-@pytest.mark.parametrize(("predicted", "true"), [([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])])
-def test_nothing_scores_nothing(predicted: list[EvidenceInstance], true: list[EvidenceInstance]) -> None:
-    nothing = grounding(predicted, true)
-    assert (nothing.im_tiou, nothing.tiou_tp_only, nothing.supported, nothing.supported_strict) == (0, 0, False, False)
-    assert (nothing.false_positives, nothing.missed) == (len(predicted), len(true))
+    for predicted, true in (([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])):
+        nothing = grounding(predicted, true)
+        assert (nothing.im_tiou, nothing.tiou_tp_only, nothing.supported, nothing.supported_strict) == (
+            0,
+            0,
+            False,
+            False,
+        )
+        assert (nothing.false_positives, nothing.missed) == (len(predicted), len(true))
 
 
 def test_supported_strictly_is_the_mean_over_predictions() -> None:
@@ -90,13 +92,11 @@ def test_an_instance_without_evidence_is_still_a_false_positive() -> None:
     assert (empty.predicted, empty.false_positives, empty.pairs[0].predicted) == (2, 1, 1)
 
 
-def test_boxes_outside_their_evidence_do_not_count_and_the_largest_wins() -> None:
+def test_boxes_outside_their_evidence_do_not_count_and_the_largest_and_first_wins() -> None:
     outside = Evidence(0, 1, (0, 1, 2), (BOX, BOX, BOX))
     other = Evidence(1, 2, (1,), ((0, 0, 200, 200),))
     assert EvidenceInstance("p", (outside, other)).timeline() == Timeline(0, 2, {0: BOX, 1: (0, 0, 200, 200)})
-
-
-def test_first_of_equal_boxes_wins() -> None:
+    # The first of equal ones wins.
     wide, tall = (0.0, 0.0, 200.0, 50.0), (0.0, 0.0, 50.0, 200.0)
     instance = EvidenceInstance("p", (Evidence(0, 0, (0, 0), (wide, tall)), Evidence(0, 0, (0,), (tall,))))
     assert instance.timeline().boxes == {0: wide}
@@ -109,13 +109,11 @@ def test_ties_go_to_the_longer_overlap_then_to_the_earlier_instance() -> None:
     assert [(pair.predicted, pair.true) for pair in grounding(alike, alike).pairs] == [(0, 0), (1, 1)]
 
 
-def test_spans_are_inclusive() -> None:
+def test_spans_are_inclusive_and_may_have_no_end() -> None:
     spans = [((0, 4), (4, 9)), ((5, 9), (0, 4)), ((0, -1), (0, 4))]
     overlaps = [temporal_iou(Timeline(*predicted, {}), Timeline(*true, {})) for predicted, true in spans]
     assert overlaps == [(1, 0.1), (0, 0), (0, 0)]
-
-
-def test_spans_without_end_cost_nothing() -> None:
+    # Those without end cost nothing.
     endless = EvidenceInstance("p", (Evidence(0, LAST_SECOND, (0, 1, LAST_SECOND), (BOX, BOX, BOX)),))
     result = grounding([endless] * 1000, [thing((0, 9))])
     assert 0 < result.im_tiou < 1e-9
@@ -148,7 +146,7 @@ raw_instances = st.lists(st.lists(raw_evidence, max_size=3), max_size=4)
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(raw_instances, raw_instances, st.integers(1, 3), st.booleans(), st.booleans())
 def test_agreement_with_plain_python(
     plain: ModuleType,
@@ -200,8 +198,9 @@ boxed = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda p: (p[0], p
 things = st.lists(st.builds(lambda s, n, box: thing((s, s + n), box=box), st.integers(0, 9), st.integers(1, 9), boxed))
 
 
+@settings(max_examples=50)
 @given(things, things)
-def test_bounds(predicted: list[EvidenceInstance], true: list[EvidenceInstance]) -> None:
+def test_bounds_and_a_copy_of_the_truth(predicted: list[EvidenceInstance], true: list[EvidenceInstance]) -> None:
     result = grounding(predicted, true)
     assert 0 <= result.im_viou <= result.im_tiou <= 1
     assert result.im_tiou <= result.tiou_tp_only <= 1
@@ -210,10 +209,7 @@ def test_bounds(predicted: list[EvidenceInstance], true: list[EvidenceInstance])
     assert result.supported == (result.st_recall > 0)
     assert result.supported or not result.supported_strict
     assert len({pair.predicted for pair in result.pairs}) == len({pair.true for pair in result.pairs})
-
-
-@given(things.filter(bool))
-def test_a_copy_of_the_truth_is_perfect(true: list[EvidenceInstance]) -> None:
-    copy = grounding(true, true)
-    assert (copy.im_tiou, copy.im_viou, copy.st_recall, copy.temporal_recall) == (1, 1, 1, 1)
-    assert copy.supported and copy.supported_strict
+    if true:
+        copy = grounding(true, true)
+        assert (copy.im_tiou, copy.im_viou, copy.st_recall, copy.temporal_recall) == (1, 1, 1, 1)
+        assert copy.supported and copy.supported_strict
