@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from docs import ROOT
+from expected import Expected
+from refusals import refusal
 
 from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
@@ -44,7 +46,7 @@ from lmms_eval_tasks.utils.judge.client import UnreadableReply
 LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
 
 
-def test_every_problem_of_the_annotations_is_listed(tmp_path: Path) -> None:
+def test_every_problem_of_the_annotations_is_listed(tmp_path: Path, expected: Expected) -> None:
     (tmp_path / "a.mp4").write_bytes(b"clip")
     lines = [
         LINE,
@@ -60,24 +62,7 @@ def test_every_problem_of_the_annotations_is_listed(tmp_path: Path) -> None:
     ]
     file = tmp_path / "lines.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        read_annotations([file, tmp_path / "none.csv"], tmp_path)
-    message = str(caught.value)
-    for part in (
-        "The annotations cannot be used: 10 problems.",
-        "lines.jsonl, id: Expected each once, but got again `1` (line 2; lines.jsonl, line 1).",
-        "lines.jsonl, category: Expected one of human_object_interactions, ",
-        "but got `cooking` (line 3).",
-        "but got `../a.mp4` (line 4).",
-        "but there is none of `b.mp4` (line 5).",
-        "Expected a question and its answer, or a label, or a caption, but got question and label (line 6).",
-        "answer: Expected one of the options, but got `red` (line 7).",
-        "options: Expected texts that differ, but got others in line 8.",
-        "but got `colour` (line 9).",
-        "source: Expected a text, but got none in line 10.",
-        "none.csv: Expected annotations, but they cannot be read: none.csv cannot be used: No such file",
-    ):
-        assert part in message, message
+    expected(refusal(read_annotations, [file, tmp_path / "none.csv"], tmp_path))
 
 
 def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
@@ -101,7 +86,7 @@ def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lmms_eval_tasks.construct.mvp.questions.ROWS", 3)
     chance = np.random.default_rng(seed)
@@ -112,9 +97,6 @@ def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: 
     for code, nearest in enumerate(nearest_codes(vectors, codes, 5)):
         products = {other: alike[codes == code][:, codes == other].max() for other in range(9) if other != code}
         assert nearest == sorted(products, key=lambda other: (-products[other], other))[:5]
-
-
-def test_an_annotation_without_another_has_no_neighbour() -> None:
     assert nearest_codes(exact_units(np.ones((3, 2))), np.zeros(3, dtype=np.int64), 4) == [[]]
 
 
@@ -163,33 +145,25 @@ def test_what_rules_object_to(question: str, first: str, second: str, objection:
 
 
 @pytest.mark.parametrize(
-    ("reply", "letter"),
-    [("A END", "A"), ("b end.", "B"), ("Answer: B END", "B"), ("<think>A or B END</think>\nB END", "B")],
-)
-def test_a_reply_about_a_frame_is_read(reply: str, letter: str) -> None:
-    assert read_letter(reply) == letter
-
-
-@pytest.mark.parametrize(
-    ("reply", "fault"),
+    ("reply", "read"),
     [
-        ("A", "missing END"),
-        ("The answer is A.", "missing END"),
-        ("C END", "another form"),
-        ("UNABLE END", "another form"),
-        ("", "m"),
+        ("A END", "A"), ("b end.", "B"), ("Answer: B END", "B"), ("<think>A or B END</think>\nB END", "B"),
+        ("A", "missing END"), ("The answer is A.", "missing END"), ("C END", "another form"),
+        ("UNABLE END", "another form"), ("", "missing END"),
     ],
-)
-def test_a_reply_of_another_form_is_none(reply: str, fault: str) -> None:
-    with pytest.raises(UnreadableReply, match=f"^{fault}"):
-        read_letter(reply)
+)  # fmt: skip
+def test_a_reply_about_a_frame_is_its_letter_before_the_end(reply: str, read: str) -> None:
+    if len(read) == 1:
+        assert read_letter(reply) == read
+    else:
+        with pytest.raises(UnreadableReply, match=f"^{read}"):
+            read_letter(reply)
 
 
-def test_who_sees_a_frame_is_asked_for_a_guess_by_common_sense() -> None:
+def test_who_sees_a_frame_is_asked_for_a_guess() -> None:
     """C.3: whoever may say that a frame does not tell keeps the pairs that common sense solves."""
     prompt = read_prompt("mvp_single_frame").text
-    assert "common sense" in prompt and "best guess" in prompt and "You must choose one." in prompt
-    assert "do not guess" not in prompt and "UNABLE" not in prompt
+    assert "best guess" in prompt and "do not guess" not in prompt and "UNABLE" not in prompt
 
 
 def test_frames_are_spread_over_the_clip() -> None:

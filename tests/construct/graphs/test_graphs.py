@@ -1,0 +1,165 @@
+"""Measures of graphs: worked by hand, and against trying every path."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+import pytest
+from expected import Expected
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refusal
+
+from lmms_eval_tasks.construct.countervqa.graphs import (
+    CausalGraph,
+    Depth,
+    GraphMeasures,
+    Thresholds,
+    adjacent_noncausal_density,
+    causal_depth,
+    causal_graph,
+    mean_outlier_scores,
+)
+from lmms_eval_tasks.construct.engine.encoders import SentenceEncoder, encode_texts, tfidf_encoder
+
+GRAPHS = {
+    # name: (actions, links, ANCD, depth)
+    "chain": ("abcd", "ab bc cd", 0.0, 3),
+    "fork": ("abcd", "ab ac ad", 2 / 3, 1),
+    "collider": ("abcd", "ad bd cd", 2 / 3, 1),
+    # a causes b and c, and both cause d: a-b and c-d are linked, b-c is not.
+    "diamond": ("abcd", "ab ac bd cd", 1 / 3, 2),
+    "diamond with its chord": ("abcd", "ab ac bc bd cd", 0.0, 3),
+    # The longest simple path of a cycle of three has two links.
+    "cycle": ("abc", "ab bc ca", 0.0, 2),
+    "two that cause each other": ("ab", "ab ba", 0.0, 1),
+    # Into the cycle, around it and out of it: a-b, b-c, c-d, d-e.
+    "cycle with a way in and out": ("abcde", "ab bc cd db de", 0.0, 4),
+    # One has to leave the cycle at b, where it is entered, so d and c cannot be visited before.
+    "cycle that is left where it is entered": ("abcde", "ab bc cd db be", 0.25, 3),
+    "two cycles": ("abcd", "ab ba bc cd dc", 0.0, 3),
+    "isolated actions": ("abc", "", 1.0, 0),
+    "isolated one in the middle": ("abc", "ac", 1.0, 1),
+    "link against time": ("ab", "ba", 0.0, 1),
+    "one action": ("a", "", None, 0),
+    "empty": ("", "", None, 0),
+}
+
+
+@pytest.mark.parametrize(("actions", "links", "density", "depth"), GRAPHS.values(), ids=GRAPHS)
+def test_measures_by_hand(actions: str, links: str, density: float | None, depth: int) -> None:
+    graph = causal_graph(actions, [(link[0], link[1]) for link in links.split()])
+    assert adjacent_noncausal_density(graph) == (None if density is None else pytest.approx(density))
+    assert causal_depth(graph.links) == Depth(depth, depth)
+
+
+def test_every_fault_of_a_graph_is_in_one_message(expected: Expected) -> None:
+    links = [("a", "b"), ("a", "b"), ("b", "b"), ("x", "y"), ("a", "x")]
+    expected(refusal(causal_graph, "aab", links, "take 7"))
+
+
+Links = set[tuple[int, int]]
+
+
+@st.composite
+def small_graphs(draw: st.DrawFn) -> tuple[int, Links]:
+    """A number of actions and links among them, in any direction."""
+    number = draw(st.integers(0, 6))
+    pairs = [(one, other) for one in range(number) for other in range(number) if one != other]
+    return number, draw(st.sets(st.sampled_from(pairs))) if pairs else set()
+
+
+def make(number: int, links: Links) -> CausalGraph:
+    return causal_graph([str(one) for one in range(number)], sorted((str(a), str(b)) for a, b in links))
+
+
+def longest_by_trying_all(links: nx.DiGraph) -> int:
+    def onwards(node: str, seen: frozenset[str]) -> int:
+        return max((1 + onwards(after, seen | {after}) for after in links[node] if after not in seen), default=0)
+
+    return max((onwards(node, frozenset([node])) for node in links), default=0)
+
+
+@settings(max_examples=60)
+@given(small_graphs(), st.randoms())
+def test_a_small_graph_has_the_depth_of_trying_every_path_whatever_its_actions_are_called(
+    graph: tuple[int, Links], chance: object
+) -> None:
+    number, links = graph
+    made, names = make(number, links), list(range(100, 100 + number))
+    depth, density = causal_depth(made.links), adjacent_noncausal_density(made)
+    assert (depth.exact, depth.edges) == (True, longest_by_trying_all(made.links))
+    assert density is None if number < 2 else 0.0 <= density <= 1.0  # type: ignore[operator]
+    chance.shuffle(names)  # type: ignore[attr-defined]
+    other = causal_graph([str(name) for name in names], [(str(names[a]), str(names[b])) for a, b in links])
+    assert (causal_depth(other.links), adjacent_noncausal_density(other)) == (depth, density)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.floats(0.01, 0.3))
+def test_a_bounded_depth_is_said_to_be_bounded(seed: int, density: float) -> None:
+    links = nx.gnp_random_graph(30, density, seed=seed, directed=True)
+    few, many = causal_depth(links, steps=60), causal_depth(links, steps=5_000)
+    for depth in (few, many):
+        assert 0 <= depth.edges <= depth.bound <= 29
+        assert depth.exact or str(depth) == f"at least {depth.edges}, at most {depth.bound}"
+    # What one search has found lies within the bound of the other.
+    assert many.edges <= few.bound and few.edges <= many.bound
+
+
+def test_large_graphs_take_little_time_and_no_deep_recursion() -> None:
+    links = nx.gnp_random_graph(60, 0.05, seed=1, directed=True)
+    assert not nx.is_directed_acyclic_graph(links)
+    start = time.process_time()
+    depth = causal_depth(links)
+    assert time.process_time() - start < 1.0 and 20 < depth.edges <= depth.bound <= 59
+    assert str(causal_depth(nx.path_graph(3000, nx.DiGraph))) == "2999"
+    assert str(causal_depth(nx.cycle_graph(1500, nx.DiGraph))) == "1499"
+
+
+VECTORS = {"east": (2.0, 0.0), "north": (0.0, 5.0), "west": (-1.0, 0.0), "nothing": (0.0, 0.0)}
+COMPASS = SentenceEncoder("compass", lambda texts: np.array([VECTORS[text] for text in texts]))
+
+
+def scores(texts: dict[str, list[str]], tasks: dict[str, str]) -> dict[str, float | None]:
+    encoded = encode_texts([text for actions in texts.values() for text in actions], COMPASS)
+    return mean_outlier_scores(texts, tasks, encoded)
+
+
+def test_outlier_scores_by_hand() -> None:
+    # The mean of east and north is (1, 1) / 2: by equation 6 it stays as long as it is.
+    both = 0.5
+    assert scores({"g": ["east", "north"]}, {"g": "t"})["g"] == pytest.approx(both)
+    # The task's centroid, not the graph's: alone each graph would score 0.
+    assert scores({"g": ["east"], "h": ["north"]}, {"g": "t", "h": "t"}) == pytest.approx({"g": both, "h": both})
+    assert scores({"g": ["east"], "h": ["north"]}, {"g": "t", "h": "u"}) == pytest.approx({"g": 0.0, "h": 0.0})
+    # A repeated action pulls the mean to itself: (2, 1) / 3.
+    thrice = scores({"g": ["east", "east", "north"]}, {"g": "t"})["g"]
+    assert thrice == pytest.approx(1 - (2 * 2 + 1) / (3 * 3))
+    # A text without a direction has nothing in common with the others, nor has any with a mean of zero.
+    assert scores({"g": ["nothing", "east"]}, {"g": "t"})["g"] == pytest.approx(0.75)
+    assert scores({"g": ["west", "east"]}, {"g": "t"})["g"] == pytest.approx(1.0)
+    assert scores({"g": [], "h": ["east"]}, {"g": "t", "h": "t"}) == {"g": None, "h": pytest.approx(0.0)}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.text(max_size=12), max_size=6), max_size=4))
+def test_any_text_has_an_outlier_score(graphs: list[list[str]]) -> None:
+    texts = {str(number): graph for number, graph in enumerate(graphs)}
+    encoded = encode_texts([text for graph in graphs for text in graph], tfidf_encoder())
+    for graph, score in mean_outlier_scores(texts, dict.fromkeys(texts, ""), encoded).items():
+        assert score is None if not texts[graph] else -1e-9 <= score <= 1.0 + 1e-9  # type: ignore[operator]
+
+
+def test_filters_say_which_a_graph_fails() -> None:
+    def failed(ancd: float | None, depth: int, cnda: float | None, bound: int = 0) -> Sequence[str]:
+        return GraphMeasures(ancd, Depth(depth, max(depth, bound)), cnda).failed(Thresholds())
+
+    assert failed(0.2, 3, 0.12) == ()
+    assert failed(0.19, 5, 0.5) == ("ANCD",)
+    assert failed(0.5, 2, 0.5) == failed(0.5, 2, 0.5, bound=9) == ("depth",)
+    assert failed(0.5, 3, 0.11) == ("CNDA",)
+    assert failed(None, 0, None) == ("ANCD", "depth", "CNDA")
