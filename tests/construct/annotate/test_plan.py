@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.construct.annotate.plan import (
     COLUMNS,
-    Plan,
     PlannedQuestion,
     annotators_needed,
     as_csv,
@@ -22,10 +23,7 @@ from lmms_eval_tasks.construct.annotate.plan import (
     read_plan,
 )
 from lmms_eval_tasks.registry import read_card
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
-
-pytestmark = pytest.mark.slow  # the sample is filmed first
 
 
 @st.composite
@@ -45,18 +43,13 @@ def settings_of_plans(draw: st.DrawFn) -> tuple[list[PlannedQuestion], int, int,
     return questions, annotators, responses, draw(st.integers(0, 3)), draw(st.integers(0, 99))
 
 
-def planned(chosen: tuple[list[PlannedQuestion], int, int, int, int]) -> Plan:
-    questions, annotators, responses, attention, seed = chosen
-    return make_plan("some", "test", questions, annotators, responses, attention, seed)
-
-
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(settings_of_plans())
 def test_every_version_gets_its_responses_and_nobody_sees_two(
     chosen: tuple[list[PlannedQuestion], int, int, int, int],
 ) -> None:
-    questions, annotators, responses, attention, _ = chosen
-    plan = planned(chosen)
+    questions, annotators, responses, attention, seed = chosen
+    plan = make_plan("some", "test", questions, annotators, responses, attention, seed)
     asked = [row for row in plan.rows if not row.attention]
     assert Counter(row.item_id for row in asked) == {question.item_id: responses for question in questions}
     assert max(Counter((row.annotator, row.item) for row in asked).values()) == 1
@@ -69,76 +62,57 @@ def test_every_version_gets_its_responses_and_nobody_sees_two(
         checks = [row for row in rows if row.attention]
         assert len(checks) == min(attention, len(own)) and not rows[0].attention
         assert all(row.item_id in {one.item_id for one in own} and row.attention in "AB" for row in checks)
-
-
-@settings(max_examples=30)
-@given(settings_of_plans())
-def test_ways_of_showing_a_question_are_in_equal_shares(
-    chosen: tuple[list[PlannedQuestion], int, int, int, int],
-) -> None:
-    rows = planned(chosen).rows
-    for question in chosen[0]:
-        versions = Counter(row.version for row in rows if row.item == question.item and row.item_id == question.item_id)
+    # Ways of showing a question are in equal shares.
+    for question in questions:
+        shown = Counter(row.version for row in asked if row.item_id == question.item_id)
         if question.ways:
-            assert max(versions[way] for way in question.ways) - min(versions[way] for way in question.ways) <= 1
+            assert max(shown[way] for way in question.ways) - min(shown[way] for way in question.ways) <= 1
         else:
-            assert set(versions) == {question.version}
+            assert set(shown) == {question.version}
 
 
 QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000 + n, ("A", "B")) for n in range(20) for v in (0, 1)]
 
 
-def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
-    plans = [as_csv(make_plan("some", "test", list(QUESTIONS), 40, 3, 2, seed)) for seed in (0, 0, 1)]
-    assert plans[0] == plans[1] != plans[2]
-
-
-def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    plan = make_plan("some", "test", QUESTIONS, 40, 3)
-    (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    assert read_plan(tmp_path / "plan.csv") == plan
-
-
-def test_too_few_annotators_are_refused() -> None:
-    with pytest.raises(InputError, match="Expected at least 30 annotators, for nobody sees two versions"):
-        make_plan("some", "test", QUESTIONS, 29)
+def test_a_seed_gives_the_same_bytes_which_are_read_as_they_were_written(tmp_path: Path) -> None:
+    plans = [make_plan("some", "test", list(QUESTIONS), 40, 3, 2, seed) for seed in (0, 0, 1)]
+    first, again, other = map(as_csv, plans)
+    assert first == again != other
+    (tmp_path / "plan.csv").write_text(first, encoding="utf-8")
+    assert read_plan(tmp_path / "plan.csv") == plans[0]
 
 
 def test_minutes_decide_how_many_annotators_there_are() -> None:
     long = [replace(question, milliseconds=60_000) for question in QUESTIONS]
     assert annotators_needed(long, 15, 10) == 60  # 40 versions of a minute, 15 times
     assert annotators_needed(long, 15, 60) == 30  # two versions by 15 people each
+    message = refusal(make_plan, "some", "test", QUESTIONS, 29)
+    assert message.startswith("Expected at least 30 annotators, for nobody sees two versions")
+
+
+ROW = "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,"
 
 
 @pytest.mark.parametrize(
-    ("row", "problem"),
+    "rows",
     [
-        ("some,test,answer,a1,x,q1,0,q1_0,5,A|B,d,", "Expected a whole number for place, but got `x`."),
-        ("some,test,answer,,1,q1,0,q1_0,5,A|B,d,", "Expected a value for annotator, but got none."),
-        (
-            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,1,q2,0,q2_0,5,A|B,d,",
-            "Expected each place of a1 once, but got 1 again.",
-        ),
-        (
-            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,01,q2,0,q2_0,5,A|B,d,",
-            "Expected each place of a1 once, but got 01 again.",
-        ),
-        ("some,test,answer,../a1,1,q1,0,q1_0,5,A|B,d,", "Expected an annotator that can name a file, but got `../a1`."),
-        (
-            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,mini,answer,a1,2,q2,0,q2_0,5,A|B,d,",
-            "Expected one benchmark, split and mode",
-        ),
-        ("some,test,answer,a1,1,,,q1_0,0,A|B,d,C", "Expected attention to be one of the choices, but got `C`."),
-        ("", "it has no rows"),
+        [ROW.replace("a1,1", "a1,x")],
+        [ROW.replace("a1,1", ",1")],
+        [ROW, ROW.replace("q1", "q2")],
+        [ROW, ROW.replace("a1,1", "a1,01").replace("q1", "q2")],
+        [ROW.replace("a1,1", "../a1,1")],
+        [ROW, ROW.replace("test", "mini").replace("a1,1", "a1,2").replace("q1", "q2")],
+        ["some,test,answer,a1,1,,,q1_0,0,A|B,d,C"],
+        [],
     ],
+    ids=["place", "annotator", "again", "zero", "folder", "split", "attention", "empty"],
 )
-def test_what_is_no_plan_is_refused(tmp_path: Path, row: str, problem: str) -> None:
-    (tmp_path / "plan.csv").write_text(f"{','.join(COLUMNS)}\n{row}", encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        read_plan(tmp_path / "plan.csv")
-    assert problem in str(caught.value)
+def test_what_is_no_plan_is_refused(tmp_path: Path, rows: list[str], expected: Expected) -> None:
+    (tmp_path / "plan.csv").write_text("\n".join([",".join(COLUMNS), *rows]), encoding="utf-8")
+    expected(refusal(read_plan, tmp_path / "plan.csv"))
 
 
+@pytest.mark.slow  # the sample is filmed first
 @pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize(
     ("benchmark", "split", "annotators"),
@@ -156,16 +130,12 @@ def test_a_prepared_benchmark_is_planned(tmp_path: Path, benchmark: str, split: 
     assert f"{rows} versions, 3 responses to each" in result.output
 
 
+@pytest.mark.slow  # the sample is filmed first
 @pytest.mark.usefixtures("sample")
-def test_a_split_is_asked_for_where_there_are_several(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["annotate", "plan", "mvp", "--out", str(tmp_path / "plan.csv")])
-    assert result.exit_code == 1 and "Expected --split, one of " in result.output
-    assert not (tmp_path / "plan.csv").exists()
-
-
-@pytest.mark.usefixtures("sample")
-def test_last_frames_are_shared_out_by_their_number(tmp_path: Path) -> None:
+def test_a_split_is_asked_for_where_there_are_several_and_last_frames_are_shared_out_by_number(tmp_path: Path) -> None:
     plan = tmp_path / "plan.csv"
+    result = CliRunner().invoke(app, ["annotate", "plan", "mvp", "--out", str(plan)])
+    assert result.exit_code == 1 and "Expected --split, one of " in result.output and not plan.exists()
     options = ["--split", "debug", "--mode", "last-frame", "--attention", "0", "--responses", "2", "--annotators", "7"]
     result = CliRunner().invoke(app, ["annotate", "plan", "causalvqa", *options, "--out", str(plan)])
     assert result.exit_code == 0 and "seconds of clips" not in result.output
@@ -173,6 +143,7 @@ def test_last_frames_are_shared_out_by_their_number(tmp_path: Path) -> None:
     assert len(counts) == 7 and max(counts) - min(counts) <= 1
 
 
+@pytest.mark.slow  # the sample is filmed first
 @pytest.mark.usefixtures("sample")
 def test_one_person_answers_both_clips_of_a_pair(tmp_path: Path) -> None:
     plan, people = tmp_path / "plan.csv", tmp_path / "people.csv"
