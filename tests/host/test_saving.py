@@ -1,7 +1,10 @@
-"""Two runs of the same second have files of their own."""
+"""What is saved of a run and said at its end: the run card, files of runs of the same second, the last lines."""
 
 from __future__ import annotations
 
+import atexit
+import json
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from threading import Lock
@@ -9,36 +12,236 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from logged_runs import TASK as DEBUG
+from logged_runs import weak, write_records, write_run
 from task_states import task_state
 
+import lmms_eval_tasks
+from lmms_eval_tasks.host import saving
+from lmms_eval_tasks.host.model.identity import Weights, package_version, read_weights, weights_identity
 from lmms_eval_tasks.host.replacements import SAVE, replace
-from lmms_eval_tasks.host.saving import free_date
-from lmms_eval_tasks.host.tasks.running import Results
+from lmms_eval_tasks.host.saving import free_date, gather, saved_results
+from lmms_eval_tasks.host.tasks.running import Evaluation, Results, TaskState
+from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import read_run
+from lmms_eval_tasks.runs.run_card import FRAME_NUMBERS, NOT_KNOWN, Stage, TrainedOn, Unknown, read_run_card
+from lmms_eval_tasks.runs.run_files import write_card
+from lmms_eval_tasks.runs.scores import scores_of
+from lmms_eval_tasks.utils.answers.hooks import OFFICIAL, Prompt, TaskSettings
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
+
+SECRET = "not-for-the-card-0815"
+TASK = "task causalvqa_paired"
+
+pytestmark = pytest.mark.usefixtures("home")
 
 
-def tracker(folder: Path | None, model: str = "") -> Any:
-    return SimpleNamespace(
-        output_path=folder and str(folder), general_config_tracker=SimpleNamespace(model_name_sanitized=model)
+@pytest.fixture
+def prepared_home(home: Path) -> None:
+    """A home with the manifest of a prepared split, which is all of it that a card reads."""
+    split = SplitManifest(
+        source="hub", source_sha256={"a.zip": "aa"}, revision="main", answers_withheld=True, rows=2,
+        data_set=DataSet(kind=SetKind.PART, items=2, of=1586),
+        groups=1, clips=1, table_sha256="bb",
+    )  # fmt: skip
+    manifest = Manifest(tool_version="0.1.0", benchmark="causalvqa", splits={"test": split})
+    (home / "causalvqa").mkdir(parents=True)
+    (home / "causalvqa" / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")
+
+
+def saved(**changes: Any) -> dict[str, Any]:
+    """What the host saves of a run of one task of ours and one of somebody else's."""
+    ours = {
+        "dataset_kwargs": {
+            "data_files": {"test": str(registry().benchmarks["causalvqa"].folder / "pointers/test.json")}
+        },
+        "generation_kwargs": {"until": [], "max_new_tokens": 8},
+        "lmms_eval_specific_kwargs": {"prompt": "mcq_letter"},
+        "repeats": 1,
+        "num_fewshot": 0,
+    }
+    config = {
+        "model": "qwen2_5_vl", "model_args": "pretrained=org/name,max_num_frames=16", "model_backend": "some.Class",
+        "batch_size": 2, "limit": 8.0, "offset": 0, "use_cache": None, "resolved_cli_args": {"tasks": "causalvqa"},
+        "random_seed": 0, "numpy_seed": 1, "torch_seed": 2, "fewshot_seed": 3,
+    }  # fmt: skip
+    return {
+        "configs": {"causalvqa_paired": ours, "theirs": {"dataset_path": "x"}, "odd": "text"},
+        "versions": {"causalvqa_paired": "1-A"},
+        "n-samples": {"causalvqa_paired": {"effective": 8}},
+        "config": {**config, **changes},
+        "date": "20261122_000000",
+        "total_evaluation_time_seconds": "12.345",
+    }
+
+
+def evaluation(model: Any = None) -> Evaluation:
+    """A run of the task of ours by a model, its first item asked."""
+    run = Evaluation(model=model, weights=read_weights(model))
+    task_state("causalvqa_paired", run)
+    return run
+
+
+def card_of(model: Any = None, **changes: Any) -> dict[str, Any]:
+    return gather(saved(**changes), evaluation(model))
+
+
+@pytest.mark.usefixtures("prepared_home")
+def test_a_card_is_whole(expected: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = SimpleNamespace(
+        config=SimpleNamespace(_commit_hash="c0ffee"), dtype="torch.bfloat16", num_parameters=lambda: 42
     )
+    sizes = {"max_num_frames": 16, "fps": None, "min_pixels": 3136, "max_pixels": 12544}
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+    monkeypatch.setattr("sys.argv", ["lmms-eval", "--tasks", "causalvqa", "--gen_kwargs", "a b"])
+    card = card_of(SimpleNamespace(**sizes, model=inner, device="cuda:0"))
+    assert {"python", "lmms-eval", "torch", "transformers", "accelerate", "decord", "av"} <= {
+        name for name, version in card["software"].items() if version
+    }
+    assert card[TASK]["prompt sha256"] == read_prompt("mcq_letter").sha256
+    assert card["hardware"]["device"] == "cuda:0" and card["settings"]["LMMS_EVAL_TASKS_MISSING"] == "skip"
+    assert [section for section in card if section.startswith("task ")] == [TASK]
+    fixed = {name: card[name] for name in (TASK, "model", "frames", "seeds", "run")}
+    known = {name: why for name, why in card[NOT_KNOWN].items() if name.startswith("frames.")}
+    expected(json.dumps({**fixed, NOT_KNOWN: known}, indent=1, ensure_ascii=False))
 
 
-def ours() -> Results:
-    results = Results()
-    results.evaluation = SimpleNamespace()  # type: ignore[assignment]
-    return results
+def test_what_cannot_be_found_is_null_with_its_reason() -> None:
+    run = Evaluation()
+    pointer = registry().tasks["causalvqa_paired"].pointer
+    run.tasks["causalvqa_paired"] = TaskState("causalvqa_paired", pointer, (), run)
+    card = gather({"configs": saved()["configs"]}, run)
+    reasons = card[NOT_KNOWN]
+    assert str(reasons[f"{TASK}.data sha256"]).startswith("InputError: CausalVQA is not prepared")
+    assert reasons[f"{TASK}.version"] == "KeyError: 'versions'"
+    assert reasons[f"{TASK}.prompt"] == (
+        "RuntimeError: Expected the settings of causalvqa_paired to be known, but none of its items was asked."
+    )
+    assert reasons["seeds.torch"] == "KeyError: 'torch_seed'"
+    nulls = {
+        f"{section}.{field}" for section, fields in card.items() for field, value in fields.items() if value is None
+    }
+    assert nulls == reasons.keys()
+    assert package_version("lmms-eval-tasks") == lmms_eval_tasks.__version__
+    with pytest.raises(Unknown, match="no package of that name is installed"):
+        package_version("a-package-that-nobody-has")
+
+
+class Hostile:
+    """A model that fails wherever it is asked something."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":
+            return Hostile
+        raise RuntimeError(f"no {name} here")
+
+
+@pytest.mark.usefixtures("prepared_home")
+def test_a_model_that_fails_when_asked_ends_nothing() -> None:
+    run = evaluation(Hostile())
+    assert run.weights == Weights()
+    card = gather(saved(), run)
+    assert card["model"]["revision"] is None
+    assert card[NOT_KNOWN]["model.precision"] == "the model does not say"
+    assert card["frames"]["frames"] == "16"
+    for prompt_id, is_official in ((OFFICIAL, "yes"), ("cast_bench-other-0a", "no"), ("mcq_letter", "no")):
+        run.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
+        assert gather(saved(), run)[TASK]["official prompt"] == is_official
+
+
+@pytest.mark.usefixtures("prepared_home")
+def test_no_key_is_ever_in_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", f"model=j,url=http://me:{SECRET}x@host/v1")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_NEW", f"Bearer {SECRET}")
+    monkeypatch.setattr("sys.argv", ["lmms-eval", "--model_args", f"base_url=u,api_key={SECRET}z"])
+    model = SimpleNamespace(pretrained=f"folder-{SECRET}", num_frame=f"{SECRET}")
+    named = saved(model_args=f"api_key={SECRET}z,password=hunter2", model=f"x {SECRET}")
+    text = json.dumps(gather(named, evaluation(model)))
+    assert SECRET not in text and "hunter2" not in text
+    assert text.count("[hidden]") >= 7
+
+
+def test_a_checkpoint_has_a_revision_and_what_it_was_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "models--org--name"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("abc123")
+    (repository / "snapshots" / "abc123").mkdir(parents=True)
+    (repository / "snapshots" / "abc123" / "config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.file_download.HF_HUB_CACHE", str(tmp_path), raising=False)
+    assert card_of(SimpleNamespace())["model"]["revision"] == "abc123"
+    assert card_of(model_args="pretrained=org/other,revision=v2")["model"]["revision"] == "v2"
+    unknown = card_of(model_args="pretrained=org/other")
+    assert unknown[NOT_KNOWN]["model.revision"] == "neither the loaded model nor the hub's cache says it"
+    folder = card_of(model_args=f"pretrained={tmp_path}")["model"]
+    assert folder["revision"] == f"a folder whose files are {weights_identity(str(tmp_path))}"
+    assert "trained on" not in folder
+    stage = Stage(method="sft on answers", data={}, items=8, clips=2, rows_sha256="ab" * 32, options={})
+    trained = TrainedOn(base="org/name", stages=(stage,), compared_with=("CounterVQA, split test",), tool_version="1")
+    trained.write(tmp_path)
+    assert card_of(model_args=f"pretrained={tmp_path}")["model"]["trained on"] == trained.summary()
+    (tmp_path / "trained_on.json").write_text("{}", encoding="utf-8")
+    card = card_of(model_args=f"pretrained={tmp_path}")
+    assert card["model"]["trained on"] is None and "cannot be used" in str(card[NOT_KNOWN]["model.trained on"])
+
+
+def test_frames_have_one_name_and_losses_say_how_they_were_measured() -> None:
+    for name in FRAME_NUMBERS:
+        assert card_of(SimpleNamespace(**{name: 12}), model_args="")["frames"]["frames"] == 12
+        assert card_of(SimpleNamespace(), model_args=f"{name}=7")["frames"]["frames"] == "7"
+    facts = {"protocol": "paper", "steps": 10, "seed": 0, "tiling": False, "parameters": 3}
+    settings = SimpleNamespace(pretrained="org/film", dtype="bfloat16", frames=49, fps=16.0, height=480, width=832)
+    card = card_of(SimpleNamespace(engine=SimpleNamespace(facts=facts, settings=settings)), model_args="family=some")
+    assert {name: value for name, value in card["denoising"].items() if value is not None} == {
+        "protocol": "paper", "steps": 10, "seed": 0, "tiling": "no",
+    }  # fmt: skip
+    assert (card["model"]["checkpoint"], card["model"]["precision"]) == ("org/film", "bfloat16")
+    assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["width"]) == (49, 16, 832)
+
+
+def tracker(folder: Path | None, model: str = "", date: str = "20261122") -> Any:
+    """lmms-eval's writer of results."""
+    names = SimpleNamespace(model_name_sanitized=model)
+    return SimpleNamespace(output_path=folder and str(folder), date_id=date, general_config_tracker=names)
+
+
+def ours(**results: Any) -> Results:
+    """Results as lmms-eval saves them of a run with a task of ours."""
+    found = Results(results)
+    found.evaluation = evaluation()
+    return found
+
+
+def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
+    theirs = {"configs": {"theirs": {}}, "config": {}}
+    assert saved_results(tracker(tmp_path / "org", "name"), theirs) is None, "a run without a task of ours has no card"
+    with pytest.raises(FileNotFoundError, match=r"there is no .*20261122_results\.json"):
+        saved_results(tracker(tmp_path / "org", "name"), ours(**saved()))
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "org" / "name").mkdir(parents=True)
+    (tmp_path / "org" / "name" / "20261122_results.json").write_text("{}")
+    path = saved_results(tracker(tmp_path / "org", "name"), ours(**saved()))
+    assert path == tmp_path / "org" / "name" / "20261122_results.json"
+    write_card(path, gather(ours(**saved()), evaluation()))
+    assert read_run_card(path.with_name("20261122_run_card.json"))["run"]["date"] == "20261122_000000"
+    assert saved_results(tracker(None), ours(**saved())) is None
 
 
 @pytest.mark.host
-def test_lmms_eval_saves_two_runs_of_one_second_apart(tmp_path: Path) -> None:
+def test_lmms_eval_saves_two_runs_of_one_second_in_files_of_their_own(tmp_path: Path) -> None:
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
     replace(SAVE)
     for answer in ("A", "B"):
         saver = EvaluationTracker(output_path=str(tmp_path))
         saver.general_config_tracker.model_name = saver.general_config_tracker.model_name_sanitized = ""
-        results = ours()
-        results.evaluation = task_state("causalvqa_paired").evaluation
-        results.update({"configs": {}, "config": {}, "versions": {}})
+        results = ours(configs={}, config={}, versions={})
         saver.save_results_aggregated(results, None, datetime_str="20261231_235959")
         sample = {"arguments": ["?"], "resps": [[answer]], "filtered_resps": [answer], "target": "", "doc": {}}
         saver.save_results_samples("t", [sample])
@@ -52,27 +255,63 @@ def test_lmms_eval_saves_two_runs_of_one_second_apart(tmp_path: Path) -> None:
         assert f'"filtered_resps": "{answer}"' in line
 
 
-def test_a_date_that_is_free_is_kept(tmp_path: Path) -> None:
+def test_a_date_that_is_free_is_kept_and_runs_of_others_are_left_alone(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert free_date(tracker(tmp_path), {}, "20261122_101112") == "20261122_101112"
+        assert free_date(tracker(None), ours(), "20261122_101112") == "20261122_101112"
+    assert not list(tmp_path.iterdir())
     assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101112"
     assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101113"
     assert free_date(tracker(tmp_path, "other"), ours(), "20261122_101112") == "20261122_101112"
 
 
-def test_runs_of_others_are_left_alone(tmp_path: Path) -> None:
-    for _ in range(2):
-        assert free_date(tracker(tmp_path), {}, "20261122_101112") == "20261122_101112"
-        assert free_date(tracker(None), ours(), "20261122_101112") == "20261122_101112"
-    assert not list(tmp_path.iterdir())
-
-
 def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
     """An evaluation cannot be copied, and a score that is a list cannot be written as a number."""
-    results = ours()
-    results.evaluation = SimpleNamespace(lock=Lock())  # type: ignore[assignment]
     scores = {"alias": "a", "accuracy,none": 50.0, "accuracy_stderr,none": "N/A", "record,none": [], "other,none": None}
-    results.update({"results": {"a": scores}, "configs": {"a": {"metric_list": [1]}}})
+    results = ours(results={"a": scores}, configs={"a": {"metric_list": [1]}})
+    results.evaluation = SimpleNamespace(lock=Lock())  # type: ignore[assignment]
     copied = deepcopy(results)
     assert type(copied) is dict and copied["configs"] == {"a": {"metric_list": [1]}}
     assert copied["results"]["a"] == {name: value for name, value in scores.items() if name != "record,none"}
     copied["results"]["a"]["accuracy,none"] = 0.0
     assert results["results"]["a"] == scores and scores["accuracy,none"] == 50.0
+
+
+GROUPED = ("mvp_mini_intuitive_physics", "mvp_mini_temporal_reasoning")
+STRATUM = {"type": "descriptive", "difficulty": "easy", "source": "clevrer"}
+
+
+def test_the_last_lines_have_a_task_or_group_each_and_say_how_to_look_at_the_run(expected: Any, tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "weak", weak(), (DEBUG, *GROUPED), kind=SetKind.SAMPLE, stratum=STRATUM))
+    run.groups["both"] = GROUPED  # type: ignore[index]
+    reason = UnscoredReason.NO_KEY
+    records = [Record(f"1_{member}", "1", STRATUM, None, "A", Outcome.UNSCORED, reason) for member in range(2)]
+    records = [one.with_fields(official_correct=None) for one in records]
+    withheld = read_run(write_records(tmp_path / "withheld", {"causalvqa_paired": records}))
+    said = [saving.closing_lines(scores_of(run), "my out/first"), saving.closing_lines(scores_of(withheld), "my out")]
+    said.append(saving.closing_lines(scores_of(run), "out", logged=False))
+    expected("\n".join(line for lines in said for line in lines))
+
+
+def test_they_are_printed_at_the_end_of_the_command_line_where_the_run_has_its_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registered: list[tuple[Any, ...]] = []
+
+    def register(function: Callable[..., Any], *arguments: Any) -> None:
+        registered.append((function, *arguments))
+
+    monkeypatch.setattr(atexit, "register", register)
+    run = read_run(write_run(tmp_path / "weak", weak(), stratum=STRATUM))
+    saving.announce(scores_of(run), run.path, "out")
+    assert not registered, "a Python program prints what it wants"
+    monkeypatch.setattr(saving, "on_command_line", lambda: True)
+    saving.announce(scores_of(run), run.path, "out")
+    ((function, *arguments),) = registered
+    assert capsys.readouterr().out == ""
+    function(*arguments)
+    assert capsys.readouterr().out.endswith("\nlmms-eval-tasks report out\n")
+    (log,) = (tmp_path / "weak").rglob("*_samples_*.jsonl")
+    log.unlink()
+    function(*arguments)
+    assert capsys.readouterr().out == ""

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
+import asking
 import pytest
 
 from lmms_eval_tasks.host.asking.stages import AskedModel
 from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, Throughput, describe
 from lmms_eval_tasks.host.tasks.running import Evaluation
 
-DOCS = [{"clip": name} for name in ("a", "a", "b")]
-
 
 class Adapter:
     """A model that answers all at once, and is called twice."""
 
-    task_dict: ClassVar[dict[str, Any]] = {"ours": {"test": DOCS}, "theirs": {"test": DOCS}}
+    def __init__(self) -> None:
+        self.task_dict = {task: {"test": [{"clip": name} for name in "aab"]} for task in ("ours", "theirs")}
 
     def generate_until(self, requests: list[Any]) -> list[str]:
+        assert requests, "it is not called without a request"
         return ["answer"] * len(requests)
 
 
 class Streaming(Adapter):
     """A model that gives answers as they come and says more of its work."""
 
-    work: ClassVar[dict[str, Any]] = {"seconds": {"decoding": 1.5}, "counts": {"times encoded": 2}}
+    def __init__(self) -> None:
+        super().__init__()
+        self.work = {"seconds": {"decoding": 1.5}, "counts": {"times encoded": 2}}
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         return [answer for _, answer in self.generate_each(requests)]
@@ -36,24 +38,18 @@ class Streaming(Adapter):
         yield from enumerate(["answer"] * len(requests))
 
 
-def request(place: int, task: str = "ours", padding: bool = False) -> Any:
-    metadata = {"__padding_only__": True} if padding else {}
-    return SimpleNamespace(args=("", None, {}, place, task, "test"), task_name=task, metadata=metadata)
-
-
 @pytest.fixture
 def evaluation() -> Evaluation:
-    shown = SimpleNamespace(clip_names=lambda table: [(row["clip"],) for row in table])
-    state: Any = SimpleNamespace(shown=shown, view=SimpleNamespace(name=""), benchmark=SimpleNamespace(name="own"))
-    return Evaluation(tasks={"ours": state})
+    ours = asking.stand_in_task(clip_names=lambda table: [(row["clip"],) for row in table])
+    return Evaluation(tasks={"ours": ours})
 
 
 def test_questions_and_clips_of_our_tasks_are_counted(evaluation: Evaluation) -> None:
     model = Adapter()
+    assert asking.ask(model, [], Throughput(model, evaluation)) == [] and evaluation.throughput == {}
     with AskedModel(model, Throughput(model, evaluation)).lasting():
-        model.generate_until([request(0), request(0, task="theirs")])
-        model.generate_until([request(1), request(2), request(2, padding=True)])
-    assert "generate_until" not in vars(model)
+        model.generate_until([asking.request(0), asking.request(0, task="theirs")])
+        model.generate_until([asking.request(1), asking.request(2), asking.request(2, padding=True)])
     facts = evaluation.throughput
     assert (facts["questions"], facts["clips"]) == (3, 2)
     assert facts["questions an hour"] >= facts["clips an hour"] > 0
@@ -63,21 +59,10 @@ def test_questions_and_clips_of_our_tasks_are_counted(evaluation: Evaluation) ->
 def test_what_comes_one_by_one_is_counted_once(evaluation: Evaluation, method: str) -> None:
     model = Streaming()
     with AskedModel(model, Throughput(model, evaluation)).lasting():
-        assert len(list(getattr(model, method)([request(place) for place in range(3)]))) == 3
+        assert len(list(getattr(model, method)([asking.request(place) for place in range(3)]))) == 3
     facts = evaluation.throughput
     assert (facts["questions"], facts["clips"]) == (3, 2)
     assert (facts["seconds decoding"], facts["times encoded"]) == (1.5, 2)
-
-
-def test_a_model_that_is_asked_nothing_is_not_called(evaluation: Evaluation) -> None:
-    class Refusing(Adapter):
-        def generate_until(self, requests: list[Any]) -> list[str]:
-            raise AssertionError("called without a request")
-
-    model = Refusing()
-    with AskedModel(model, Throughput(model, evaluation)).lasting():
-        assert model.generate_until([]) == []
-    assert evaluation.throughput == {}
 
 
 def test_ranks_work_side_by_side() -> None:

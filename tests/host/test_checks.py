@@ -1,0 +1,222 @@
+"""What is checked before a model is loaded: names, arguments, weights, models and tasks that do not fit; and how a run
+ends then.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import lmms_eval.models as models
+import pytest
+from huggingface_hub import errors
+from refusals import refusal
+
+from lmms_eval_tasks.host import replacements
+from lmms_eval_tasks.host.checks import describe_absent, describe_misfit, describe_unknown, describe_unready
+from lmms_eval_tasks.host.model.identity import (
+    CHAT_MODELS,
+    MODELS,
+    Weights,
+    answer_forms,
+    get_nested_attr,
+    model_name,
+    read_weights,
+    weights_identity,
+)
+from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
+from lmms_eval_tasks.host.replacements import ordinary_errors
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.core.errors import InputError
+
+WORDS, LOSSES = frozenset({AnswerForm.WORDS}), frozenset({AnswerForm.LOSSES})
+SURPRISE = {"intphys2_surprise", "intphys2_debug_surprise"}
+TASKS = {name: frozenset({task.kind.answer_form}) for name, task in registry().tasks.items()}
+RESPONSE: Any = SimpleNamespace(headers={}, request=None)
+
+
+def test_which_models_fit_which_tasks(expected: Any) -> None:
+    assert {name for name, forms in TASKS.items() if forms == LOSSES} == {"yocausal"}
+    assert {name for name, forms in TASKS.items() if forms == {AnswerForm.CLIP_LOSSES}} == SURPRISE
+    for model, misfits in {
+        "constant_answer": set(),
+        "replay": set(),
+        "random_answer": {"yocausal"},
+        "sample_solver": {"yocausal"},
+        "qwen2_5_vl": {"yocausal", *SURPRISE},
+        "video_diffusion": set(TASKS) - {"yocausal", *SURPRISE},
+        "no_such_model": set(),
+    }.items():
+        assert {name for name in TASKS if describe_misfit(model, {name: TASKS[name]})} == misfits
+    expected(str(describe_misfit("video_diffusion", {"mvp_mini": WORDS, "yocausal_vlm": WORDS})))
+    for model in (*MODELS, *CHAT_MODELS):
+        assert model_name(models.get_model(model)) == model
+
+
+def test_somebody_elses_model_can_say_that_it_gives_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval.api.model import lmms
+
+    denoiser = type("Denoiser", (lmms,), {"answer_forms": {"denoising losses"}})
+    module = ModuleType("their_denoiser")
+    module.Denoiser = denoiser  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "their_denoiser", module)
+    registered = models.MODEL_REGISTRY_V2
+    manifest = models.ModelManifest(model_id="their_denoiser", simple_class_path="their_denoiser.Denoiser")
+    for known, value in (("_manifests", manifest), ("_alias_to_model_id", "their_denoiser")):
+        monkeypatch.setattr(registered, known, {**getattr(registered, known), "their_denoiser": value})
+    assert describe_misfit("their_denoiser", {"yocausal": LOSSES}) is None
+    assert answer_forms(denoiser) == LOSSES
+
+
+def test_names_of_no_task_are_shown_the_nearest(expected: Any, tmp_path: Path) -> None:
+    known = [*TASKS, "mvp_mini", "mme"]
+    own = tmp_path / "own.yaml"
+    own.write_text("task: own")
+    given = ["mvp_mini", "mvp_*", "mvp_mi?i", "mvp_[f]ull", str(own)]
+    assert describe_unknown(given, ["mvp_mini", "mvp_full"], known) is None
+    expected(str(describe_unknown(["mvp_mni", "mme", "nothing_like_it", "mvp_minii*"], ["mme"], known)))
+    assert "Did you mean causalvqa_debug_paired?" in (describe_unknown(["causalvqa_debug"], [], known) or "")
+
+
+def test_an_output_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/out")):
+        found = describe_unready({"model": "replay", "model_args": "", "output_path": str(path)})
+        assert found and found.startswith(f"The output path {path} cannot be written to: ")
+    assert describe_unready({"model": "replay", "output_path": str(tmp_path / "new" / "out")}) is None
+    assert describe_unready({"model": "replay", "output_path": None}) is None
+
+
+@pytest.mark.slow
+def test_a_run_that_does_not_fit_ends_before_the_model_is_made(world: Path, tmp_path: Path) -> None:
+    from lmms_eval.evaluator import simple_evaluate
+    from lmms_eval.tasks import TaskManager
+
+    said = [refusal(TaskManager(model_name="video_diffusion").match_tasks, ["mvp_mini"])]
+    said.append(refusal(simple_evaluate, "random_answer", tasks=["yocausal"], bootstrap_iters=0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
+        said.append(refusal(simple_evaluate, "constant_answer", tasks=["mvp_mini"], bootstrap_iters=0))
+    begins = [
+        "mvp_mini takes words for an answer, but the model video_diffusion gives",
+        "yocausal takes denoising losses for an answer, but the model RandomAnswer",
+        "MVP is not prepared: there is no ",
+    ]
+    assert all(map(str.startswith, said, begins)), said
+    assert "\nRun:  lmms-eval-tasks prepare mvp" in said[2]
+
+
+def test_arguments_that_a_model_does_not_take(expected: Any) -> None:
+    said = [
+        refusal(models.get_model(model).create_from_arg_string, arguments, {"batch_size": 1, "max_batch_size": 2})
+        for model, arguments in (
+            ("constant_answer", "respnse=A,loud=true"),
+            ("replay", ""),
+            ("replay", "out/run"),
+            ("sample_solver", "pretrained=x"),
+            ("random_answer", "seed=one"),
+            ("video_diffusion", "familly=wan2.1-1.3b,zzz=1"),
+        )
+    ]
+    expected("\n\n".join(said))
+
+
+def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop() -> None:
+        with ordinary_errors():
+            raise RunStopped("no data")
+
+    with pytest.raises(InputError, match=r"^no data$"):
+        stop()
+    with pytest.raises(InputError, match=r"^no data$"):
+        stop_if_any("no data")
+    stop_if_any(None)
+    # As lmms-eval's command line is on the stack: whatever it calls, at any depth.
+    names: dict[str, Any] = {"__name__": "lmms_eval.__main__", "ours": SimpleNamespace(stop=stop, if_any=stop_if_any)}
+    for call in ("ours.stop()", "ours.if_any('no data')"):
+        with pytest.raises(SystemExit) as ended:
+            exec(call, names)
+        assert ended.value.code == "\nno data"
+    # The other ranks wait for one that cannot load its data, and end only when its process does.
+    monkeypatch.setattr(replacements, "current_exchange", lambda: Exchange(0, 2))
+    with pytest.raises(SystemExit):
+        stop()
+
+
+def test_weights_are_known_by_their_commit_or_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = tmp_path / "models--own--model" / "snapshots" / "abc123"
+    snapshot.mkdir(parents=True)
+    (snapshot / "model_index.json").write_text("{}", encoding="utf-8")
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("abc123", encoding="utf-8")
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    assert weights_identity("own/model") == "abc123"
+    (snapshot / "model_index.json").rename(snapshot / "config.json")
+    assert weights_identity("own/model") == "abc123"
+    assert weights_identity("own/model", "other") is None
+    assert weights_identity("own/absent") is None
+    first = weights_identity(str(snapshot))
+    assert first is not None and len(first) == 16 and weights_identity(str(snapshot)) == first
+    os.utime(snapshot / "config.json", (1, 1))
+    assert weights_identity(str(snapshot)) != first
+
+
+def test_weights_that_cannot_be_had_are_named_before_they_are_loaded(
+    expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    says: list[Exception] = []
+
+    def ask(url: str) -> None:
+        asked.append(url)
+        if says:
+            raise says[0]
+
+    (tmp_path / "checkpoints" / "step-200").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", ask)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+
+    def find(name: str, error: Exception | None = None, model: str = "qwen2_5_vl", **more: str) -> str | None:
+        says[:] = [error] if error else []
+        return describe_absent(model, {"model" if model == "vllm" else "pretrained": name, **more})
+
+    assert {find(there) for there in ("checkpoints/step-200", str(tmp_path), "own/model")} == {None}
+    assert len(asked) == 1 and "/own/model/resolve/" in asked[0]
+    missing = errors.RepositoryNotFoundError("404", response=RESPONSE)
+    offline = errors.OfflineModeIsEnabled("offline")
+    said = [find(wrong) for wrong in (f"{tmp_path}/nope", "checkpoints/run/step-20", "./nope")]
+    said += [find("checkpoints/step-20", missing), find("own/nope", missing, model="vllm")]
+    said += [find("own/gated", errors.GatedRepoError("403", response=RESPONSE)), find("own/model", offline)]
+    said.append(find("own/model", errors.RevisionNotFoundError("404", response=RESPONSE), revision="v9"))
+    assert None not in said
+    expected("\n\n".join(map(str, said)))
+    (tmp_path / "hub" / "models--own--model" / "snapshots").mkdir(parents=True)
+    assert find("own/model", offline) is None
+    # It is there, and has no such file; somebody else's model; a server's model; none named.
+    assert find("own/other", errors.RemoteEntryNotFoundError("404", response=RESPONSE)) is None
+    assert find("nope", missing, model="no_such_model") is None
+    assert describe_absent("async_openai", {"model": "nope"}) is describe_absent("qwen2_5_vl", {}) is None
+
+
+class Broken:
+    @property
+    def model(self) -> object:
+        raise RuntimeError("not loaded")
+
+
+def test_an_adapter_is_asked_for_its_weights_where_it_can_answer() -> None:
+    config = SimpleNamespace(_commit_hash="c0ffee")
+    assert read_weights(SimpleNamespace(_config=config)) == Weights(commit="c0ffee")
+    inner = SimpleNamespace(config=config, dtype="torch.float16")
+    assert read_weights(SimpleNamespace(model=inner)) == Weights("c0ffee", "float16")
+    counted = SimpleNamespace(_model=SimpleNamespace(num_parameters=lambda: 8_292_166_656))
+    assert read_weights(counted) == Weights(parameters=8_292_166_656)
+    uncounted = SimpleNamespace(model=SimpleNamespace(num_parameters=lambda: 1 // 0))
+    assert read_weights(uncounted) == Weights()
+    assert read_weights(Broken()) == read_weights(object()) == read_weights(None) == Weights()
+    assert get_nested_attr(Broken(), "model", "config") is None

@@ -1,0 +1,215 @@
+"""The state of an evaluation and how it ends: nothing of it is left to the next one, and no failure goes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_run import environment
+from loguru import logger
+from refusals import refusal
+from task_states import docs_of, new_state, task_state
+
+from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
+from lmms_eval_tasks.host.replacements import bind_config
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
+from lmms_eval_tasks.models.stand_ins import ConstantAnswer
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
+from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
+
+SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
+FIRST, SECOND = "as written", "otherwise"
+PAIRED = "causalvqa_debug_paired"
+
+
+def write_predictions(path: Path) -> Path:
+    """The true evidence for the questions of CaST-Bench, and (B) for every other item of the first tasks."""
+    lines = [{"id": doc["item_id"], "response": "(B)"} for doc in docs_of(task_state(PAIRED))]
+    for doc in docs_of(task_state("cast_bench")):
+        grouped: dict[str, list[Any]] = {}
+        for entry in json.loads(doc["evidence"]):
+            boxes = {f"00:{int(second):02}": box for second, box in entry["bboxes_in_range"].items()}
+            grouped.setdefault(entry["evidence_instance_id"], []).append({**entry, "bboxes_in_time_range": boxes})
+        instances = [{"instance_name": name, "evidences": evidences} for name, evidences in grouped.items()]
+        response = json.dumps({"instances": instances, "answer_choice": "B"})
+        lines.append({"id": doc["item_id"], "response": response})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.host
+def test_two_evaluations_in_one_process_give_what_two_processes_give(own_world: Path, tmp_path: Path) -> None:
+    predictions = write_predictions(tmp_path / "predictions.jsonl")
+    finished = subprocess.run(
+        [sys.executable, str(SCRIPT), str(predictions), str(tmp_path)],
+        cwd=tmp_path, env=environment(own_world), capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    given: dict[str, dict[str, Any]] = {
+        name: json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("both", FIRST, SECOND)
+    }
+    alone = {**given[FIRST], **given[SECOND]}
+    assert given["both"] == alone
+    # The two are different in all that the state holds.
+    first, second = (alone[name] for name in (FIRST, SECOND))
+    assert {*first["records"]} & {*second["records"]} == {"cast_bench"}
+    boxes = [one["card"]["task cast_bench"]["boxes"] for one in (first, second)]
+    prompts = [one["records"]["cast_bench"][0]["fields"]["prompt"].split(":")[0] for one in (first, second)]
+    im_viou = [one["scores"]["cast_bench"]["im_viou,none"] for one in (first, second)]
+    assert boxes == ["xyxy_px", "yxyx_px"] and prompts == ["cast_bench_evidence", "mcq_letter"]
+    assert im_viou[0] > im_viou[1] > 0
+
+
+def test_settings_are_not_known_before_an_item_was_asked(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = new_state("cast_bench")
+    (doc, *_) = docs_of(state)
+    unknown = "^Expected the settings of cast_bench to be known, but none of its items was asked\\.$"
+    with pytest.raises(RuntimeError, match=unknown):
+        _ = state.settings
+    with pytest.raises(RuntimeError, match=unknown):
+        state.process_results(doc, ["B"])
+    assert doc["question"] in state.doc_to_text(doc, {"prompt": "mcq_letter"})
+    # The host's cache knows a response by its prompt: one to the placeholder must not serve the clip.
+    asked, missing = (state.doc_to_text({**doc, "asked": flag}) for flag in (True, False))
+    assert missing == f"{NO_CLIP}\n{asked}"
+    assert state.settings.prompt.prompt_id == "mcq_letter"
+    assert state.process_results(doc, ["B"])["record"]["fields"]["prompt"] == state.settings.signature
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xywh")
+    message = refusal(new_state("cast_bench").doc_to_text, doc)
+    assert "Expected boxes to be one of xyxy_px, " in message and ", but got 'xywh'" in message
+
+
+def test_items_that_cannot_be_asked(own_world: Path) -> None:
+    state = new_state(PAIRED)
+    (doc, *_) = docs_of(state)
+    message = refusal(state.doc_to_text, {**doc, "options": []}, {"prompt": "mcq_letter"})
+    assert f"Expected item {doc['item_id']} to have options, which the prompt mcq_letter" in message
+    state = task_state(PAIRED)
+    doc = docs_of(state)[0]
+    record = state.process_results(doc, [NOT_ASKED])["record"]
+    assert (record["outcome"], record["unscored_reason"], record["answered"]) == ("unscored", "no clip", None)
+    # Records say of which set the rows are that were opened, also where others are prepared meanwhile.
+    manifest = own_world / "causalvqa" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    facts["splits"]["debug"]["data_set"] = {"kind": "sample"}
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    assert state.process_results(doc, ["A"])["record"]["data_set"]["kind"] == "official"
+
+
+def test_scores_that_a_benchmark_has_not_are_refused(tmp_path: Path) -> None:
+    task = registry().tasks["cast_bench"]
+    mine = refusal(TaskState, "mine", task.pointer, ["cider"], Evaluation())
+    assert mine == "The task mine lists scores that cast_bench lacks: cider."
+    known = "mvp_mini_temporal_reasoning"
+    config = {"group": "mine", "task": [known], "aggregate_metric_list": [{"metric": "pair_accuracy"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    folder = registry().tasks[known].benchmark.folder
+    index = {
+        "mine": {"type": "group", "task": -1, "yaml_path": str(path)},
+        known: {"type": "task", "yaml_path": str(folder / f"{known}.yaml")},
+    }
+    (bound,) = bind_config("mine", config, index, Evaluation())["aggregate_metric_list"]
+    assert callable(bound["aggregation"])
+    config["aggregate_metric_list"] = [{"metric": name} for name in ("pair_accuracy", "cider", "bleu")]
+    with pytest.raises(RunStopped, match=r"The group mine lists scores that mvp lacks: cider, bleu\.$"):
+        bind_config("mine", config, index, Evaluation())
+
+
+class HubError(Exception):
+    """As the hub's own library raises it."""
+
+    __module__ = "huggingface_hub.errors"
+
+
+@pytest.fixture
+def listening() -> Iterator[None]:
+    before = set(logger._core.handlers)  # type: ignore[attr-defined]
+    end_where_lmms_eval_goes_on()
+    yield
+    for added in set(logger._core.handlers) - before:  # type: ignore[attr-defined]
+        logger.remove(added)
+
+
+def go_on(module: str, error: Exception, level: str = "error") -> None:
+    """Catch an exception in a module of a name, and log that."""
+
+    def fail() -> None:
+        raise error
+
+    caught = f"try:\n    fail()\nexcept Exception as error:\n    logger.{level}('It goes on: {{}}', error)\n"
+    exec(caught, {"__name__": module, "logger": logger, "fail": fail})
+
+
+MAIN, TRACKER = "lmms_eval.__main__", "lmms_eval.loggers.evaluation_tracker"
+
+
+@pytest.mark.usefixtures("listening")
+def test_where_lmms_eval_goes_on_the_process_ends_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, level in ((MAIN, "error"), (TRACKER, "warning")):
+        with pytest.raises(RunStopped) as ended:
+            go_on(module, OSError(5, "Input/output error"), level)
+        assert str(ended.value.code) == "\nThe run has failed: OSError: [Errno 5] Input/output error"
+    monkeypatch.setattr("sys.argv", ["lmms-eval", f"--output_path={tmp_path}"])
+    monkeypatch.setattr("lmms_eval_tasks.utils.core.files.free_space", lambda folder: folder != tmp_path)
+    with pytest.raises(RunStopped, match=f"The run has failed: FullDisk: The disk of {tmp_path} is full.* Remedy: "):
+        go_on(TRACKER, OSError(28, "No space left on device"), "warning")
+    # What is no failure of a run ends nothing.
+    go_on("lmms_eval.evaluator", ValueError("a baseline that is not there"))
+    go_on(TRACKER, HubError("503"), "warning")
+    go_on(MAIN, ValueError("no network for a dashboard"), "info")
+    exec("logger.warning('a limit')", {"__name__": MAIN, "logger": logger})
+
+
+def test_an_exception_is_one_line_that_names_the_cause() -> None:
+    from tenacity import retry, stop_after_attempt
+
+    @retry(stop=stop_after_attempt(2))
+    def fail() -> None:
+        raise ValueError("one\n two " + "x" * LONGEST)
+
+    try:
+        fail()
+    except Exception as error:
+        text = describe_exception(error)
+    assert text.startswith("ValueError: one two xxx") and text.endswith("x…") and len(text) < LONGEST + 20
+
+
+@pytest.mark.host
+@pytest.mark.usefixtures("listening")
+def test_a_program_gets_the_exception_of_a_model(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval.evaluator import simple_evaluate
+
+    def fail(*_: Any) -> str:
+        raise ZeroDivisionError("a reader that raises")
+
+    monkeypatch.setattr(ConstantAnswer, "answer", fail)
+    with pytest.raises(ZeroDivisionError, match="a reader that raises"):
+        simple_evaluate("constant_answer", tasks=["yocausal_vlm"], bootstrap_iters=0)
+
+
+@pytest.mark.host
+@pytest.mark.usefixtures("listening")
+def test_a_variant_that_would_fail_stops_the_run_before_a_model_is_loaded(world: Path, tmp_path: Path) -> None:
+    import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
+    from lmms_eval.tasks import TaskManager
+
+    variants = {
+        "metric_list: [{metric: cider}]": "lists scores that yocausal lacks: cider.",
+        "doc_to_text: !function lmms_eval_tasks.yocausal.hooks.gone": "names a function that cannot be loaded: ",
+    }
+    folder = registry().benchmarks["yocausal"].folder
+    for number, line in enumerate(variants):
+        (tmp_path / f"{number}.yaml").write_text(
+            f"include: {folder / 'yocausal_vlm.yaml'}\ntask: variant_{number}\ndataset_kwargs:\n  data_files:\n"
+            f"    test: {folder / 'pointers' / 'vlm.json'}\n{line}\n"
+        )
+    manager = TaskManager(include_path=str(tmp_path), model_name="constant_answer")
+    for number, why in enumerate(variants.values()):
+        assert why in refusal(manager.match_tasks, [f"variant_{number}"])

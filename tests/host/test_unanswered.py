@@ -1,0 +1,337 @@
+"""Answers that never came, or not whole: failed requests, clips that cannot be decoded, answers that were cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import asking
+import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
+from loguru import logger
+from releases import write_clip
+from task_states import docs_of, task_state
+from thread_ranks import ThreadRanks
+
+from lmms_eval_tasks.finished.rescore import asked_row
+from lmms_eval_tasks.host.asking import unanswered
+from lmms_eval_tasks.host.asking.stages import AskedModel
+from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence, find_fault
+from lmms_eval_tasks.host.model.readers import OURS, ClipReader
+from lmms_eval_tasks.host.replacements import keep_prediction
+from lmms_eval_tasks.host.tasks.running import Evaluation, TaskRequests
+from lmms_eval_tasks.runs.folder import LoggedItem
+from lmms_eval_tasks.runs.saved_answers import read_responses
+from lmms_eval_tasks.utils.answers.opening import NO_CONTENT, is_answer, why_no_answer
+from lmms_eval_tasks.utils.data.clips import write_placeholder
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, Outcome, Record, UnscoredReason
+
+FAILED, BUDGET = UnscoredReason.FAILED, UnscoredReason.BUDGET
+TASK = "causalvqa_debug_paired"
+NO_VIDEO = "Video /clips/1 a.mp4 can not load, check the source"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[LMMS_EVAL_REQUEST_FAILED after 3 retries] Connection error.", (FAILED, "Connection error.")),
+        ("[LMMS_EVAL_REQUEST_FAILED] ValueError: no frames", (FAILED, "ValueError: no frames")),
+        ("[LMMS_EVAL_BUDGET_EXCEEDED]", (BUDGET, "")),
+        ("[SAFETY_BLOCKED:finish_reason=2]", (FAILED, "[SAFETY_BLOCKED:finish_reason=2]")),
+        ("[GENERATION_FAILED] timed out", (FAILED, "timed out")),
+        ("[ERROR] Unknown", (FAILED, "Unknown")),
+        (NO_VIDEO, (FAILED, NO_VIDEO)),
+        ("[ERROR] on the board is seen in the clip, so B.", None),
+        ("B. The answer is no [LMMS_EVAL_REQUEST_FAILED]", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_texts_in_place_of_an_answer_are_told_from_answers(text: object, why: Any) -> None:
+    assert why_no_answer(text) == why
+
+
+class Adapter:
+    """Returns a text in place of what raises, as lmms-eval's adapters do."""
+
+    def generate_until(self, requests: list[Any]) -> list[Any]:
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Any) -> Any:
+        if not isinstance(request, Exception):
+            return request
+        try:
+            raise request
+        except Exception as error:
+            level, module = error.args[1:] or ("WARNING", "lmms_eval.models.simple.adapter")
+            logger.patch(lambda record: record.update({"name": module})).log(level, f"Error in generating: {error}")
+            return ""
+
+
+def test_a_reply_whose_content_is_null_is_empty() -> None:
+    from lmms_eval.models.chat.async_openai import AsyncOpenAIChat
+
+    async def create(**_: Any) -> Any:
+        message = SimpleNamespace(content=None, tool_calls=None)
+        return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")], usage=None)
+
+    asked = [{"role": "user", "content": [{"type": "text", "text": "Which?"}]}]
+    model = SimpleNamespace(
+        **dict.fromkeys(["max_pixels", "min_pixels", "fps", "nframes", "max_frames", "system_prompt", "mcp_client"]),
+        client=SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create))),
+        task_dict={"task": {"test": [None]}}, is_qwen3_vl=False, model_version="model",
+    )  # fmt: skip
+    request = SimpleNamespace(args=("Which?", lambda _: asked, {}, 0, "task", "test"))
+    assert asyncio.run(AsyncOpenAIChat.maybe_forward_with_tool(model, request, 0))[0] == NO_CONTENT
+    assert not is_answer(NO_CONTENT)
+
+
+COUNTED = GenerationResult("", TokenCounts(output_tokens=7))
+
+
+@pytest.mark.parametrize(
+    ("asked", "returned"),
+    [
+        (["A", RuntimeError("shapes\ndiffer")], ["A", "[LMMS_EVAL_REQUEST_FAILED] RuntimeError: shapes differ"]),
+        (["A", ""], ["A", ""]),
+        ([None, NO_CONTENT], ["", ""]),
+        ([RuntimeError("tried again", "INFO", "lmms_eval.models.chat.adapter")], [""]),
+        ([RuntimeError("of a library", "ERROR", "lmms_eval.utils")], [""]),
+        ([COUNTED, ValueError("x")], [COUNTED, "[LMMS_EVAL_REQUEST_FAILED] ValueError: x"]),
+    ],
+)
+def test_an_empty_text_for_an_exception_says_so(asked: list[Any], returned: list[Any]) -> None:
+    model = Adapter()
+    with AskedModel(model, FailedRequests(model)).lasting():
+        assert model.generate_until([ValueError("of an earlier part")]) != [""]
+        assert model.generate_until(asked) == returned
+    assert model.generate_until([ValueError("x")]) == [""] and not vars(model)
+
+
+def test_the_response_cache_neither_keeps_nor_gives_a_failure() -> None:
+    failed = GenerationResult("[LMMS_EVAL_REQUEST_FAILED after 1 retries] x")
+    kept = {"a": "B", "b": failed, "c": "[LMMS_EVAL_BUDGET_EXCEEDED]", "d": NO_CONTENT}
+    cache = SimpleNamespace(_lookup=kept.get, _is_valid_response=lambda response, kind: bool(response))
+    with AskedModel(Adapter()).lasting(cache):
+        assert [cache._lookup(key) for key in kept] == ["B", *[None] * 3]
+        valid = [cache._is_valid_response(one, "generate_until") for one in ("", *kept.values())]
+        assert valid == [False, True, False, False, False]
+    assert cache._lookup("c") == kept["c"]
+
+
+def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None:
+    state = task_state(TASK)
+    first, second = docs_of(state)
+
+    def grade(doc: Any, text: str) -> Record:
+        return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
+
+    def refuse(row: Any, answer: object, _: Any) -> Any:
+        raise ValueError(f"graded: {answer}")
+
+    failed = grade(first, "[LMMS_EVAL_REQUEST_FAILED after 3 retries] busy (B)")
+    spent = grade(second, "[LMMS_EVAL_BUDGET_EXCEEDED]")
+    assert (failed.why, spent.why, failed.answered) == ("failed: busy (B)", "budget spent", None)
+    scores = state.process_results(first, ["[LMMS_EVAL_BUDGET_EXCEEDED]"])
+    assert scores["unscored_rate"] == 100 and scores["unparsed_rate"] is None
+    assert describe_silence(state.evaluation) == (
+        "Nothing was answered, so no result was saved: 2 items have no answer: failed: busy (B) (1); budget spent (1). "
+        "The same command asks again."
+    )
+    state.evaluation.unanswered.clear()
+    for text in ("", NO_CONTENT):
+        assert grade(first, text).outcome.value == "unparsed", "a model may say nothing"
+        with pytest.raises(ValueError, match=r"^graded: $"):
+            state.grade_first(first, [text], refuse)
+    assert state.evaluation.is_heard
+    # Where answers are kept without grading, too.
+    for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
+        state.evaluation.unanswered.clear()
+        state.requests = SimpleNamespace(returned=lambda _, text=text: text, is_cut_off=lambda *_: False)  # type: ignore[assignment]
+        assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
+
+
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_one_rank_with_an_answer_is_enough(is_heard: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = ThreadRanks(2, monkeypatch)
+    both = {("one", "item-0"): (FAILED, "busy"), ("one", "item-1"): (BUDGET, "")}
+    said = ranks.run(lambda rank: describe_silence(Evaluation(unanswered=both, is_heard=is_heard and rank == 1)))
+    assert [one is None for one in said] == [is_heard] * 2
+
+
+CLIPS = Path(__file__).parents[1] / "utils" / "data" / "clips"
+
+
+def reader(*broken: Path) -> ClipReader:
+    """A reader that cannot read some clips."""
+
+    def read(path: Path, frames: int) -> tuple[int, str]:
+        if path in broken:
+            raise RuntimeError("no decoder for AV1")
+        return OURS.read(path, frames)
+
+    return ClipReader("some reader", read)
+
+
+def test_a_clip_is_at_fault_where_it_ends_too_early_or_the_reader_can_read_others(tmp_path: Path) -> None:
+    good, sound = write_clip(tmp_path / "good.mp4"), tmp_path / "sound.mp4"
+    write_placeholder(sound)
+    for one in (None, OURS, reader(sound), reader(good, sound)):  # the last two read nothing at all
+        assert find_fault(good, sound, one) is None
+    assert find_fault(good, sound, reader(good)) == (
+        f"Expected {good} to be read by some reader, but RuntimeError: no decoder for AV1"
+    )
+    assert "cannot be decoded" in (find_fault(CLIPS / "damaged_inside.mp4", sound, None) or "")
+    assert "it was cut off: it lacks at least 3,14" in (find_fault(CLIPS / "cut_short.mp4", sound, None) or "")
+    assert "cannot be opened" in (find_fault(tmp_path / "none.mp4", sound, None) or "")
+
+
+class Model:
+    """Answers with the names of clips, all of a call at once, unless it stumbles over one."""
+
+    def __init__(self, clips: list[Path], stumbles: str = "damaged", says: str | None = None) -> None:
+        self.calls: list[list[str]] = []
+        self.stumbles, self.says = stumbles, says
+        self.task_dict = {"ours": {"test": [{"item_id": clip.stem, "clip": clip} for clip in clips]}}
+
+    def generate_until(self, requests: list[Any]) -> list[str]:
+        names = [self.task_dict["ours"]["test"][request.args[-3]]["item_id"] for request in requests]
+        self.calls.append(names)
+        if self.stumbles in names and self.says:
+            return [self.says] * len(names)
+        if self.stumbles in names:
+            raise ValueError(f"cannot read {self.stumbles}")
+        return names
+
+
+@pytest.fixture
+def clips(home: Path, tmp_path: Path) -> list[Path]:
+    (home / "some").mkdir(parents=True)
+    write_placeholder(home / "some" / "placeholder.mp4")
+    shutil.copy(CLIPS / "damaged_inside.mp4", tmp_path / "damaged.mp4")
+    return [write_clip(tmp_path / "a.mp4"), tmp_path / "damaged.mp4", write_clip(tmp_path / "b.mp4")]
+
+
+def answers_of(model: Model, *more: Any) -> tuple[list[str], dict[Any, Any]]:
+    """A model's answers about its clips, and what is unanswered and why."""
+    evaluation = Evaluation(tasks={"ours": asking.stand_in_task(clips=lambda row: (row["clip"],))})
+    requests = [asking.request(doc) for doc in range(3)]
+    return asking.ask(model, [*requests, *more], UnreadableClips(model, evaluation)), evaluation.unanswered
+
+
+def test_the_others_are_asked_again_once(clips: list[Path]) -> None:
+    model, theirs = Model(clips), asking.request(0)
+    theirs.metadata["task"] = "theirs"
+    said, silent = answers_of(model, theirs)
+    assert said == ["a", "", "b", "a"] and model.calls == [["a", "damaged", "b", "a"], ["a", "b", "a"]]
+    reason, detail = silent["ours", "damaged"]
+    assert reason is UnscoredReason.UNREADABLE_CLIP and "damaged.mp4" in detail and len(silent) == 1
+
+
+def test_what_an_adapter_says_in_place_of_an_answer_is_looked_into(clips: list[Path]) -> None:
+    failed = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] module has no attribute read_video"
+    model = Model(clips, says=failed)
+    said, silent = answers_of(model)
+    assert said == ["a", "", "b"] and model.calls[1:] == [["a", "b"]]
+    assert silent["ours", "damaged"][0] is UnscoredReason.UNREADABLE_CLIP
+    # One that has each answer from a call of its own is not asked again.
+    single = Model(clips, says=failed)
+    single.maybe_forward_with_tool = None  # type: ignore[attr-defined]
+    said, silent = answers_of(single)
+    assert said == [failed, "", failed] and len(single.calls) == 1 and list(silent) == [("ours", "damaged")]
+    outage = Model([clips[0], clips[2], clips[0]], "b", says=failed)
+    assert answers_of(outage) == ([failed] * 3, {}) and len(outage.calls) == 1
+
+
+def test_a_failure_that_no_clip_explains_is_raised(clips: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [clips[0], clips[2], clips[0]]
+    for shown in (whole, clips):  # one that goes on without the damaged clip ends the run too
+        with pytest.raises(ValueError, match="cannot read b"):
+            answers_of(Model(shown, stumbles="b"))
+    monkeypatch.setattr(unanswered, "find_reader", lambda kind, arguments: reader(*whole))
+    assert answers_of(Model(whole, stumbles="b"))[0] == ["", "", ""], "its reader cannot read any of these"
+
+
+WEIGHED = "The clip is short. So it is B. The man is next"
+LIMIT = 64
+
+
+class Documents(list[dict[str, str]]):
+    def select_columns(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(to_dict=lambda: {name: [row[name] for row in self]})
+
+
+def requests(text: str, tokens: int | None, item: str = "item", limit: Any = LIMIT) -> TaskRequests:
+    """The requests of a task with one item, and the model's answer to it."""
+    counts = None if tokens is None else TokenCounts(output_tokens=tokens)
+    request = SimpleNamespace(doc_id=0, resps=[text], token_counts=[counts])
+    config = SimpleNamespace(generation_kwargs={"max_new_tokens": limit})
+    return TaskRequests(SimpleNamespace(eval_docs=Documents([{"item_id": item}]), instances=[request], config=config))
+
+
+def words(text: str, **_: Any) -> dict[str, list[str]]:
+    return {"input_ids": text.split()}
+
+
+@pytest.mark.parametrize(
+    ("said", "tokens", "tokenizer", "is_cut_off"),
+    [
+        (LIMIT, LIMIT, words, True),
+        (LIMIT, LIMIT - 1, words, False),
+        (LIMIT, None, words, False),
+        (3, LIMIT, words, False),  # padded to the longest of its batch
+        (0, LIMIT, None, True),  # a server whose reasoning is no part of the text
+    ],
+)
+def test_an_answer_that_used_all_its_tokens_was_cut_off(
+    said: int, tokens: int | None, tokenizer: Any, is_cut_off: bool
+) -> None:
+    model = SimpleNamespace(tokenizer=tokenizer)
+    asked = requests("word " * said, tokens)
+    assert asked.is_cut_off("item", model) is is_cut_off
+    assert not asked.is_cut_off("of another rank", model)
+    assert requests("word " * said, tokens, limit=str(LIMIT)).is_cut_off("item", model) is is_cut_off
+    assert not requests("word " * said, tokens, limit="many").is_cut_off("item", model)
+
+
+def test_what_it_weighs_is_not_read_and_its_record_says_why(world: Path) -> None:
+    def graded(text: str, cut_off: bool, key: str | None = "B") -> Record:
+        state = task_state(TASK)
+        doc = {**docs_of(state)[0], "answer": key}
+        state.requests = requests(text, LIMIT if cut_off else 1, doc["item_id"])
+        return Record.from_json(json.loads(json.dumps(state.process_results(doc, [text])["record"])))
+
+    assert (graded(WEIGHED, False).answered, graded(WEIGHED, False).detail) == ("B", "")
+    cut = graded(WEIGHED, True)
+    assert (cut.outcome, cut.answered, cut.detail) == (Outcome.UNPARSED, None, CUT_OFF)
+    readable = graded("Answer: B. The curtain", True)
+    assert (readable.outcome, readable.detail) == (Outcome.CORRECT, CUT_OFF)
+    assert graded(WEIGHED, True, key=None).why == "no answer key: cut off"
+    open_ended = graded("<think>First the cat, A. Then the curtain moves, which fits B. Now C, and", False)
+    assert (open_ended.outcome, open_ended.detail) == (Outcome.UNPARSED, CUT_OFF)
+    assert graded("<think>It is B.</think>I cannot tell.", False).detail == ""
+
+
+def test_whoever_grades_the_answer_later_knows_it(world: Path, tmp_path: Path) -> None:
+    state = task_state(TASK)
+    doc = docs_of(state)[0]
+    state.requests = requests(WEIGHED, LIMIT, doc["item_id"])
+    predicted = keep_prediction(state, state.process_results, doc, [WEIGHED])
+    record = Record.from_json(predicted["record"])
+    assert (record.unscored_reason, record.detail) == (UnscoredReason.ONLY_PREDICTED, CUT_OFF)
+    state.requests = None
+    again = state.process_results(asked_row(doc, LoggedItem("", record, {"filtered_resps": WEIGHED})), [WEIGHED])
+    silent = Record("one", "one", {}, "A", None, Outcome.UNSCORED, UnscoredReason.OUT_OF_MEMORY, "8 GB")
+    lines = [{"filtered_resps": WEIGHED, **predicted}, {"filtered_resps": "", "record": silent.to_json()}]
+    log = tmp_path / f"x_samples_{TASK}.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    read = read_responses(log)
+    assert read.cut_off == {(TASK, doc["item_id"])}
+    assert read.unanswered == {(TASK, "one"): (UnscoredReason.OUT_OF_MEMORY, "8 GB")}
+    state.evaluation.model = SimpleNamespace(cut_off={(TASK, doc["item_id"])})
+    for graded in (again, state.process_results(doc, [WEIGHED])):
+        assert graded["record"]["detail"] == CUT_OFF and graded["record"]["answered"] is None
