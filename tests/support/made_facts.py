@@ -55,7 +55,8 @@ def made_scene(rng: np.random.Generator, place: int) -> Facts:
             bodies.append(
                 Body.model_validate({**tray, "place": [1.8, float(lane), 0.05], "scenery": True, "moves": "not at all"})
             )
-    scene = Scene(id=f"made-{place}", family="made", seed=place, depth=2, distractors=1, bodies=bodies, camera=Camera())
+    family = f"made {place // 5}"
+    scene = Scene(id=f"made-{place}", family=family, seed=place, depth=2, distractors=1, bodies=bodies, camera=Camera())
     events = simulate(scene)
     worlds = [
         World(

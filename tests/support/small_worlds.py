@@ -1,45 +1,91 @@
-"""Short scenes of worlds, and what a process that renders, or acts as if, does with them."""
+"""Short scenes of worlds whose causes are known beforehand, and what a process that renders, or acts as if, does.
+
+As a program it is such a process, which needs no renderer: what it is asked to do draws nothing.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
-from lmms_eval_tasks.worlds.scenes.scene import Body, Camera, Scene, Sight, Violation
+from lmms_eval_tasks.worlds.scenes.scene import Body, EventKey, Facts, Intervention, Scene, Sight, Violation, World
 
 LONGEST = 60.0
 """Seconds in which what is waited for has to happen."""
 
 
-def ball(colour: str, place: list[float], velocity: float = 0.0, radius: float = 0.15) -> Body:
-    start = [velocity, 0.0, 0.0]
-    return Body(name=f"{colour} ball", shape="ball", colour=colour, size=[radius], place=place, velocity=start)
+def ball(
+    colour: str, x: float, y: float = 0.0, velocity: Sequence[float] = (0.0, 0.0), radius: float = 0.12, **rest: Any
+) -> Body:
+    """A ball that lies on the floor."""
+    fields = {"place": [x, y, radius], "mass": 0.6, "bounce": 0.85, "friction": 0.15, **rest}
+    name, velocity = f"{colour} ball", [*velocity, 0.0]
+    return Body(name=name, shape="ball", colour=colour, size=[radius], velocity=velocity, **fields)
 
 
-def wall(place: list[float], size: list[float]) -> Body:
-    return Body(name="grey wall", shape="wall", colour="grey", size=size, place=place, moves="not at all", scenery=True)
+def box(colour: str, x: float, wide: float = 0.12, **rest: Any) -> Body:
+    fields = {"size": [0.05, wide, 0.18], "place": [x, 0.0, 0.18], "mass": 0.2, "friction": 0.9, **rest}
+    return Body(name=f"{colour} box", shape="box", colour=colour, **fields)
 
 
-def scene(*bodies: Body, name: str = "one", seconds: float = 0.5, camera: Camera | None = None) -> Scene:
-    return Scene(
-        id=name, family="test", seed=0, seconds=seconds, depth=1, bodies=list(bodies), camera=camera or Camera()
-    )
+def wall(place: list[float], size: list[float], name: str = "grey wall") -> Body:
+    return Body(name=name, shape="wall", colour="grey", size=size, place=place, moves="not at all", scenery=True)
+
+
+def scene(*bodies: Body, name: str = "one", seconds: float = 1.5, **rest: Any) -> Scene:
+    return Scene(id=name, family="test", seed=0, seconds=seconds, depth=1, bodies=list(bodies), **rest)
 
 
 def rolling(name: str = "one", seconds: float = 0.5, velocity: float = 1.5) -> Scene:
     """A red ball rolls to a green one at rest, which it hits at about 0.33 s; a white one falls."""
-    bodies = (
-        ball("red", [-0.8, 0.0, 0.15], velocity),
-        ball("green", [0.0, 0.0, 0.15]),
-        ball("white", [0.7, 0.3, 1.0], radius=0.1),
-    )
-    return scene(*bodies, name=name, seconds=seconds)
+    red, green = ball("red", -0.8, velocity=(velocity, 0.0), radius=0.15), ball("green", 0.0, radius=0.15)
+    return scene(red, green, ball("white", 0.0, place=[0.7, 0.3, 1.0], radius=0.1), name=name, seconds=seconds)
+
+
+def prototype() -> Scene:
+    """The red ball hits the green one, which hits the blue box; without it the red one does that itself."""
+    return scene(ball("red", -1.0, velocity=(2.4, 0.0)), ball("green", -0.3), box("blue", 0.4))
+
+
+def both_at_once() -> Scene:
+    """Two balls hit a wide box at the same time; one is enough to push it over."""
+    red, green = (ball(colour, -0.7, y, velocity=(2.2, 0.0)) for colour, y in (("red", -0.17), ("green", 0.17)))
+    return scene(red, green, box("blue", 0.0, wide=0.3))
+
+
+def one_after_the_other() -> Scene:
+    """The red ball hits the blue one away; the green one comes to where that lay half a second later."""
+    red = ball("red", -0.7, velocity=(2.6, 0.0), mass=0.35)
+    return scene(red, ball("green", 0.0, 0.95, velocity=(0.0, -1.3)), ball("blue", 0.0))
+
+
+def independent() -> Scene:
+    """The red ball hits the blue one; the green ball hits the white one, elsewhere."""
+    red, green = ball("red", -0.7, -0.4, velocity=(2.0, 0.0)), ball("green", 0.7, 0.5, velocity=(-2.0, 0.0))
+    return scene(red, ball("blue", 0.0, -0.4), green, ball("white", 0.0, 0.5))
+
+
+def known_by_removal(shown: Scene, pairs: Sequence[Sequence[str]] = ()) -> Facts:
+    """What is known of a scene with each of its bodies removed, and some pairs."""
+    from lmms_eval_tasks.worlds.physics.other_worlds import intervene
+    from lmms_eval_tasks.worlds.physics.rollout import roll_out
+
+    rollout = roll_out(shown)
+    removed = [[name] for name in shown.actors] + [sorted(pair) for pair in pairs]
+    changes = [Intervention(kind="remove", bodies=bodies) for bodies in removed]
+    worlds = [World(intervention=change, events=intervene(shown, change).events) for change in changes]
+    return Facts(scene=shown, events=rollout.events, worlds=worlds, lost_energy=rollout.lost_energy)
+
+
+def starts(colour: str, shape: str = "ball") -> EventKey:
+    return EventKey("starts", f"{colour} {shape}")
 
 
 class Looked(NamedTuple):
@@ -47,41 +93,16 @@ class Looked(NamedTuple):
     sights: list[Sight]
 
 
-def look(shown: Scene) -> Looked:
-    """Frames and sights of a scene, from a process that renders."""
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.rollout import roll_out
-
-    poses = roll_out(shown).poses
-    with Filmer(shown) as filmer:
-        return Looked(filmer.frames(poses), filmer.sights(poses))
-
-
-def differences(asked: tuple[Scene, Violation, tuple[int, ...]]) -> list[float]:
-    """For some frames the largest difference of a pixel, of 255, between a scene and one that breaks a principle."""
+def look(asked: tuple[Scene, Violation | None]) -> Looked:
+    """Frames and sights of a scene, perhaps of one that breaks a principle, from a process that renders."""
     from lmms_eval_tasks.worlds.physics.pictures import Filmer
     from lmms_eval_tasks.worlds.physics.rollout import roll_out
     from lmms_eval_tasks.worlds.physics.violations import broken_poses
 
-    shown, violation, frames = asked
+    shown, violation = asked
+    poses = broken_poses(shown, violation) if violation else roll_out(shown).poses
     with Filmer(shown) as filmer:
-        possible = filmer.frames(roll_out(shown).poses[list(frames)])
-        impossible = filmer.frames(broken_poses(shown, violation)[list(frames)])
-    return [float(np.abs(one.astype(int) - two).max()) for one, two in zip(possible, impossible, strict=True)]
-
-
-def vanishing(shown: Scene) -> tuple[Any, Any]:
-    """The last picture of a scene whose first body vanishes, and that of a scene that never had it in view."""
-    from lmms_eval_tasks.worlds.physics.pictures import Filmer
-    from lmms_eval_tasks.worlds.physics.violations import broken_poses
-
-    violation = Violation(principle="permanence", body=shown.bodies[0].name, time=0.1)
-    far = ball("blue", [0.0, -30.0, 0.15])
-    empty = shown.model_copy(update={"bodies": [far]})
-    with Filmer(shown) as filmer:
-        seen = filmer.frames(broken_poses(shown, violation)[-1:])[0]
-    with Filmer(empty) as filmer:
-        return seen, filmer.frames(np.array([[0.0, -30.0, 0.15, 1.0, 0.0, 0.0, 0.0]]))[0]
+        return Looked(filmer.frames(poses), [] if violation else filmer.sights(poses))
 
 
 def plain_clip(task: tuple[SceneClip, Path]) -> None:
@@ -118,3 +139,10 @@ def wait_until(has_happened: Any) -> None:
     while not has_happened():
         assert time.monotonic() < end, "what was waited for has not happened"
         time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    from lmms_eval_tasks.worlds.physics import rendering
+
+    rendering._why_not = lambda: ""
+    rendering.main()

@@ -10,18 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from expected import Expected
 from made_facts import made_facts
+from raw_releases import contents
 from releases import write_clip
 from sample_runs import at
+from small_worlds import rolling
 
+from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
-from lmms_eval_tasks.worlds.benchmark import SetSize, prepare, require_engine
+from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
-from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft
+from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft, read_drafts, write_drafts
 from lmms_eval_tasks.worlds.physics import filming
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
 from lmms_eval_tasks.worlds.questions.question import Question
@@ -44,125 +48,82 @@ def questions_of_chains(number: int) -> list[Question]:
     return questions_of_set(chains(number), 0)
 
 
-def write_set(folder: Path, number: int = 3) -> Path:
-    questions = questions_of_chains(number)
+def write_set(folder: Path) -> Path:
+    questions = questions_of_chains(3)
     for name in {question.clip for question in questions}:
         write_clip(folder / CLIPS / name, frames=2)
     (folder / QUESTIONS).write_text(question_lines(questions), encoding="utf-8")
     return folder
 
 
-def test_a_set_made_before_is_prepared_as_it_is(tmp_path: Path) -> None:
-    source = write_set(tmp_path / "set")
-    facts = prepare(source=source)[SPLIT]
-    table = load_table("worlds", SPLIT)
-    assert facts.rows == len(table) and not facts.missing and set(facts.source_sha256) == {QUESTIONS}
-    assert set(table["family"]) == {"chain"} and all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
-    before = read_manifest(CARD).splits[SPLIT].table_sha256
-    assert prepare(source=source)[SPLIT].table_sha256 == before
+def refusal(**given: Any) -> str:
+    with pytest.raises(InputError) as refused:
+        prepare(**given)
+    return str(refused.value)
 
 
-def test_what_a_data_home_has_can_be_prepared_in_another(tmp_path: Path) -> None:
+def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:
     first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
-    folder = benchmark_dir("worlds")
+    table, folder = load_table("worlds", SPLIT), benchmark_dir("worlds")
+    assert first.rows == len(table) and not first.missing and set(first.source_sha256) == {QUESTIONS}
+    assert set(table["family"]) == {"chain"} and all(clip.startswith(f"{SPLIT}/") for clip in table["clip"])
     with at(tmp_path / "other"):
         again = prepare(source=folder)[SPLIT]
         assert benchmark_dir("worlds") != folder and (benchmark_dir("worlds") / QUESTIONS).is_file()
-    assert again.table_sha256 == first.table_sha256 and again.source_sha256 == first.source_sha256
+    assert (again.table_sha256, again.source_sha256) == (first.table_sha256, first.source_sha256)
+    assert read_manifest(CARD).splits[SPLIT].table_sha256 == first.table_sha256
 
 
-def test_a_set_without_a_folder_of_clips_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_set_or_several_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
     source = write_set(tmp_path / "set")
     (source / CLIPS).rename(source / "movies")
-    with pytest.raises(InputError, match="has no folder clips or videos/standard"):
-        prepare(source=source)
+    (tmp_path / "empty").mkdir()
+    wrong: list[dict[str, Any]] = [
+        {"source": source}, {"source": tmp_path / "empty"}, {"source": tmp_path, "seed": 3}, {"size": SetSize.SMALL},
+        {"scenes": tmp_path / "none.jsonl"},
+    ]  # fmt: skip
+    messages = [refusal(**given) for given in wrong]
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    expected("\n".join([*messages, refusal(seed=1)]))
 
 
-@pytest.mark.parametrize(
-    ("task", "changes", "message"),
-    [
-        ("counterfactual", {"intervention": "explode"}, "intervention: Expected one of remove, freeze, delay"),
-        ("counterfactual", {"changed": ""}, "changed: Expected a body"),
-        ("counterfactual", {"level": "high"}, "level: Expected one of direct"),
-        ("counterfactual", {"about": [[]]}, "about: Expected kind, body and other body"),
-        ("perception", {"options": [], "answer": "A"}, "options: Expected two at least"),
-        ("possible", {"principle": "luck"}, "principle: Expected one of permanence"),
-        ("reversal", {"arrow": "weak"}, "arrow: Expected one of strong, none"),
-        ("evidence", {"evidence": '[{"a": 1}]'}, "evidence: Expected instances with boxes"),
-    ],
-)
-def test_what_a_task_cannot_use_is_named(task: str, changes: dict[str, Any], message: str) -> None:
-    question = next(one for one in questions_of_chains(12) if one.task == task)
-    assert faults_of(question) == []
-    faults = [f"{field}: {clause}" for field, clause, _ in faults_of(question.model_copy(update=changes))]
-    assert any(fault.startswith(message) for fault in faults), faults
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("counterfactual", {"intervention": "explode"}),
+    ("counterfactual", {"changed": ""}),
+    ("counterfactual", {"level": "high"}),
+    ("counterfactual", {"about": [[]]}),
+    ("perception", {"options": [], "answer": "A"}),
+    ("possible", {"principle": "luck"}),
+    ("reversal", {"arrow": "weak"}),
+    ("evidence", {"evidence": '[{"a": 1}]'}),
+    ("evidence", {"evidence": "{"}),
+    ("perception", {"evidence": '[{"a": 1}]'}),
+    ("perception", {"answer": "Z"}),
+    ("perception", {"clip": "../a.mp4"}),
+    ("perception", {"family": "zoo"}),
+    ("perception", {"depth": 9}),
+    ("perception", {"options": ["a", "a"], "answer": "A"}),
+    ("perception", {"question": " "}),
+]
+"""What a task cannot use."""
 
 
-def test_half_a_pair_is_refused(tmp_path: Path) -> None:
+def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, expected: Expected) -> None:
+    found = []
+    for task, changes in WRONG:
+        question = next(one for one in questions_of_chains(12) if one.task == task)
+        assert faults_of(question) == []
+        found += [" ".join(fault) for fault in faults_of(question.model_copy(update=changes))]
+    expected("\n".join(found))
     path = write_set(tmp_path / "set") / QUESTIONS
-    lines = path.read_text().splitlines()
-    half = next(number for number, one in enumerate(lines) if json.loads(one)["task"] == "possible")
-    path.write_text("\n".join([*lines[:half], *lines[half + 1 :]]) + "\n")
-    with pytest.raises(InputError, match="group_id: Expected two questions in a group, but got 1 in"):
-        prepare(source=path.parent)
-
-
-def test_a_clip_that_lacks_is_listed(tmp_path: Path) -> None:
-    source = write_set(tmp_path / "set")
-    lost = next((source / CLIPS).iterdir())
-    lost.unlink()
-    missing = prepare(source=source)[SPLIT].missing
-    assert [(one.clip, one.reason) for one in missing] == [(f"{SPLIT}/{lost.name}", "absent")]
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("answer", "Z", "answer: Expected one of"),
-        ("clip", "../a.mp4", "clip: Expected a path below the folder of clips"),
-        ("family", "zoo", "family: Expected one of"),
-        ("depth", 9, "depth: Expected one of 0, 1"),
-        ("options", ["a", "a"], "options: Expected options that differ"),
-        ("evidence", "{", "evidence: Expected"),
-        ("question", " ", "question: Expected a text"),
-        ("wording", "first", "wording: Expected"),
-    ],
-)
-def test_what_is_wrong_with_a_question_is_named_with_its_line(
-    tmp_path: Path, field: str, value: Any, message: str
-) -> None:
-    path = write_set(tmp_path / "set") / QUESTIONS
-    first, *others = path.read_text().splitlines()
-    path.write_text("\n".join([json.dumps({**json.loads(first), field: value}), *others]) + "\n")
-    with pytest.raises(InputError) as caught:
-        prepare(source=path.parent)
-    assert message in str(caught.value) and "line 1" in str(caught.value)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    half = next(number for number, one in enumerate(lines) if one["task"] == "possible")
+    lines = [lines[0] | {"wording": "first"}, lines[1] | {"answer": "Z"}, *lines[2:half], *lines[half + 1 :], lines[1]]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    expected(refusal(source=path.parent))
     assert not benchmark_dir("worlds").exists()
-
-
-def test_questions_that_come_twice_or_apart_from_their_group_are_named(tmp_path: Path) -> None:
-    path = write_set(tmp_path / "set") / QUESTIONS
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines, lines[0]]) + "\n")
-    with pytest.raises(InputError, match=r"(?s)item_id: Expected each once.*group_id: Expected the questions"):
-        prepare(source=path.parent)
-
-
-def test_nothing_and_two_things_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no .*questions\.jsonl"):
-        prepare(source=tmp_path)
-    with pytest.raises(InputError, match="Expected one of --seed, --scenes and --source, but got several"):
-        prepare(source=tmp_path, seed=3)
-    with pytest.raises(InputError, match="Expected --size with --seed alone"):
-        prepare(size=SetSize.SMALL)
-
-
-def test_without_the_engine_one_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmms_eval_tasks.worlds.benchmark.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r'Remedy: pip install "lmms-eval-tasks\[worlds\]"'):
-        require_engine()
-    with pytest.raises(InputError, match="MuJoCo, which is not installed"):
-        prepare(seed=1)
 
 
 class Camera:
@@ -189,23 +150,37 @@ def draft_of_facts(facts: Facts) -> SceneDraft:
 
 
 def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = chains(3)
+    facts, scenes = chains(3), tmp_path / "scenes.jsonl"
     drafts = [draft_of_facts(one) for one in facts]
     monkeypatch.setattr(module, "_drafts", lambda *_: drafts)
     monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: facts)
     camera = Camera(at_most=4)
     monkeypatch.setattr(filming, "film", camera.film)
     with pytest.raises(KeyboardInterrupt):
-        prepare(scenes=tmp_path / "scenes.jsonl")
+        prepare(scenes=scenes)
     assert not benchmark_dir("worlds").exists() and len(camera.filmed) == 4
     camera.at_most = 1_000
-    made = prepare(scenes=tmp_path / "scenes.jsonl")[SPLIT]
+    made = prepare(scenes=scenes)[SPLIT]
     assert len(camera.filmed) == len(set(camera.filmed)) == made.clips and not made.missing
+    assert set(camera.filmed) <= {clip.name for draft in drafts for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
     assert not made.warnings and made.data_set.kind is SetKind.OWN
     assert set(made.source_sha256) == {"scenes.jsonl", "events", QUESTIONS}
     assert (benchmark_dir("worlds") / "scenes.jsonl").is_file() and not (benchmark_dir("worlds") / "work").exists()
-    assert set(camera.filmed) <= {clip.name for draft in drafts for clip in draft.clips}
     # What is prepared is taken over: nothing is rendered again.
-    again = prepare(scenes=tmp_path / "scenes.jsonl")[SPLIT]
+    again = prepare(scenes=scenes)[SPLIT]
     assert len(camera.filmed) == made.clips and again.table_sha256 == made.table_sha256
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_renderer")
+def test_own_scenes_that_are_really_rendered_give_the_same_bytes(tmp_path: Path) -> None:
+    scenes, shown = tmp_path / "scenes.jsonl", rolling().model_copy(update={"family": "chain"})
+    scenes.write_text(as_lines([shown.model_dump(mode="json")]), encoding="utf-8")
+    write_drafts(read_drafts(scenes, processes=1), scenes)
+    made = []
+    for home in ("one", "other"):
+        with at(tmp_path / home):
+            prepare(scenes=scenes)
+            made.append(contents(benchmark_dir("worlds")))
+    assert made[0] == made[1] and {"manifest.json", "videos/standard/one.mp4"} <= made[0].keys()

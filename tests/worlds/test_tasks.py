@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
 from made_facts import made_facts
+from metric_scores import score_all
 from task_states import task_state
 from worlds_oracle import oracle
 
@@ -26,42 +28,44 @@ Row = dict[str, Any]
 
 @cache
 def rows() -> tuple[Row, ...]:
-    made = make_rows(questions_of_set(made_facts(12), 0))
+    made = make_rows(questions_of_set(made_facts(6), 0))
     return tuple({**row, "asked": True, "clip_present": True} for row in made)
 
 
-def rows_of(subset: str) -> tuple[Row, ...]:
-    return tuple(row for row in rows() if row["subset"] == subset)
+def rows_of(subset: str) -> list[Row]:
+    return [row for row in rows() if row["subset"] == subset]
 
 
-def grade(subset: str, answers: Any) -> list[Record]:
-    state = task_state(f"worlds_{subset}")
-    return [
-        Record.from_json(state.process_results(row, [answers(row)])["record"])  # as the hook logs it
-        for row in rows_of(subset)
-    ]
+def grade(subset: str, answer: Callable[[Row], str]) -> list[Record]:
+    process = task_state(f"worlds_{subset}").process_results
+    return [Record.from_json(process(row, [answer(row)])["record"]) for row in rows_of(subset)]  # as the hook logs it
 
 
 def scores(subset: str, records: list[Record]) -> dict[str, Any]:
-    kind = registry().tasks[f"worlds_{subset}"].kind
-    return {metric.name: metric.score_records(records) for metric in kind.metrics}
+    return score_all(registry().tasks[f"worlds_{subset}"].kind.metrics, records)
 
 
-def test_every_family_of_a_test_is_there_and_none_that_only_training_has() -> None:
-    known = families()
-    assert set(FAMILIES) == {name for name, family in known.items() if not family.for_training}
+def test_every_family_and_subset_is_there_and_none_that_only_training_has() -> None:
+    assert set(FAMILIES) == {name for name, family in families().items() if not family.for_training}
     assert SUBSETS == TASKS and set(registry().benchmarks["worlds"].kinds) == set(SUBSETS)
 
 
 @pytest.mark.parametrize("subset", SUBSETS)
-def test_an_oracle_is_right_on_all(subset: str) -> None:
-    records = grade(subset, oracle)
+def test_a_question_is_asked_whole_and_its_right_answer_is_right(subset: str) -> None:
+    records, row, state = grade(subset, oracle), rows_of(subset)[0], task_state(f"worlds_{subset}")
     assert len(records) >= 4 and {record.outcome for record in records} == {Outcome.CORRECT}
     found = scores(subset, records)
-    assert found["single_accuracy"] == 100 and found["unparsed_rate"] == 0
-    assert found.get("pair_accuracy", 100) == 100
+    assert (found["single_accuracy"], found["unparsed_rate"], found.get("pair_accuracy", 100)) == (100, 0, 100)
     if subset == "evidence":
         assert (found["faithful"], found["im_viou"], found["spurious"]) == (100, 100, 0)
+    prompt = state.doc_to_text(row, None)
+    assert row["question"] in prompt and all(option in prompt for option in row["options"] if subset != "possible")
+    for changes, response, outcome in (
+        ({"asked": False}, oracle(row), "unscored"),
+        ({}, "It is hard to tell.", "unparsed"),
+        ({}, None, "unparsed"),
+    ):
+        assert state.process_results({**row, **changes}, [response])["record"]["outcome"] == outcome
 
 
 @pytest.mark.parametrize("subset", ["minimal", "counterfactual", "possible", "reversal"])
@@ -72,43 +76,27 @@ def test_a_constant_gets_half_and_no_pair(subset: str) -> None:
 
 
 def test_marked_questions_and_levels_are_scored_apart() -> None:
-    records = grade("counterfactual", lambda row: f"{row['seen'].title()}.")
-    found, marked = scores("counterfactual", records), [row["marked"] for row in rows_of("counterfactual")]
+    asked = rows_of("counterfactual")
+    found = scores("counterfactual", grade("counterfactual", lambda row: f"{row['seen'].title()}."))
     assert (found["verdict_accuracy_marked"], found["verdict_accuracy_plain"]) == (0, 100)
-    assert found["verdict_accuracy"] == pytest.approx(100 * Counter(marked)["plain"] / len(marked))
-    levels = Counter(row["level"] for row in rows_of("counterfactual"))
-    assert all((found[f"verdict_accuracy_{level}"] is not None) == bool(levels[level]) for level in levels)
-
-
-def test_what_is_missing_is_unscored_and_what_is_unread_is_wrong() -> None:
-    for subset in SUBSETS:
-        row, state = rows_of(subset)[0], task_state(f"worlds_{subset}")
-        for changes, response, outcome in (
-            ({"asked": False}, oracle(row), "unscored"),
-            ({}, "It is hard to tell.", "unparsed"),
-            ({}, None, "unparsed"),
-        ):
-            assert state.process_results({**row, **changes}, [response])["record"]["outcome"] == outcome, subset
-
-
-def test_a_question_is_asked_with_its_options_or_alone() -> None:
-    for subset in SUBSETS:
-        row, state = rows_of(subset)[0], task_state(f"worlds_{subset}")
-        prompt = state.doc_to_text(row, None)
-        assert row["question"] in prompt
-        alone = subset in ("counterfactual", "possible")
-        assert all((option in prompt) != alone for option in row["options"] if subset != "possible")
+    plain = Counter(row["marked"] for row in asked)["plain"]
+    assert found["verdict_accuracy"] == pytest.approx(100 * plain / len(asked))
+    for level in {row["level"] for row in asked}:
+        of_level = [row["marked"] == "plain" for row in asked if row["level"] == level]
+        assert found[f"verdict_accuracy_{level}"] == pytest.approx(100 * sum(of_level) / len(of_level))
 
 
 def test_records_say_of_which_scene_and_step_they_are() -> None:
-    steps = {record.fields["step"] for subset in SUBSETS for record in grade(subset, oracle)}
-    assert steps == {*STEPS, ""}
     records = [record for subset in SUBSETS for record in grade(subset, oracle)]
+    assert {record.fields["step"] for record in records} == {*STEPS, ""}
     assert {record.stratum["depth"] for record in records} <= set(DEPTHS)
-    titles = [panel.title for panel in report.panels("worlds", [RunRecords("1", "oracle", [records])])]
-    assert "Which step fails first" in titles
-    alone = [panel.title for panel in report.panels("worlds_paired", [RunRecords("1", "x", [grade("paired", oracle)])])]
-    assert "Which step fails first" not in alone and alone
+
+    def titles(task: str, graded: list[Record]) -> list[str]:
+        return [panel.title for panel in report.panels(task, [RunRecords("1", "oracle", [graded])])]
+
+    assert "Which step fails first" in titles("worlds", records)
+    alone = titles("worlds_paired", grade("paired", oracle))
+    assert alone and "Which step fails first" not in alone
 
 
 def test_views_keep_the_key_true() -> None:
