@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import ast
 import csv
 from dataclasses import dataclass
@@ -7,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from shared import made_once
 
-from lmms_eval_tasks.sample.solver import solve
 from lmms_eval_tasks.sample.write_sample import build_sample
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
 
@@ -30,20 +31,15 @@ class Item:
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory) -> Path:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sizes = {"causalvqa": {"debug_per_type": 2}, "mvp": {"mini_pairs": 4, "full_pairs": 8}}
     root = made_once(tmp_path_factory, "sample", lambda root: build_sample(root / "world", SEED, sizes=sizes))
     return root / "world"
 
 
 @pytest.fixture(scope="session")
-def items(sample) -> list[Item]:
+def items(sample: Path) -> list[Item]:
     return [*causalvqa_items(sample), *mvp_items(sample)]
-
-
-@pytest.fixture(scope="session")
-def responses(items) -> dict[Item, str]:
-    return {item: solve(item.question, item.options, item.clip) for item in items}
 
 
 def causalvqa_items(sample: Path) -> list[Item]:
