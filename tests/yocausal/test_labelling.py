@@ -1,3 +1,7 @@
+"""Labels of causality by a judge: frames that it is shown, agreement of labels, and the command."""
+
+from __future__ import annotations
+
 import json
 import math
 import statistics
@@ -7,6 +11,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Fail, JudgeServer, Say
@@ -14,7 +19,6 @@ from numbered_clips import cut_off, write_numbered
 from scipy import stats
 from small_clips import falling_ball
 from typer.testing import CliRunner
-from yocausal_world import write_release
 
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import load_table
@@ -31,92 +35,73 @@ from lmms_eval_tasks.yocausal.labelling import (
     read_frames,
 )
 
-BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
-
 
 def test_the_judge_is_asked_for_a_cause_and_its_effect_and_not_for_reversal() -> None:
     text = labelling_prompt("yocausal_causality")[0].text
     assert "A visibly causes B" in text and "revers" not in text and "backward" not in text
 
 
-@given(BOTH)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
 def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
-    same = [(label, label) for label, _ in pairs]
-    assert f1_score(same) in (100.0, None)
+    first, second = sum(one for one, _ in pairs), sum(other for _, other in pairs)
+    both = sum(one and other for one, other in pairs)
     f1, tau = f1_score(pairs), kendall_tau(pairs)
-    assert f1 is None or 0 <= f1 <= 100
-    assert f1_score([(now, before) for before, now in pairs]) == f1
+    if first and second and both:
+        precision, recall = both / second, both / first
+        assert f1 == pytest.approx(100 * 2 * precision * recall / (precision + recall))
+    else:
+        assert f1 == (0 if first or second else None)
     if tau is not None:
         # For two labels tau-b is the correlation of zeros and ones.
         assert tau == pytest.approx(float(np.corrcoef(np.array(pairs, dtype=float).T)[0, 1]), abs=1e-9)
         assert stats.kendalltau(*zip(*pairs, strict=True)).statistic == pytest.approx(tau)
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
+def test_cohens_d_has_units_of_spread() -> None:
+    for first, second, expected in (
         ([1.0, 3.0], [1.0, 3.0], 0.0),
         ([3.0, 5.0], [1.0, 3.0], math.sqrt(2)),
         ([1.0], [1.0, 2.0], None),
         ([1.0] * 2, [1.0] * 2, None),
-    ],
-)
-def test_cohens_d(first: list[float], second: list[float], expected: float | None) -> None:
-    assert cohens_d(first, second) == (None if expected is None else pytest.approx(expected))
-
-
-def test_cohens_d_has_units_of_spread() -> None:
+    ):
+        assert cohens_d(first, second) == (None if expected is None else pytest.approx(expected))
     rng = np.random.default_rng(0)
     first, second = list(rng.normal(0.5, 1, 4000)), list(rng.normal(0, 1, 4000))
-    effect = cohens_d(first, second)
-    assert effect == pytest.approx(0.5, abs=0.06)
-    assert effect == pytest.approx(
-        (statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03
-    )
+    means = statistics.fmean(first) - statistics.fmean(second)
+    assert cohens_d(first, second) == pytest.approx(0.5, abs=0.06)
+    assert cohens_d(first, second) == pytest.approx(means / statistics.stdev(first), abs=0.03)
 
 
 def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
     film = np.zeros((24, 32, 32, 3), dtype=np.uint8) + np.arange(0, 240, 10, dtype=np.uint8)[:, None, None, None]
     write_clip(tmp_path / "clip.mp4", film, fps=8)
     images, seconds = read_frames(tmp_path / "clip.mp4", 4)
-    assert seconds == 3.0
     shades = []
     for image in images:
         (tmp_path / "x.jpg").write_bytes(image)
         with av.open(str(tmp_path / "x.jpg")) as container:
             shades.append(float(next(container.decode(video=0)).to_ndarray(format="gray").mean()))
-    assert shades == pytest.approx([0, 80, 150, 230], abs=6)
+    assert seconds == 3.0 and shades == pytest.approx([0, 80, 150, 230], abs=6)
     write_clip(tmp_path / "short.mp4", falling_ball(np.random.default_rng(0))[:3])
     assert len(read_frames(tmp_path / "short.mp4", 8)[0]) == 3
+    assert count_frames(cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)) == 35
 
 
-def test_no_more_frames_are_turned_into_pictures_than_are_shown(
+def test_no_more_frames_are_turned_into_pictures_than_are_shown_also_where_some_do_not_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clip = write_numbered(tmp_path / "clip.mp4", 120)
-    taken = []
-    pixels = FrameStream.pixels
+    taken, pixels = [], FrameStream.pixels
 
     def count(stream: FrameStream, *args: Any) -> Any:
         taken.append(args)
         return pixels(stream, *args)
 
     monkeypatch.setattr(FrameStream, "pixels", count)
-    images, seconds = read_frames(clip, 8)
-    assert len(images) == len(taken) == 8 and seconds == 9.6
-
-
-def test_frames_of_a_clip_of_which_some_do_not_come_are_spread_over_those_that_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clip = write_numbered(tmp_path / "clip.mp4", 40)
-    expected = read_frames(clip, 5)
-    monkeypatch.setattr("lmms_eval_tasks.yocausal.labelling.count_frames", lambda path: 55)
-    assert read_frames(clip, 5) == expected
-
-
-def test_frames_that_were_cut_off_are_not_counted(tmp_path: Path) -> None:
-    assert count_frames(cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)) == 35
+    clip = write_numbered(tmp_path / "clip.mp4", 120)
+    found = read_frames(clip, 8)
+    assert len(found[0]) == len(taken) == 8 and found[1] == 9.6
+    monkeypatch.setattr("lmms_eval_tasks.yocausal.labelling.count_frames", lambda path: 155)
+    assert read_frames(clip, 8) == found
 
 
 def test_a_clip_that_is_damaged_at_its_end_is_not_labelled(tmp_path: Path) -> None:
@@ -129,50 +114,50 @@ def test_a_clip_that_is_damaged_at_its_end_is_not_labelled(tmp_path: Path) -> No
     assert type(raised.value.__cause__).__name__ == "InvalidDataError"
 
 
-@pytest.fixture
-def prepared(home: Path, tmp_path: Path) -> None:
-    prepare(str(write_release(tmp_path / "release")))
-
-
 def label(url: str, out: Path, *more: str) -> Any:
     judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
     return CliRunner().invoke(app, ["yocausal", "label", "--judge", judge, "--out", str(out), *more])
 
 
+def read_labels(path: Path) -> dict[str, dict[str, Any]]:
+    return {line["id"]: line for line in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+
+
 @pytest.mark.slow
-def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("hundred_columns")
+def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
+    prepared: Path, release: Path, tmp_path: Path, expected: Expected
+) -> None:
     def say(prompt: str, before: int) -> Say | Fail:
         if "rolls past" in prompt:
             return Fail(400)
         return Say(json.dumps({"reasoning": "…", "verdict": "hides" not in prompt, "confidence": 0.75}))
 
+    clip = prepared / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
+    clip.unlink()
+    clip.write_bytes(b"no video")
     out = tmp_path / "labels.jsonl"
     with JudgeServer(say) as server:
         result = label(server.url, out)
         asked = len(server.bodies)
         again = label(server.url, out)
-        assert all("rolls past" in str(body["messages"]) for body in server.bodies[asked:])
-    assert result.exit_code == 0, result.stderr
-    assert again.stdout == result.stdout
+        # What was judged is not asked again.
+        assert asked == 7 and all("rolls past" in str(body["messages"]) for body in server.bodies[asked:])
+    assert result.exit_code == 0 and again.stdout == result.stdout, result.stderr
     images = [part for part in server.bodies[0]["messages"][0]["content"] if part["type"] == "image_url"]
     assert len(images) == 8
-    text = result.stdout
-    assert text.startswith("8 clips: 4 causal, 2 not, 2 unlabelled\n")
-    assert "warning: unlabelled: animal_2 (request refused (400)" in text
-    cells = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in text.splitlines() if line.strip()}
-    assert (cells["clips with both labels"], cells["F1 of causal (percent)"], cells["Kendall tau-b"]) == (
-        "6",
-        "100.0",
-        "1.000",
-    )
-    lines = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    labels = {line["id"]: line["vlm_causality"] for line in lines}
-    assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
-    prepare(str(tmp_path / "release"), labels=out)
+    expected(result.stdout)
+    labels = read_labels(out)
+    assert labels["animal_1"]["vlm_causality"] is True and labels["general_2"]["vlm_causality"] is False
+    lost = labels["human_1"]
+    assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
+    prepare(str(release), labels=out)
+    used = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
+    assert used == {name: line["vlm_causality"] for name, line in labels.items()}
 
 
 @pytest.mark.slow
-def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
+def test_labels_by_an_imported_prompt(prepared: Path, tmp_path: Path) -> None:
     text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
     text.parent.mkdir(parents=True)
     text.write_text("Say {yes} or {no}.", encoding="utf-8")
@@ -185,39 +170,16 @@ def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
         result = label(server.url, out, "--prompt", name, "--limit", "2")
     assert result.stdout.startswith("2 clips: 0 causal, 2 not, 0 unlabelled\n"), result.stderr
     assert {body["messages"][0]["content"][0]["text"] for body in server.bodies} == {"Say {yes} or {no}."}
-    (signature,) = {json.loads(line)["prompt"] for line in out.read_text(encoding="utf-8").splitlines()}
+    (signature,) = {line["prompt"] for line in read_labels(out).values()}
     assert signature.startswith(f"{name}:")
 
 
 @pytest.mark.slow
-def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
+def test_without_a_judge_or_any_label_no_file_is_written(prepared: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["yocausal", "label", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
-
-
-@pytest.mark.slow
-def test_a_judge_that_labels_nothing_leaves_no_file(prepared: None, tmp_path: Path) -> None:
     out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Fail(400)) as server:
         result = label(server.url, out, "--limit", "2")
     assert result.exit_code == 1 and not out.exists()
     assert result.stderr.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
-
-
-@pytest.mark.slow
-def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, home: Path, tmp_path: Path) -> None:
-    clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
-    clip.unlink()
-    clip.write_bytes(b"no video")
-    out = tmp_path / "labels.jsonl"
-    with JudgeServer(lambda *_: Say('{"reasoning": "", "verdict": true, "confidence": 1}')) as server:
-        result = label(server.url, out)
-        assert len(server.bodies) == 7
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("8 clips: 7 causal, 0 not, 1 unlabelled\n")
-    assert "warning: unlabelled: human_1 (clip cannot be decoded (InvalidDataError))\n" in result.stdout
-    (lost,) = [entry for line in out.read_text("utf-8").splitlines() if (entry := json.loads(line))["id"] == "human_1"]
-    assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
-    prepare(str(tmp_path / "release"), labels=out)
-    labels = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
-    assert labels.pop("human_1") is None and set(labels.values()) == {True}

@@ -1,3 +1,7 @@
+"""RSI and CCI: the official functions on the oracle's sets, Tables 4 and 5 from their counts, and intervals."""
+
+from __future__ import annotations
+
 import json
 import math
 import random
@@ -51,24 +55,21 @@ def oracle() -> dict[str, Any]:
     return metrics
 
 
-def labels(value: dict[str, dict[str, Any]] | None) -> dict[str, dict[int, Any]] | None:
+def labels(value: dict[str, dict[str, Any]] | None) -> dict[str, dict[int, Any]]:
     """JSON has no whole-number keys; the official functions have."""
-    if value is None:
-        return None
-    return {dataset: {int(key): label for key, label in part.items()} for dataset, part in value.items()}
+    return {dataset: {int(key): label for key, label in part.items()} for dataset, part in (value or {}).items()}
 
 
 def official(
     results: dict[str, list[dict[str, Any]]], causal: Any = None, discriminable: Any = None
 ) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Our metrics for the arguments of the official functions: per dataset, and overall."""
+
+    def label(given: Any, dataset: str, pair: dict[str, Any]) -> Any:
+        return (given or {}).get(dataset, {}).get(pair["id"])
+
     metrics = official_metrics(
-        (
-            dataset,
-            pair["winner"],
-            (causal or {}).get(dataset, {}).get(pair["id"]),
-            (discriminable or {}).get(dataset, {}).get(pair["id"]),
-        )
+        (dataset, pair["winner"], label(causal, dataset, pair), label(discriminable, dataset, pair))
         for dataset, pairs in results.items()
         for pair in pairs
     )
@@ -80,53 +81,34 @@ def without_empty_splits(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: value or None if name.startswith("num_") else value for name, value in metrics.items()}
 
 
-def test_scores_are_the_official_functions(oracle: dict[str, Any]) -> None:
-    for case in oracle["sets"]:
-        inputs = case["inputs"]
-        per_dataset, overall = official(
-            inputs["dataset_results"], labels(inputs["causality_labels"]), labels(inputs["human_disc_labels"])
-        )
-        assert overall == pytest.approx(case["compute_overall_metrics"]), case["name"]
-        assert per_dataset.keys() == case["compute_per_dataset_metrics"].keys()
-        for dataset, expected in case["compute_per_dataset_metrics"].items():
-            ours, theirs = without_empty_splits(per_dataset[dataset]), without_empty_splits(expected)
-            assert ours == pytest.approx(theirs), (case["name"], dataset)
-
-
-def with_human_credit(winner: str, record: Record) -> Record:
+def with_human_credit(winner: str | None, record: Record) -> Record:
     """A record with what the study of people gives its winner: half of it where it is no direction."""
-    return record.with_fields(human_credit={"forward": 100.0, "backward": 0.0}.get(winner, 50.0))
+    return record.with_fields(human_credit={"forward": 100.0, "backward": 0.0}.get(str(winner), 50.0))
 
 
-def test_the_human_protocol_gives_half_for_what_cannot_be_told(oracle: dict[str, Any]) -> None:
+def test_scores_are_those_of_the_official_functions(oracle: dict[str, Any]) -> None:
     halves = oracle["extras"]["tie_half_rsi_NOT_official"]
     for case in oracle["sets"]:
-        records = [
-            with_human_credit(pair["winner"], pair_record(f"{dataset}_{index}", dataset, pair["winner"]))
-            for dataset, pairs in case["inputs"]["dataset_results"].items()
-            for index, pair in enumerate(pairs)
-        ]
-        assert (HUMAN_PROTOCOL.score_records(records) or 0.0) == pytest.approx(100 * halves[case["name"]]), case["name"]
-
-
-def test_the_scores_of_records_are_the_official_ones(oracle: dict[str, Any]) -> None:
-    for case in oracle["sets"]:
-        inputs = case["inputs"]
-        causal = labels(inputs["causality_labels"]) or {}
+        inputs, name, expected = case["inputs"], case["name"], case["compute_overall_metrics"]
+        causal, results = labels(inputs["causality_labels"]), inputs["dataset_results"]
+        per_dataset, overall = official(results, causal, labels(inputs["human_disc_labels"]))
+        assert overall == pytest.approx(expected), name
+        assert per_dataset.keys() == case["compute_per_dataset_metrics"].keys()
+        for dataset, of_dataset in case["compute_per_dataset_metrics"].items():
+            ours, theirs = without_empty_splits(per_dataset[dataset]), without_empty_splits(of_dataset)
+            assert ours == pytest.approx(theirs), (name, dataset)
         records = [
             pair_record(f"{dataset}_{index}", dataset, pair["winner"], causal.get(dataset, {}).get(pair["id"]))
-            for dataset, pairs in inputs["dataset_results"].items()
+            for dataset, pairs in results.items()
             for index, pair in enumerate(pairs)
         ]
-        overall = case["compute_overall_metrics"]
-        assert (RSI.score_records(records) or 0.0) == pytest.approx(100 * overall["rsi"]), case["name"]
-        for metric, name in ((RSI_CAUSAL, "rsi_dc"), (RSI_NON_CAUSAL, "rsi_dnc"), (CCI, "cci")):
-            expected = overall[name]
-            score = metric.score_records(records)
-            assert score == (None if expected is None else pytest.approx(100 * expected)), (case["name"], name)
-
-
-def test_datasets_are_named_as_officially(oracle: dict[str, Any]) -> None:
+        assert (RSI.score_records(records) or 0.0) == pytest.approx(100 * expected["rsi"]), name
+        for metric, key in ((RSI_CAUSAL, "rsi_dc"), (RSI_NON_CAUSAL, "rsi_dnc"), (CCI, "cci")):
+            value = expected[key]
+            assert metric.score_records(records) == (None if value is None else pytest.approx(100 * value)), (name, key)
+        # The study of people gives half for what cannot be told.
+        credited = [with_human_credit(one.answered, one) for one in records]
+        assert (HUMAN_PROTOCOL.score_records(credited) or 0.0) == pytest.approx(100 * halves[name]), name
     names = oracle["extras"]["normalize_dataset_name"]
     assert {source: official_dataset(source) for source in names} == names
 
@@ -141,13 +123,11 @@ def test_winners_are_those_of_the_official_run(oracle: dict[str, Any]) -> None:
     pairs, causal, discriminable = [], {}, {}
     for row in case["metadata"]:
         number = row["id"]
-        if str(number) not in case["winners"]:
-            continue
-        winner = compare_losses(table[f"f{number}.mp4"], table[f"b{number}.mp4"])
-        named = "tie" if winner is Winner.NON_FINITE else winner.value
-        assert named == case["winners"][str(number)]
-        pairs.append({"id": number, "winner": winner.value})
-        causal[number], discriminable[number] = row["vlm_causality"], row["human_discriminable"]
+        if str(number) in case["winners"]:
+            winner = compare_losses(table[f"f{number}.mp4"], table[f"b{number}.mp4"])
+            assert ("tie" if winner is Winner.NON_FINITE else winner.value) == case["winners"][str(number)]
+            pairs.append({"id": number, "winner": winner.value})
+            causal[number], discriminable[number] = row["vlm_causality"], row["human_discriminable"]
     per_dataset, overall = official({"physics": pairs}, {"physics": causal}, {"physics": discriminable})
     assert overall == pytest.approx(case["overall_metrics"])
     assert per_dataset["physics"] == pytest.approx(case["per_dataset_metrics"]["physics"])
@@ -158,35 +138,28 @@ def rebuilt(model: str) -> list[Record]:
     drawn = []
     for subset, parts in COUNTS["models"][model]["counts"].items():
         for causal, (pairs, wins) in zip((True, False), (parts["causal"], parts["non_causal"]), strict=True):
-            drawn += [
-                pair_record(f"{subset}-{causal}-{index}", subset, "forward" if index < wins else "backward", causal)
-                for index in range(pairs)
-            ]
+            for index in range(pairs):
+                winner = "forward" if index < wins else "backward"
+                drawn.append(pair_record(f"{subset}-{causal}-{index}", subset, winner, causal))
     random.Random(0).shuffle(drawn)
     return drawn
 
 
-@pytest.mark.parametrize("model", COUNTS["models"])
-def test_tables_4_and_5_come_out_of_their_counts(model: str) -> None:
-    printed = COUNTS["models"][model]["printed"]
-    records = rebuilt(model)
-    for name in SUBSETS:
-        part = [record for record in records if record.stratum["subset"] == name]
-        assert RSI.score_records(part) == pytest.approx(printed[name], abs=0.0051)
-    # The paper averages its four printed cells, so that their rounding adds to that of the mean.
-    assert RSI.score_records(records) == pytest.approx(printed["RSI(D)"], abs=0.01)
-    assert RSI_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dc)"], abs=0.0051)
-    assert RSI_NON_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dnc)"], abs=0.0051)
-    assert CCI.score_records(records) == pytest.approx(printed["CCI(D)"], abs=0.0051)
-    assert CCI_NORMALISED.score_records(records) == pytest.approx(printed["Normalized CCI"], abs=0.0051)
-
-
-def test_the_ranking_is_the_recomputed_one() -> None:
+def test_tables_4_and_5_and_the_ranking_come_out_of_their_counts() -> None:
     scores = {}
-    for model in COUNTS["models"]:
-        records = rebuilt(model)
+    for model, facts in COUNTS["models"].items():
+        printed, records = facts["printed"], rebuilt(model)
+        for name in SUBSETS:
+            part = [record for record in records if record.stratum["subset"] == name]
+            assert RSI.score_records(part) == pytest.approx(printed[name], abs=0.0051)
         rsi, cci = RSI.score_records(records), CCI.score_records(records)
-        assert rsi is not None and cci is not None
+        # The paper averages its four printed cells, so that their rounding adds to that of the mean.
+        assert rsi is not None and cci is not None and rsi == pytest.approx(printed["RSI(D)"], abs=0.01)
+        assert cci == pytest.approx(printed["CCI(D)"], abs=0.0051)
+        for metric, name in (
+            (RSI_CAUSAL, "RSI(Dc)"), (RSI_NON_CAUSAL, "RSI(Dnc)"), (CCI_NORMALISED, "Normalized CCI")
+        ):  # fmt: skip
+            assert metric.score_records(records) == pytest.approx(printed[name], abs=0.0051), (model, name)
         scores[model] = (rsi, cci)
     ranked = {row.model: [row.rank, row.rsi_rank, row.cci_rank] for row in rank_models(scores)}
     assert ranked == {model: facts["ranks"] for model, facts in COUNTS["models"].items()}
@@ -196,10 +169,8 @@ def test_the_ranking_is_the_recomputed_one() -> None:
 def test_equal_models_share_a_rank_and_the_next_is_left_out() -> None:
     ranked = rank_models({"b": (60.0, 1.0), "a": (60.0, 1.0), "c": (50.0, 0.0)})
     assert [(row.model, row.rank, row.rsi_rank, row.cci_rank) for row in ranked] == [
-        ("a", 1, 1, 1),
-        ("b", 1, 1, 1),
-        ("c", 3, 3, 3),
-    ]
+        ("a", 1, 1, 1), ("b", 1, 1, 1), ("c", 3, 3, 3),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -216,26 +187,18 @@ def test_winner(forward: float, backward: float, winner: Winner) -> None:
     assert compare_losses(forward, backward) is winner
 
 
-def test_what_is_not_finite_is_no_tie_but_stays_in_the_denominator() -> None:
+def test_what_is_not_finite_stays_in_the_denominator_and_what_is_unscored_leaves_it() -> None:
     records = [pair_record(str(index), "s", winner) for index, winner in enumerate(WINNERS)]
     assert [metric.score_records(records) for metric in (RSI, TIE_RATE, NON_FINITE_RATE, PAIRS)] == [25, 25, 25, 4]
-
-
-def test_unscored_pairs_leave_the_denominator() -> None:
-    records = [pair_record("a", "s", "forward"), pair_record("b", "s", None), pair_record("c", "t", None)]
-    assert RSI.score_records(records) == 100.0
-    assert PAIRS.score_records(records) == 1
-
-
-def test_nothing_scored_has_no_score() -> None:
-    records = [pair_record("a", "s", None)]
-    assert [metric.score_records(records) for metric in (RSI, CCI, CCI_NORMALISED)] == [None, None, None]
-    assert estimate(RSI, [records]) is None
+    unscored = [pair_record("b", "s", None), pair_record("c", "t", None)]
+    assert [metric.score_records([records[0], *unscored]) for metric in (RSI, PAIRS)] == [100, 1]
+    assert [metric.score_records(unscored) for metric in (RSI, CCI, CCI_NORMALISED)] == [None, None, None]
+    assert estimate(RSI, [unscored]) is None
 
 
 @given(pair_lists)
 def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]) -> None:
-    winners = {subset: [] for subset in SUBSETS}
+    winners: dict[str, list[str]] = {subset: [] for subset in SUBSETS}
     for record in records:
         if record.answered is not None:
             winners[record.stratum["subset"]].append(record.answered)
@@ -248,87 +211,59 @@ def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]
 def test_exchanging_the_directions_mirrors_the_human_protocol(records: list[Record]) -> None:
     other = {"forward": "backward", "backward": "forward"}
     finite = [record for record in records if record.answered not in ("non_finite", None)]
-    here = HUMAN_PROTOCOL.score_records(with_human_credit(str(record.answered), record) for record in finite)
-    there = HUMAN_PROTOCOL.score_records(
-        with_human_credit(other.get(str(record.answered), "tie"), record) for record in finite
-    )
+    here = HUMAN_PROTOCOL.score_records(with_human_credit(one.answered, one) for one in finite)
+    there = HUMAN_PROTOCOL.score_records(with_human_credit(other.get(str(one.answered), "tie"), one) for one in finite)
     rsi = RSI.score_records(finite)
     if here is not None and rsi is not None:
-        assert there == pytest.approx(100 - here)
-        assert rsi <= here + 1e-9
+        assert there == pytest.approx(100 - here) and rsi <= here + 1e-9
 
 
-def test_interval_holds_the_score_and_excludes_chance_where_it_should() -> None:
-    records = [
-        pair_record(str(index), SUBSETS[index % 4], "forward" if index % 10 else "backward") for index in range(200)
-    ]
-    rsi = estimate(RSI, [records])
-    assert rsi is not None
-    assert 50 < rsi.low < 90 < rsi.high <= 100
-    turned = estimate(RSI, [records[::-1]])
-    assert turned is not None and (rsi.low, rsi.high) == (turned.low, turned.high)
-
-
-def labelled(causal: int, others: int, subsets: tuple[str, ...] = SUBSETS) -> list[Record]:
+def labelled(causal: int, others: int) -> list[Record]:
     """Two hundred pairs per subset and label, of which so many percent are won by forward."""
     return [
         pair_record(f"{subset}{half}{index}", subset, "forward" if index % 100 < percent else "backward", half)
-        for subset in subsets
+        for subset in SUBSETS
         for half, percent in ((True, causal), (False, others))
         for index in range(200)
     ]
 
 
-def cci_interval(records: list[Record]) -> tuple[float, float] | None:
-    cci = estimate(CCI, [records])
-    return None if cci is None else (cci.low, cci.high)
+def interval(records: list[Record], metric: Any = CCI) -> tuple[float, float]:
+    found = estimate(metric, [records])
+    assert found is not None
+    return found.low, found.high
 
 
-def test_the_interval_of_cci_is_that_of_a_difference_of_two_means() -> None:
+def test_intervals_hold_the_score_and_that_of_cci_is_of_a_difference_of_two_means() -> None:
+    wins = [pair_record(str(n), SUBSETS[n % 4], "forward" if n % 10 else "backward") for n in range(200)]
+    low, high = interval(wins, RSI)
+    assert 50 < low < 90 < high <= 100 and (low, high) == interval(wins[::-1], RSI)
     records = labelled(70, 60)
-    interval = cci_interval(records)
-    assert interval is not None
     # Eight strata of 200: the variance of either mean of four is a sixteenth of the four binomial variances' sum.
     error = 100 * ((0.7 * 0.3 + 0.6 * 0.4) / 200 / 4) ** 0.5
-    assert interval == pytest.approx((10 - 1.96 * error, 10 + 1.96 * error), abs=0.2)
-    assert interval == cci_interval(records[::-1])
+    found = interval(records)
+    assert found == pytest.approx((10 - 1.96 * error, 10 + 1.96 * error), abs=0.2)
     unlabelled = [pair_record(f"x{label}", SUBSETS[0], "forward", label) for label in (None, 1, "true")]
-    assert interval == cci_interval([*records, *unlabelled, pair_record("y", SUBSETS[0], None, True)])
+    for more in (records[::-1], [*records, *unlabelled, pair_record("y", SUBSETS[0], None, True)]):
+        assert interval(more) == found
+    causal = [record for record in records if record.fields["vlm_causality"]]
+    assert estimate(CCI, [causal]) is estimate(CCI, [[]]) is None
+    # A subset with one label alone enters the other mean.
+    one_sided = [one for one in labelled(80, 50) if one.stratum["subset"] != SUBSETS[0] or one.fields["vlm_causality"]]
+    low, high = interval(one_sided)
+    assert CCI.score_records(one_sided) == pytest.approx(30) and 20 < low < 30 < high < 40
 
 
-def test_a_subset_with_one_label_alone_enters_the_other_mean() -> None:
-    records = [
-        record
-        for record in labelled(80, 50)
-        if record.stratum["subset"] != SUBSETS[0] or record.fields["vlm_causality"]
-    ]
-    interval = cci_interval(records)
-    assert interval is not None and CCI.score_records(records) == pytest.approx(30)
-    assert 20 < interval[0] < 30 < interval[1] < 40
-
-
-def test_without_both_labels_cci_has_no_interval() -> None:
-    assert cci_interval([record for record in labelled(70, 60) if record.fields["vlm_causality"]]) is None
-    assert cci_interval([]) is None
-
-
-def test_the_official_scores_of_nothing() -> None:
+def test_the_official_scores_of_nothing_of_one_label_and_of_ties() -> None:
     nothing = dict.fromkeys(("rsi_dc", "rsi_dnc", "cci", "rsi_hd", "rsi_hnd"))
     counts = dict.fromkeys(("forward_wins", "backward_wins", "ties", "total"), 0)
     assert official({"mit": []}, {"mit": {1: True}}) == ({}, {"rsi": 0.0, **counts, **nothing})
 
+    def pairs(*winners: str) -> list[dict[str, Any]]:
+        return [{"id": number, "winner": winner} for number, winner in enumerate(winners, 1)]
 
-def test_a_dataset_with_one_label_enters_only_that_mean() -> None:
-    results = {
-        "a": [{"id": 1, "winner": "forward"}, {"id": 2, "winner": "backward"}],
-        "b": [{"id": 1, "winner": "backward"}],
-    }
+    results = {"a": pairs("forward", "backward"), "b": pairs("backward")}
     _, overall = official(results, {"a": {1: True, 2: False}, "b": {1: True}})
     assert (overall["rsi_dc"], overall["rsi_dnc"], overall["cci"]) == (0.5, 0.0, 0.5)
-
-
-def test_ties_and_unknown_winners_are_no_wins_and_stay() -> None:
-    winners = ("forward", "tie", "unknown", "backward")
-    results = {"a": [{"id": index, "winner": winner} for index, winner in enumerate(winners)]}
-    _, overall = official(results)
+    _, overall = official({"a": pairs("forward", "tie", "unknown", "backward")})
     assert (overall["rsi"], overall["ties"], overall["total"]) == (0.25, 2, 4)
