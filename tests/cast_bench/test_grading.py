@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 from metric_scores import score_all
 
-from lmms_eval_tasks.api.evidence import (
-    EVIDENCE_FORMAT,
-    EVIDENCE_SCORES,
-    EvidenceQuestion,
-    grade_evidence,
-)
+from lmms_eval_tasks.api.evidence import EVIDENCE_FORMAT, EVIDENCE_SCORES, EvidenceQuestion, grade_evidence
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, METRICS
 from lmms_eval_tasks.cast_bench.hooks import evidence_question, mean_box_area
 from lmms_eval_tasks.cast_bench.submission import ANSWER_METRICS, GROUNDING_METRICS, official_metrics, official_overall
@@ -31,10 +26,6 @@ def question_scores(record: Record) -> dict[str, float | None]:
     return {name: metric.value(record) for name, metric in WHOLE.items()}
 
 
-def scores_of(*records: Record) -> dict[str, float | int | None]:
-    return score_all(METRICS, records)
-
-
 def truth(box: str = "[0, 0, 200, 200]") -> tuple[EvidenceInstance, ...]:
     times = {"evidence_start_time": "00:00", "evidence_end_time": "00:02"}
     boxes = {str(second): box for second in range(3)}
@@ -48,9 +39,8 @@ def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1)
         "evidence_rationale": "r",
         "bboxes_in_time_range": {f"00:0{second}": box for second in range(3)},
     }
-    return json.dumps(
-        {"instances": [{"instance_name": "p", "evidences": [evidence]}] * things, "answer_choice": answer}
-    )
+    said = {"instances": [{"instance_name": "p", "evidences": [evidence]}] * things, "answer_choice": answer}
+    return json.dumps(said)
 
 
 def question(**changes: Any) -> EvidenceQuestion:
@@ -58,7 +48,7 @@ def question(**changes: Any) -> EvidenceQuestion:
     return evidence_question(**{**facts, **changes})
 
 
-def test_a_perfect_response() -> None:
+def test_a_perfect_response_and_its_record_in_json() -> None:
     record = grade_evidence(question(), response())
     assert record.outcome is Outcome.CORRECT
     assert record.stratum == {"category": "why", "subtype": "why", "size": "large"}
@@ -66,140 +56,105 @@ def test_a_perfect_response() -> None:
     assert set(scores) <= {metric.name for metric in METRICS}
     none = {"spurious": 0, "false_positives": 0, "grounding_unscored_rate": 0}
     assert {name: value for name, value in scores.items() if value != 100} == none
+    two = grade_evidence(question(), response(things=2))
+    again = Record.from_json(json.loads(json.dumps(two.to_json())))
+    assert question_scores(again) == question_scores(two)
 
 
-def test_boxes_have_a_mean_area() -> None:
-    assert mean_box_area(truth("[0, 0, 10, 20]")) == 200
-    assert mean_box_area([]) == 0
-
-
-def test_the_record_survives_json() -> None:
-    record = grade_evidence(question(), response(things=2))
-    again = Record.from_json(json.loads(json.dumps(record.to_json())))
-    assert question_scores(again) == question_scores(record)
-
-
-@pytest.mark.parametrize("box", ["[0, 0, 99, 101]", "[0, 0, 100, 100]"])
-def test_small_boxes_have_less_than_ten_thousand_square_pixels(box: str) -> None:
-    record = grade_evidence(question(truth=truth(box)), "")
-    assert record.stratum["size"] == ("small" if "99" in box else "large")
+def test_small_boxes_have_less_than_ten_thousand_square_pixels() -> None:
+    for box, size in (("[0, 0, 99, 101]", "small"), ("[0, 0, 100, 100]", "large")):
+        assert grade_evidence(question(truth=truth(box)), "").stratum["size"] == size
+    assert mean_box_area(truth("[0, 0, 10, 20]")) == 200 and mean_box_area([]) == 0
 
 
 @pytest.mark.parametrize("said", ["", "no idea", None, 5, "{}"])
 def test_a_response_that_says_nothing_is_unparsed_and_scores_zero(said: object) -> None:
     record = grade_evidence(question(), said)
-    assert record.outcome is Outcome.UNPARSED
     scores = question_scores(record)
+    assert record.outcome is Outcome.UNPARSED
     assert (scores["accuracy"], scores["im_viou"], scores["recoverable_rate"]) == (0, 0, 0)
 
 
 def test_what_format_costs() -> None:
-    scores = scores_of(grade_evidence(question(), "I'd say: answer: A"), grade_evidence(question(), response()))
+    records = [grade_evidence(question(), said) for said in ("I'd say: answer: A", response())]
+    scores = score_all(METRICS, records)
     assert (scores["accuracy"], scores["accuracy_diagnostic"], scores["json_valid_rate"]) == (50, 100, 50)
+    assert set(score_all(METRICS, []).values()) == {None}
 
 
 @pytest.mark.parametrize("convention", [BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000, BoxConvention.XYXY_RESIZED])
 def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: BoxConvention) -> None:
     record = grade_evidence(question(), response(), convention=convention)
-    assert record.outcome is Outcome.CORRECT
-    assert record.fields["grounding"] is None
+    assert record.outcome is Outcome.CORRECT and record.fields["grounding"] is None
     assert record.fields["grounding_reason"] == f"{convention.value} boxes, size of the frame unknown"
     scores = question_scores(record)
     assert scores["accuracy"] == 100
     assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
-    total = scores_of(record, grade_evidence(question(), response()))
+    total = score_all(METRICS, [record, grade_evidence(question(), response())])
     assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
+    # Without boxes no size is needed.
+    plain = grade_evidence(question(), '{"answer_choice": "A"}', convention=convention)
+    assert question_scores(plain)["spurious"] == 100
 
 
-def test_without_boxes_no_size_is_needed() -> None:
-    record = grade_evidence(question(), '{"answer_choice": "A"}', convention=BoxConvention.XYXY_N1000)
-    assert question_scores(record)["spurious"] == 100
-
-
-def test_sizes_belong_to_their_own_question() -> None:
-    sizes = [(1000, 1000), (2000, 500)]
-    cases = [(question(frame=size), response(box=[0, 0, 200 * 1000 / size[0], 200 * 1000 / size[1]])) for size in sizes]
-    records = [grade_evidence(*case, convention=BoxConvention.XYXY_N1000) for case in cases]
-    assert [question_scores(record)["im_viou"] for record in records] == [100, 100]
-    shown = [((1000, 1000), (500, 250)), ((2000, 500), (1000, 250)), ((2000, 500), None)]
-    cases = [
-        (question(frame=frame, seen=seen), response(box=[0, 0, 200 * seen[0] / frame[0], 200 * seen[1] / frame[1]]))
-        if seen
-        else (question(frame=frame), response())
-        for frame, seen in shown
-    ]
-    records = [grade_evidence(*case, convention=BoxConvention.XYXY_RESIZED) for case in cases]
-    assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
-    assert (
-        records[2].fields["grounding_reason"]
-        == "xyxy_resized boxes, size of the frame that the model was shown unknown"
-    )
+@pytest.mark.parametrize(
+    ("convention", "frame", "seen", "shown"),
+    [
+        (BoxConvention.XYXY_N1000, (1000, 1000), None, (1000, 1000)),
+        (BoxConvention.XYXY_N1000, (2000, 500), None, (1000, 1000)),
+        (BoxConvention.XYXY_RESIZED, (1000, 1000), (500, 250), (500, 250)),
+        (BoxConvention.XYXY_RESIZED, (2000, 500), (1000, 250), (1000, 250)),
+        (BoxConvention.XYXY_RESIZED, (2000, 500), None, None),
+    ],
+)
+def test_sizes_belong_to_their_own_question(convention: BoxConvention, frame: Any, seen: Any, shown: Any) -> None:
+    width, height = shown or frame
+    said = response(box=[0, 0, 200 * width / frame[0], 200 * height / frame[1]])
+    record = grade_evidence(question(frame=frame, seen=seen), said, convention=convention)
+    assert question_scores(record)["im_viou"] == (100 if shown else None)
+    reason = "xyxy_resized boxes, size of the frame that the model was shown unknown"
+    assert shown or record.fields["grounding_reason"] == reason
 
 
 @pytest.mark.parametrize(("changes", "reason"), [({"asked": False}, "no clip"), ({"answer": None}, "no answer key")])
 def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], reason: str) -> None:
     record = grade_evidence(question(**changes), response())
-    assert record.outcome is Outcome.UNSCORED
-    assert record.why == reason
     scores = question_scores(record)
+    assert (record.outcome, record.why) == (Outcome.UNSCORED, reason)
     assert scores["accuracy"] is scores["faithful"] is scores["accuracy_diagnostic"] is None
-    assert (scores["im_viou"] is None) == (reason == "no clip")
-    assert (scores["json_valid_rate"] is None) == (reason == "no clip")
+    for name in ("im_viou", "json_valid_rate"):
+        assert (scores[name] is None) == (reason == "no clip")
     assert official_metrics(record) is None
     assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
 
 
-def test_an_empty_run_has_no_scores() -> None:
-    assert set(scores_of().values()) == {None}
-
-
-def many() -> list[Record]:
-    randomly = random.Random(0)
-    records = []
-    for index in range(600):
+def test_the_scores_of_many_questions_add_up() -> None:
+    randomly, records = random.Random(0), []
+    for index in range(300):
         edge = randomly.randrange(50, 400)
         said = response(randomly.choice("ABC"), [0, 0, edge, edge], randomly.randrange(3))
         records.append(grade_evidence(question(item_id=str(index), category=randomly.choice(CATEGORIES[:2])), said))
-    return records
-
-
-def test_categories_add_up_to_the_whole() -> None:
-    records = many()
-    total = scores_of(*records)
+    total = score_all(METRICS, records)
+    assert score_all(METRICS, records[::-1]) == pytest.approx(total)
+    # Categories add up to the whole.
     members = {value: [one for one in records if one.stratum["category"] == value] for value in CATEGORIES[:2]}
-    assert all(members.values())
-    parts = {value: scores_of(*some) for value, some in members.items()}
+    parts = {value: score_all(METRICS, some) for value, some in members.items()}
     for name in WHOLE:
         weighted = sum((part[name] or 0) * len(members[value]) for value, part in parts.items())
-        assert weighted / 600 == pytest.approx(total[name]), name
+        assert weighted / 300 == pytest.approx(total[name]), name
     for name in EVIDENCE_SCORES:
         assert [total[f"{name}_{value}"] for value in parts] == [part[name] for part in parts.values()], name
-
-
-def test_order_of_questions_does_not_matter() -> None:
-    records = many()
-    assert scores_of(*records[::-1]) == pytest.approx(scores_of(*records))
-
-
-def test_faithful_and_spurious_make_up_accuracy() -> None:
-    total = scores_of(*many())
-    assert (total["faithful"] or 0) + (total["spurious"] or 0) == pytest.approx(total["accuracy"])
-    assert (total["faithful_strict"] or 0) <= (total["faithful"] or 0)
-
-
-def test_official_numbers_are_ours_as_fractions() -> None:
-    records = many()
-    ours, official = scores_of(*records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
+    # What is right is faithful or spurious.
+    assert total["faithful"] + total["spurious"] == pytest.approx(total["accuracy"])
+    assert 0 < total["faithful_strict"] <= total["faithful"]
+    # Official numbers are ours as fractions.
+    official = official_overall(records, DEFAULTS, "p.jsonl", missing=3)
     for name, official_name in {**ANSWER_METRICS, **GROUNDING_METRICS}.items():
-        assert official["overall_per_qa"][official_name] == pytest.approx((ours[name] or 0) / 100), name
+        assert official["overall_per_qa"][official_name] == pytest.approx(total[name] / 100), name
     assert official["missing_pred_files"] == 3
     assert official["config"] == {
-        "eps_overlap": 2,
-        "tau_t": 0.5,
-        "tau_st": 0.1,
-        "use_coverage_aware_score": False,
-        "pred_path": "p.jsonl",
-    }
+        "eps_overlap": 2, "tau_t": 0.5, "tau_st": 0.1, "use_coverage_aware_score": False, "pred_path": "p.jsonl",
+    }  # fmt: skip
 
 
 def test_an_answer_of_any_length_is_counted_as_what_it_is() -> None:

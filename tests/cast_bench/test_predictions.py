@@ -1,9 +1,12 @@
 """Official prediction lines: read, and joined with items by what their prompts ask."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 
 import pytest
+from expected import Expected
 from oracles import unit_oracles
 
 from lmms_eval_tasks.cast_bench.submission import PREDICTIONS, prompt_question, read_asked
@@ -11,130 +14,88 @@ from lmms_eval_tasks.runs.saved_answers import SavedResponses, read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring.record import QuestionText
 
-KINDS = [PREDICTIONS]
-
-
-def write(path: Path, *lines: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return path
-
-
 OFFICIAL = "Watch.\n\nQuestion: {}\n\nOptions:\n{}\n\nReply with JSON."
+AB, AC = "A: a\nB: b", "A: a\nB: c"
+WHY = QuestionText.of("Why?", ["a", "b"])
 
 
-def joined(saved: SavedResponses, *asked: QuestionText) -> tuple[str | None, list[str | None]]:
+def saved(folder: Path, *lines: object) -> SavedResponses:
+    """The lines of a file, each a question, its options and what was predicted, or as it stands."""
+    path = folder / "p.jsonl"
+    rows = [
+        {"prompt": OFFICIAL.format(*line[:2]), "predict": line[2], "label": "x"} if isinstance(line, tuple) else line
+        for line in lines
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return read_responses(path, [PREDICTIONS])
+
+
+def joined(found: SavedResponses, *asked: QuestionText) -> tuple[str | None, list[str | None]]:
     """The message of joining lines with a task's items, and the response of each item."""
     items = {f"{place:02}": one for place, one in enumerate(asked)}
-    message = saved.join({"task": items}, Path("p.jsonl"))
-    return message, [saved.find("task", item_id) for item_id in items]
-
-
-def predicted(question: str, options: str, predict: str) -> dict[str, str]:
-    return {"prompt": OFFICIAL.format(question, options), "predict": predict, "label": "x"}
+    message = found.join({"task": items}, Path("p.jsonl"))
+    return message, [found.find("task", item_id) for item_id in items]
 
 
 def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> None:
-    lines = [predicted("Why?", "A: a\nB: b", "first"), predicted("Why?", "A: a\nB: c", "second")]
-    saved = read_responses(write(tmp_path / "p.jsonl", *lines), KINDS)
+    found = saved(tmp_path, ("Why?", AB, "first"), ("Why?", AC, "second"))
     asked = [(" Why?", ["a", "c"]), ("Why?", ["a", "b"]), ("Why?", ["b", "a"]), ("What?", ["a", "b"])]
-    assert joined(saved, *(QuestionText.of(*one) for one in asked))[1] == ["second", "first", None, None]
-
-
-def test_an_official_line_may_hold_no_prediction(tmp_path: Path) -> None:
-    """The official script takes ``null``, which an interface that refused leaves behind, for an empty text."""
-    line = {**predicted("Why?", "A: a\nB: b", ""), "predict": None}
-    saved = read_responses(write(tmp_path / "p.jsonl", line), KINDS)
-    assert joined(saved, QuestionText.of("Why?", ["a", "b"])) == (None, [""])
-    del line["predict"]
-    with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*predict"):
-        read_responses(write(tmp_path / "p.jsonl", line), KINDS)
-
-
-@pytest.mark.parametrize(
-    "options", ["A: a\nB: b", "A: a\nB: b\nC: \nD: ", "A:  a \r\nB: b", "A: a\nB: b\nC:\nthat was all"]
-)
-def test_options_without_a_text_do_not_count(options: str) -> None:
-    prompt = f"Question: Why?\nOptions:\n{options}"
-    asked = read_asked(prompt)
-    assert asked == (
-        QuestionText.of("Why?", ["a", "b"])
-        if "that" not in options
-        else QuestionText.of("Why?", ["a", "b", "that was all"])
-    )
-
-
-def test_an_option_may_go_on_in_the_next_line() -> None:
-    assert read_asked("Question: Why\nnot?\n\nOptions:\nA: one\n two\nB: b\n\nC: prose") == QuestionText.of(
-        "Why not?", ["one two", "b"]
-    )
-
-
-def test_a_prompt_that_asks_nothing_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*Question: and Options:"):
-        read_responses(write(tmp_path / "p.jsonl", {"prompt": "Why?\nA: x", "predict": "A"}), KINDS)
+    assert joined(found, *(QuestionText.of(*one) for one in asked))[1] == ["second", "first", None, None]
+    # The official script takes `null`, which an interface that refused leaves behind, for an empty text.
+    assert joined(saved(tmp_path, ("Why?", AB, None)), WHY) == (None, [""])
+    for line, lacks in (
+        ({"prompt": OFFICIAL.format("Why?", AB)}, "predict"),
+        ({"prompt": "Why?\nA: x", "predict": "A"}, "Question: and Options:"),
+    ):
+        with pytest.raises(InputError, match=rf"p.jsonl, line 1: Expected an object with .*{lacks}"):
+            saved(tmp_path, line)
 
 
 @pytest.mark.parametrize(
-    "options", ["\n\nA: a\nB: b", " A: a\nB: b", "\n \n\nA: a\nB: b\n\nC: prose", " choose one\nA: a\nB: b"]
+    ("options", "texts"),
+    [
+        # Options without a text do not count.
+        ("\nA: a\nB: b", ["a", "b"]),
+        ("\nA: a\nB: b\nC: \nD: ", ["a", "b"]),
+        ("\nA:  a \r\nB: b", ["a", "b"]),
+        # An option may go on in the next line.
+        ("\nA: a\nB: b\nC:\nthat was all", ["a", "b", "that was all"]),
+        ("\nA: one\n two\nB: b\n\nC: prose", ["one two", "b"]),
+        # The first option may stand beside or below.
+        ("\n\nA: a\nB: b", ["a", "b"]),
+        (" A: a\nB: b", ["a", "b"]),
+        ("\n \n\nA: a\nB: b\n\nC: prose", ["a", "b"]),
+        (" choose one\nA: a\nB: b", ["a", "b"]),
+        # Without a line of the first there are none.
+        *((options, []) for options in ("", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b")),
+    ],
 )
-def test_the_first_option_may_stand_beside_or_below(options: str) -> None:
-    assert read_asked(f"Question: Why?\nOptions:{options}") == QuestionText.of("Why?", ["a", "b"])
-
-
-@pytest.mark.parametrize("options", ["", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b"])
-def test_no_options_where_there_is_no_line_of_the_first(options: str) -> None:
-    assert read_asked(f"Question: Why?\nOptions:{options}") == QuestionText.of("Why?", [])
-
-
-def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
-    lines = [predicted("Why?", "A: a\nB: b", "A"), predicted("Why?", "A: a\nB: b\nC: ", "B")]
-    path = write(tmp_path / "p.jsonl", *lines)
-    assert joined(read_responses(path, KINDS), QuestionText.of("Why?", ["a", "b"]))[0] == (
-        "p.jsonl cannot be replayed: 1 problem, no line is joined by its position.\n"
-        "  p.jsonl, line 2: Expected one response per item, but 'Why?' is also at p.jsonl, line 1."
-    )
+def test_options_are_read_from_a_prompt(options: str, texts: list[str]) -> None:
+    assert read_asked(f"Question: Why\nnot?\nOptions:{options}") == QuestionText.of("Why not?", texts)
 
 
 def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> None:
     """The official script gives the last line to the last such item and none to the others."""
-    lines = [predicted("Why?", "A: a\nB: b", said) for said in ("first", "second")]
-    same = QuestionText.of("Why?", ["a", "b"])
-    path = write(tmp_path / "p.jsonl", lines[0], predicted("What?", "A: a", "other"), lines[1])
-    saved = read_responses(path, KINDS)
-    assert joined(saved, same, QuestionText.of("What?", ["a"]), same) == (None, ["first", "other", "second"])
-    for said, number in ((lines[:1], 2), (lines, 3), ([*lines, *lines], 3)):
-        path = write(tmp_path / "p.jsonl", *said)
-        told, _ = joined(read_responses(path, KINDS), *[same] * number)
-        assert told is not None and told.endswith(
-            f"line {len(said)}: Expected {number} lines for the {number} items that ask 'Why?', but got {len(said)}."
+    first, second = (("Why?", AB, said) for said in ("first", "second"))
+    what = QuestionText.of("What?", ["a"])
+    found = saved(tmp_path, first, ("What?", "A: a", "other"), second)
+    assert joined(found, WHY, what, WHY) == (None, ["first", "other", "second"])
+    for lines, number in (([first], 2), ([first, second], 3), ([first, second] * 2, 3)):
+        message, _ = joined(saved(tmp_path, *lines), *[WHY] * number)
+        assert message is not None and message.endswith(
+            f"line {len(lines)}: Expected {number} lines for the {number} items that ask 'Why?', but got {len(lines)}."
         )
 
 
-def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
-    lines = [
-        predicted("Why?", "A: a\nB: b", "A"),
-        predicted("Why?", "A: a\nB: c", "A"),
-        predicted("What?", "A: a", "A"),
-        predicted("Why?", "(A) a", "A"),
-    ]
-    path = write(tmp_path / "p.jsonl", *lines[:3])
-    tables = [
-        [QuestionText.of("Why?", ["a", "b"]), QuestionText.of("Why?", ["a", "c"])],
-        [QuestionText.of("What?", ["a"]), QuestionText.of("Why?", ["a", "c"])],
-    ]
-    items = {
-        f"task {number}": {str(place): asked for place, asked in enumerate(table)}
-        for number, table in enumerate(tables)
-    }
-    assert read_responses(path, KINDS).join(items, path) is None
-    path = write(tmp_path / "p.jsonl", *lines)
-    assert joined(read_responses(path, KINDS), QuestionText.of("Why?", ["a", "b"]))[0] == (
-        "p.jsonl cannot be replayed: 3 problems, no line is joined by its position.\n"
-        "  p.jsonl, line 2: Expected the prompt to ask 'Why?' with the item's options, but got a, c.\n"
-        "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'.\n"
-        "  p.jsonl, line 4: Expected options of 'Why?' as lines A: … after Options:, but found none."
-    )
+def test_lines_that_match_no_question_or_one_that_has_a_line_are_named(tmp_path: Path, expected: Expected) -> None:
+    lines = [("Why?", AB, "A"), ("Why?", AC, "A"), ("What?", "A: a", "A"), ("Why?", "(A) a", "A")]
+    other, what = QuestionText.of("Why?", ["a", "c"]), QuestionText.of("What?", ["a"])
+    # Each line is of a question of one of the tasks.
+    items = {"task 0": {"0": WHY, "1": other}, "task 1": {"0": what, "1": other}}
+    assert saved(tmp_path, *lines[:3]).join(items, tmp_path / "p.jsonl") is None
+    unmatched, _ = joined(saved(tmp_path, *lines), WHY)
+    twice, _ = joined(saved(tmp_path, lines[0], ("Why?", f"{AB}\nC: ", "B")), WHY)
+    expected(f"{unmatched}\n{twice}")
 
 
 def test_the_question_is_what_the_official_expression_finds() -> None:
@@ -146,9 +107,7 @@ def test_the_question_is_what_the_official_expression_finds() -> None:
 
 def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
     """The official script puts line 1, whose question it does not know, at index 1, over what was joined there."""
-    known = QuestionText.of("Second?", ["a", "b"])
-    lines = [predicted("Second?", "A: a\nB: b", "A"), predicted("Unknown?", "A: a\nB: b", "B")]
-    path = write(tmp_path / "p.jsonl", *lines)
-    saved = read_responses(path, KINDS)
-    message, responses = joined(saved, QuestionText.of("First?", ["a", "b"]), known)
+    found = saved(tmp_path, ("Second?", AB, "A"), ("Unknown?", AB, "B"))
+    asked = (QuestionText.of(name, ["a", "b"]) for name in ("First?", "Second?"))
+    message, responses = joined(found, *asked)
     assert responses == [None, "A"] and "line 2: " in (message or "")

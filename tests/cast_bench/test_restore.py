@@ -20,62 +20,47 @@ from lmms_eval_tasks.utils.judge.replies import Case
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
 
 SIZES = ((640, 480), (320, 240), (640, 480))
+PIXELS = {"boxes": {"convention": "xyxy_px", "seen": None}}
 
 
-def docs() -> list[dict[str, Any]]:
-    return [{"item_id": str(index), "width": width, "height": height} for index, (width, height) in enumerate(SIZES)]
-
-
-def logged(*boxes: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"record": {"fields": {"boxes": one}}} for one in boxes]
-
-
-def restored(kwargs: dict[str, Any], lines: list[dict[str, Any]]) -> EvidenceSettings:
+def restored(kwargs: dict[str, Any], *fields: dict[str, Any]) -> EvidenceSettings:
+    """The settings of a task after its log, with the fields of one record for all items or of each."""
     state = task_state("cast_bench", kwargs=kwargs)
+    docs = [{"item_id": str(index), "width": width, "height": height} for index, (width, height) in enumerate(SIZES)]
     assert state.kind.restore is not None
-    state.kind.restore(state, docs(), lines)
+    state.kind.restore(
+        state, docs, [{"record": {"fields": one}} for one in (fields if len(fields) == 3 else fields * 3)]
+    )
     settings: EvidenceSettings = state.settings
     return settings
 
 
 def test_boxes_are_read_as_the_log_says() -> None:
-    resized = {"convention": "xyxy_resized"}
-    lines = logged({**resized, "seen": [616, 476]}, {**resized, "seen": None}, {**resized, "seen": [616, 476]})
-    settings = restored({"boxes": "xyxy_px"}, lines)
+    seen = ([616, 476], None, [616, 476])
+    settings = restored({"boxes": "xyxy_px"}, *({"boxes": {"convention": "xyxy_resized", "seen": one}} for one in seen))
     assert settings.convention is BoxConvention.XYXY_RESIZED
     assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
+    # A log that does not say, or says several, leaves it to the task.
+    several = [{"boxes": {"convention": name}} for name in ("xyxy_px", "xywh", "")]
+    for fields in ([{"boxes": {}}], several):
+        assert restored({"boxes": "yxyx_n1000"}, *fields).convention is BoxConvention.YXYX_N1000
 
 
-def test_the_settings_of_hits_are_todays(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    assert restored({"tau_st": 0.25}, lines).hits.tau_st == 0.25
+def test_the_settings_of_hits_are_todays_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert restored({"tau_st": 0.25}, PIXELS).hits.tau_st == 0.25
     monkeypatch.setenv("LMMS_EVAL_TASKS_MATCHING", "supplement")
-    assert restored({"eps_overlap": 2, "coverage_aware": False}, lines).hits.rule == "supplement"
-
-
-@pytest.mark.parametrize(
-    "lines", [logged({}, {}, {}), logged(*({"convention": name} for name in ("xyxy_px", "xywh", "")))]
-)
-def test_a_log_that_does_not_say_leaves_it_to_the_task(lines: list[dict[str, Any]]) -> None:
-    assert restored({"boxes": "yxyx_n1000"}, lines).convention is BoxConvention.YXYX_N1000
+    assert restored({"eps_overlap": 2, "coverage_aware": False}, PIXELS).hits.rule == "supplement"
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_n1000")
+    assert restored({}, PIXELS).convention is BoxConvention.YXYX_N1000
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "other")
+    with pytest.raises(InputError, match="Expected boxes to be one of"):
+        restored({}, PIXELS)
 
 
 def test_questions_were_asked_as_the_log_says() -> None:
-    def named(prompt: str) -> list[dict[str, Any]]:
-        return [{"record": {"fields": {"prompt": prompt}}}] * 3
-
-    assert restored({}, named("mcq_letter:0")).prompt.prompt_id == "mcq_letter"
+    assert restored({}, {"prompt": "mcq_letter:0"}).prompt.prompt_id == "mcq_letter"
     with pytest.raises(InputError, match="'gone'"):
-        restored({}, named("gone:0123"))
-
-
-def test_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_n1000")
-    assert restored({}, lines).convention is BoxConvention.YXYX_N1000
-    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "other")
-    with pytest.raises(InputError, match="Expected boxes to be one of"):
-        restored({}, lines)
+        restored({}, {"prompt": "gone:0123"})
 
 
 class Scores:
@@ -104,25 +89,18 @@ def open_state() -> BoundState:
 
 
 def test_every_answer_gets_its_own_verdict_again() -> None:
-    judge = Scores()
     # The first two are word for word the same, and were judged otherwise.
     responses = ["It fell.", "It fell.", "Hm.", "  It was pushed. \n", ""]
     asked = [question(index) for index in range(len(responses))]
-    judged = open_state()
-    judged.verdicts = judge
+    judged, state, unjudged = open_state(), open_state(), open_state()
+    judge = judged.verdicts = Scores()
     records = [grade(row, text, judged).record for row, text in zip(asked, responses, strict=True)]
-    state = open_state()
     assert state.kind.restore is not None
     state.kind.restore(state, asked, [{"record": record.to_json()} for record in records])
     assert [grade(row, text, state).record for row, text in zip(asked, responses, strict=True)] == records
     assert judge.asked == 8
     new = grade(asked[0], "Something else.", state).record
     assert (new.outcome.value, new.unscored_reason, new.detail) == ("unscored", UnscoredReason.JUDGE_FAILED, NOT_JUDGED)
-
-
-def test_where_nothing_was_judged_there_is_no_judge() -> None:
-    state = open_state()
-    record = grade(question(0), "", state).record
-    assert state.kind.restore is not None
-    state.kind.restore(state, [question(0)], [{"record": record.to_json()}])
-    assert state.verdicts is None
+    # Where nothing was judged there is no judge.
+    state.kind.restore(unjudged, asked[-1:], [{"record": records[-1].to_json()}])
+    assert unjudged.verdicts is None
