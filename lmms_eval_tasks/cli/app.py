@@ -16,7 +16,7 @@ from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.export import export_app
 from lmms_eval_tasks.cli.humans import humans
-from lmms_eval_tasks.cli.launch import launch
+from lmms_eval_tasks.cli.launch import launch, sweep
 from lmms_eval_tasks.cli.merge import merge
 from lmms_eval_tasks.cli.options import COMPARE, DATA, LOOK, ONE_BENCHMARK, PEOPLE, RUN, print_warnings, show_examples
 from lmms_eval_tasks.cli.prepare import prepare_app
@@ -57,6 +57,7 @@ app.command(rich_help_panel=DATA)(bias)
 app.add_typer(prompts_app, name="prompts", rich_help_panel=RUN)
 app.command(rich_help_panel=RUN)(views)
 app.command(rich_help_panel=RUN)(launch)
+app.command(rich_help_panel=RUN)(sweep)
 app.command(rich_help_panel=RUN)(merge)
 app.command("tiny-vlm", rich_help_panel=RUN)(tiny_vlm)
 app.command(rich_help_panel=LOOK)(report)

@@ -1,38 +1,46 @@
-"""`lmms-eval-tasks launch`."""
+"""`lmms-eval-tasks launch`, and `sweep`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.options import FormatOption, open_runs
+from lmms_eval_tasks.utils.core.output import open_output
 from lmms_eval_tasks.utils.core.text import printable_lines
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.launch.executors import Jobs
+    from lmms_eval_tasks.launch.plan import LaunchedPart, LaunchPlan
+
+CommandArgument = Annotated[
+    list[str], typer.Argument(metavar="COMMAND", help="After `--`: a whole command, lmms-eval … --output_path OUT.")
+]
+JobsOption = Annotated[int, typer.Option(min=1, help="How many parts are worked on at a time.")]
+GPUS = "GPUs of each part. Without it, the visible ones are divided by --jobs; with 0 parts share them."
+TriesOption = Annotated[int, typer.Option(min=1, help="How often a part is tried before it has failed.")]
+SlurmOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        show_default=False,
+        help="Run the parts as SLURM jobs that are asked for with this: time=240 (minutes), partition=gpu or "
+        "another option of sbatch; repeat it for more.",
+    ),
+]
 
 
 def launch(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND", help="After `--`: a whole command, lmms-eval … --output_path OUT.")
-    ],
+    command: CommandArgument,
     shards: Annotated[int, typer.Option(min=1, help="How many parts.")],
-    jobs: Annotated[int, typer.Option(min=1, help="How many parts are worked on at a time.")] = 1,
-    gpus_per_shard: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            show_default=False,
-            help="GPUs of each part. Without it, the visible ones are divided by --jobs; with 0 parts share them.",
-        ),
-    ] = None,
-    tries: Annotated[int, typer.Option(min=1, help="How often a part is tried before it has failed.")] = 2,
-    slurm: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            show_default=False,
-            help="Run the parts as SLURM jobs that are asked for with this: time=240 (minutes), partition=gpu or "
-            "another option of sbatch; repeat it for more.",
-        ),
-    ] = None,
+    jobs: JobsOption = 1,
+    gpus_per_shard: Annotated[int | None, typer.Option(min=0, show_default=False, help=GPUS)] = None,
+    tries: TriesOption = 2,
+    slurm: SlurmOption = None,
 ) -> None:
     """Run a command in parts, each in a process of its own, and merge them; the same command goes on later.
 
@@ -44,23 +52,85 @@ def launch(
     one.
     """
     from lmms_eval_tasks.cli.merge import merge
-    from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
     from lmms_eval_tasks.launch.plan import find_merged, make_plan
-    from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
 
     plan = make_plan(command, shards)
-    jobs_of = connect_slurm(plan, jobs, gpus_per_shard, slurm) if slurm else connect_local(plan, jobs, gpus_per_shard)
+    jobs_of = _connect(plan, jobs, gpus_per_shard, slurm)
     with plan.kept():
         find_merged(plan)
-        with show_parts(shards) as show:
-            failed = run_parts(plan, jobs_of, tries, show)
-        if failed:
-            for part, reason in failed.items():
-                typer.echo(printable_lines(describe_failure(part, reason)), err=True)
-            typer.echo(f"{len(failed)} of {shards} parts failed. The same command tries them again.", err=True)
-            raise typer.Exit(1)
-        plan.clear()
+        _work(plan, jobs_of, tries)
         if found := find_merged(plan):
             typer.echo(f"The parts are merged already: {found}")
         else:
             merge([part.read_results() for part in plan.parts], plan.out)
+
+
+def sweep(
+    command: CommandArgument,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE,VALUE",
+            help="An argument of the model, or max_new_tokens and the like of the generation, and its values. The "
+            "curve is along the first; each combination with the others has one.",
+        ),
+    ],
+    jobs: JobsOption = 1,
+    gpus_per_part: Annotated[int | None, typer.Option("--gpus-per-shard", min=0, show_default=False, help=GPUS)] = None,
+    tries: TriesOption = 2,
+    slurm: SlurmOption = None,
+    form: FormatOption = None,
+) -> None:
+    """Run a command with each of some settings, and show which is the smallest that is not worse than the best.
+
+    Examples:
+        {command} --set max_num_frames=4,8,16 -- bash evaluate.sh --output_path out/frames
+        {command} --set max_new_tokens=64,256 -- bash evaluate.sh --output_path out/tokens
+
+    COMMAND is lmms-eval …, or anything that runs it and takes --output_path and --model_args. Each run is a part as of
+    `launch`, with an output path below that one. The same command goes on later, also with further values.
+    """
+    from lmms_eval_tasks.launch.plan import make_sweep
+    from lmms_eval_tasks.report.series import curve_tables, gather_series
+
+    plan = make_sweep(command, settings)
+    jobs_of = _connect(plan, jobs, gpus_per_part, slurm)
+    with plan.kept():
+        _work(plan, jobs_of, tries)
+    curves: dict[tuple[str, ...], list[LaunchedPart]] = {}
+    for part in plan.parts:
+        curves.setdefault(tuple(map("=".join, part.settings[1:])), []).append(part)
+    with open_output("sweep", form) as output:
+        for others, parts in curves.items():
+            if others:
+                output.note(f"With {', '.join(others)}:")
+            name = parts[0].settings[0].name
+            sources, values = gather_series([name], [part.out for part in parts])
+            runs = open_runs(output, sources)
+            runs = [replace(run, series=values[source]) for run, source in zip(runs, sources, strict=True)]
+            for table in curve_tables(runs):
+                output.table(table)
+            folders = shlex.join(str(source) for source in sources)
+            output.note(f"The curve: lmms-eval-tasks report --series {name} {folders} --html sweep.html", whole=True)
+
+
+def _connect(plan: LaunchPlan, jobs: int, gpus_each: int | None, slurm: Iterable[str] | None) -> Jobs:
+    from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
+
+    return connect_slurm(plan, jobs, gpus_each, slurm) if slurm else connect_local(plan, jobs, gpus_each)
+
+
+def _work(plan: LaunchPlan, jobs: Jobs, tries: int) -> None:
+    """Work on all parts of a plan until they are done; exits with status 1 where one has failed."""
+    from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
+
+    count = len(plan.parts)
+    with show_parts(count) as show:
+        failed = run_parts(plan, jobs, tries, show)
+    if failed:
+        for part, reason in failed.items():
+            typer.echo(printable_lines(describe_failure(part, reason)), err=True)
+        typer.echo(f"{len(failed)} of {count} parts failed. The same command tries them again.", err=True)
+        raise typer.Exit(1)
+    plan.clear()

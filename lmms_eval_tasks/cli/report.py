@@ -172,7 +172,7 @@ def _show_tables(
         stratum_tables,
         view_tables,
     )
-    from lmms_eval_tasks.report.series import seed_tables
+    from lmms_eval_tasks.report.series import curve_tables, seed_tables
 
     shown: list[FittingTable | str]
     if layout:
@@ -184,6 +184,7 @@ def _show_tables(
             *score_tables(runs, task),
             *best_tables(runs, task),
             *seed_tables(runs, task),
+            *curve_tables(runs, task),
             *view_tables(runs, task),
             *reference_tables(runs, task),
         ]

@@ -135,13 +135,14 @@ class PartJob:
         part, words = self.part, list(self.command)
         keys: list[str] = []
         part.out.mkdir(parents=True, exist_ok=True)
-        for place, word in json.loads(os.environ.get(WORDS, "{}")).items():
-            shown = re.escape(words[int(place)]).replace(re.escape(HIDDEN), "(.*)")
-            if held := re.fullmatch(shown, word, re.DOTALL):
-                words[int(place)] = word
-                keys += held.groups()
+        for place, found in json.loads(os.environ.get(WORDS, "{}")).items():
+            *before, after = words[int(place)].split(HIDDEN, len(found))
+            if len(before) == len(found):
+                words[int(place)] = "".join(text + key for text, key in zip(before, found, strict=True)) + after
+                keys += found
         hiding = {**os.environ, **{f"LAUNCHED_{number}_KEY": key for number, key in enumerate(keys)}}
-        environment = {**os.environ, SHARD: f"{part.number}/{part.count}", MARK: str(part.out)}
+        shard = {SHARD: str(part.shard)} if part.shard else {}
+        environment = {**os.environ, **shard, MARK: str(part.out)}
         environment = {name: value for name, value in {**environment, **self.variables}.items() if value is not None}
         environment.pop(WORDS, None)
         with part.log.open("ab", buffering=0) as log:

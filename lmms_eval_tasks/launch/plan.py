@@ -1,29 +1,33 @@
-"""The plan of a launch: a command cut into parts, whose files on the disk let any later launch go on."""
+"""The plan of a launch: a command cut into parts, or repeated with settings, whose files on the disk let any later
+launch go on."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.runs.folder import NUMBER
 from lmms_eval_tasks.runs.run_card import Weight, read_run_card, weight_of
-from lmms_eval_tasks.runs.run_files import LAUNCHED, PARTS, Shard, card_path, results_files
+from lmms_eval_tasks.runs.run_files import LAUNCHED, PARTS, SWEEP, Shard, card_path, results_files
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256, naming_full_disk, write_file
-from lmms_eval_tasks.utils.core.text import PREFIX, describe, hide_in_words, hide_secrets
+from lmms_eval_tasks.utils.core.text import HIDDEN, PREFIX, describe, hide_in_words, hide_secrets, parse_arguments
 from lmms_eval_tasks.utils.data.home import read_table
 
 WORDS = "LAUNCHED_WORDS"
-"""The variable by which jobs get the words of the command that hold keys, by their places in JSON."""
+"""The variable by which jobs get the keys in the words of the command, by the words' places in JSON."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +39,28 @@ class Holder:
     devices: tuple[str, ...] = ()
 
 
+class Setting(NamedTuple):
+    """A value that a sweep gives to an argument of the model, or of the generation."""
+
+    name: str
+    value: str
+
+    @property
+    def option(self) -> str:
+        """The option of lmms-eval that takes it."""
+        return GEN_KWARGS if self.name in GENERATION else MODEL_ARGS
+
+
 @dataclass(frozen=True)
 class LaunchedPart:
-    """One part of a launch."""
+    """One part of a launch: a shard of a run, or the run with one of the settings of a sweep."""
 
-    number: int
-    count: int
+    name: str
     folder: Path
-
-    @property
-    def name(self) -> str:
-        return f"{self.number}-of-{self.count}"
-
-    @property
-    def out(self) -> Path:
-        """The part's output path."""
-        return self.folder / self.name
+    out: Path
+    """Its output path."""
+    shard: Shard | None = None
+    settings: tuple[Setting, ...] = ()
 
     @property
     def log(self) -> Path:
@@ -103,7 +113,9 @@ class LaunchedPart:
         return Holder("", 0)
 
 
-OUTPUT, TASKS = "--output_path", "--tasks"
+OUTPUT, TASKS, MODEL_ARGS, GEN_KWARGS = "--output_path", "--tasks", "--model_args", "--gen_kwargs"
+GENERATION = ("max_new_tokens", "temperature", "top_p", "top_k", "num_beams", "do_sample")
+"""Settings that are given as `--gen_kwargs`; all others are the model's."""
 LOGGED = ("--log_samples", "--predict_only")
 """Options of which one makes lmms-eval write its sample logs."""
 JOBS = "jobs"
@@ -126,17 +138,29 @@ class LaunchPlan:
             words[place + 1] = str(part.out)
         else:
             words[place] = f"{OUTPUT}={part.out}"
+        for setting in part.settings:
+            place, given = _find(words, setting.option)
+            if place < 0:
+                words += [setting.option, ""]
+                place = len(words) - 2
+            value_place = place + 1 if words[place] == setting.option else place
+            words[value_place] += f"{',' if given else ''}{setting.name}={setting.value}"
         return tuple(words)
 
     @property
-    def secrets(self) -> dict[str, str]:
-        """The words that hold keys, by their places: a job gets them in its environment, and no file has them."""
-        shown = hide_in_words(self.command, os.environ)
-        return {str(place): word for place, word in enumerate(self.command) if shown[place] != word}
+    def secrets(self) -> dict[str, Sequence[str]]:
+        """The keys in the command by the places of its words: a job gets them in its environment, and no file has
+        them."""
+        found: dict[str, Sequence[str]] = {}
+        for place, (word, shown) in enumerate(zip(self.command, hide_in_words(self.command, os.environ), strict=True)):
+            parts = re.fullmatch(re.escape(shown).replace(re.escape(HIDDEN), "(.*)"), word, re.DOTALL)
+            if shown != word and parts:
+                found[str(place)] = parts.groups()
+        return found
 
     @property
     def folder(self) -> Path:
-        return self.out / PARTS
+        return self.parts[0].folder
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -180,6 +204,43 @@ class LaunchPlan:
 
 
 def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
+    """Return the plan of a run in so many parts."""
+    out, identity = _identify(command)
+    folder = out / PARTS
+    shards = [Shard(number, count) for number in range(1, count + 1)]
+    names = {f"{shard.part}-of-{shard.of}": shard for shard in shards}
+    parts = tuple(LaunchedPart(name, folder, folder / name, shard) for name, shard in names.items())
+    return LaunchPlan(tuple(command), out, parts, {"command": identity.pop("command"), "parts": count, **identity})
+
+
+def make_sweep(command: Sequence[str], given: Sequence[str]) -> LaunchPlan:
+    """Return the plan of a run with each combination of the settings, given as ``NAME=VALUE,VALUE``."""
+    swept = [_read_setting(text) for text in given]
+    along = [setting for setting in swept[0] if not re.fullmatch(NUMBER, setting.value)]
+    if along:
+        raise InputError(f"The curve needs numbers: {along[0].name} is {describe(along[0].value)} in the first --set.")
+    for name, option in dict.fromkeys((settings[0].name, settings[0].option) for settings in swept):
+        if (value := parse_arguments(_find(command, option)[1]).get(name)) is not None:
+            raise InputError(f"{name} is given by --set, and by {option} too ({name}={value}). Leave it out there.")
+    out, identity = _identify(command)
+    named = {"_".join(f"{name}-{value}" for name, value in chosen): chosen for chosen in product(*swept)}
+    parts = tuple(LaunchedPart(name, out / SWEEP, out / name, settings=chosen) for name, chosen in named.items())
+    return LaunchPlan(tuple(command), out, parts, identity)
+
+
+def _read_setting(text: str) -> list[Setting]:
+    name, _, values = text.partition("=")
+    found = [Setting(name.strip(), value.strip()) for value in values.split(",")]
+    if not re.fullmatch(r"[A-Za-z]\w*", name.strip()) or not all(re.fullmatch(r"[\w.+-]+", one.value) for one in found):
+        raise InputError(f"Expected --set NAME=VALUE,VALUE, such as max_num_frames=4,8, but got {describe(text)}.")
+    numbers = [float(one.value) if re.fullmatch(NUMBER, one.value) else one.value for one in found]
+    if len(set(numbers)) < len(numbers) or len(numbers) < 2:
+        raise InputError(f"Expected two different values or more of {name.strip()}, but got {describe(values)}.")
+    return found
+
+
+def _identify(command: Sequence[str]) -> tuple[Path, dict[str, Any]]:
+    """Return the output path of a command, and what every launch into it has to have in common."""
     if shutil.which(command[0]) is None:
         raise InputError(f"There is no command {describe(command[0])} to launch. Is its environment active?")
     _, given = _find(command, OUTPUT)
@@ -190,11 +251,12 @@ def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
         )
     data = _digests(_find(command, TASKS)[1])
     if data and not any(word in command for word in LOGGED):
-        raise InputError(f"The parts cannot be merged without their sample logs. Add to the command:  {LOGGED[0]}")
+        raise InputError(
+            f"The parts cannot be merged or compared without their sample logs. Add to the command:  {LOGGED[0]}"
+        )
     out = Path(given).expanduser().absolute()
     identity = {
         "command": hide_in_words(command, os.environ),
-        "parts": count,
         "data": data,
         "settings": {
             name: hide_secrets(value, os.environ)
@@ -202,8 +264,7 @@ def make_plan(command: Sequence[str], count: int) -> LaunchPlan:
             if name.startswith(PREFIX) and weight_of("settings", name) is not Weight.NEVER
         },
     }
-    parts = tuple(LaunchedPart(number, count, out / PARTS) for number in range(1, count + 1))
-    return LaunchPlan(tuple(command), out, parts, identity)
+    return out, identity
 
 
 def _find(command: Sequence[str], option: str) -> tuple[int, str]:
@@ -245,7 +306,7 @@ def find_merged(plan: LaunchPlan) -> Path | None:
     if other := next((path for path, merged in cards.items() if not merged), None):
         raise InputError(f"The parts could not be merged beside the run {other}. Give another {OUTPUT}.")
     parts = {
-        f"part {Shard(part.number, part.count)}": f"{part.read_results().name} {file_sha256(part.read_results())}"
+        f"part {part.shard}": f"{part.read_results().name} {file_sha256(part.read_results())}"
         for part in plan.parts
         if part.is_done
     }

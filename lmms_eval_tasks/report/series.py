@@ -12,14 +12,16 @@ from statistics import mean, stdev
 from lmms_eval_tasks.report.score_tables import columns_of, entries_of, versions_of
 from lmms_eval_tasks.runs.folder import NUMBER, SEED, Run, SeriesValue, read_values
 from lmms_eval_tasks.runs.run_files import RESULTS
+from lmms_eval_tasks.runs.scores import references_of
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.table import FittingTable, Number, points
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, points
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.figure import Dot, DotPlot, Line, LinePlot, Place, fit_axis
 from lmms_eval_tasks.utils.reporting.panels import Panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.scoring.bootstrap import Records
+from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, Estimate, Records
+from lmms_eval_tasks.utils.scoring.compare import ScoreDifference, compare_records
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 
 
@@ -68,6 +70,89 @@ def seed_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     return tables
 
 
+BEST, NOT_WORSE, WORSE = "best", "not worse", "worse"
+
+
+@dataclass(frozen=True)
+class Along:
+    """A score of a run of a series, with its difference to the best run's on the same items, and what that says."""
+
+    value: SeriesValue
+    score: Estimate
+    to_best: ScoreDifference | None = None
+    verdict: str = ""
+
+
+def compare_to_best(
+    members: Sequence[tuple[SeriesValue, Sequence[Records]]], reference: ReferencedMetric
+) -> list[Along]:
+    """Compare one score of the runs of a series, given by the records of each task, with the best of them.
+
+    A run is worse where the whole interval of the paired difference is on the worse side of 0. Of equal scores that of
+    the smallest value is the best.
+    """
+    metric = reference.metric
+    scored = {value: (parts, score) for value, parts in members if (score := reference.estimate(parts))}
+    if metric.higher_is_better is None or len(scored) < 2:
+        return [Along(value, score) for value, (_, score) in scored.items()]
+    sign = 1 if metric.higher_is_better else -1
+    best = max(scored, key=lambda value: (sign * scored[value][1].value, -value.number))
+    parts_of_best = {str(place): records for place, records in enumerate(scored[best][0])}
+    found = []
+    for value, (parts, score) in scored.items():
+        if value == best:
+            found.append(Along(value, score, verdict=BEST))
+            continue
+        compared = compare_records(parts_of_best, {str(place): one for place, one in enumerate(parts)}, [metric])
+        for difference in compared.differences:
+            is_worse = max(sign * end for end in difference.interval) < 0
+            found.append(Along(value, score, difference, WORSE if is_worse else NOT_WORSE))
+        if not compared.differences:
+            found.append(Along(value, score))
+    return found
+
+
+def describe_smallest(found: Sequence[Along]) -> str:
+    """Name the best value, and the smallest one that is not worse; empty where no run was compared with another."""
+    best = next((one.value.title for one in found if one.verdict == BEST), "")
+    alike = [one.value for one in found if one.verdict in (BEST, NOT_WORSE)]
+    smallest = min(alike, key=lambda value: value.number).title if alike else ""
+    return f"best at {best}; the smallest that is not worse is {smallest}" if best else ""
+
+
+def curve_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """One table per task or group that runs along a quantity hold: each score against it, and beside the best run's."""
+    along = [run for run in runs if run.series and run.series.name != SEED]
+    tables = []
+    for name, entries in entries_of(along, only).items() if along else ():
+        if len(entries) < 2:
+            continue
+        quantity = next(run.series.name for run, _ in entries if run.series)
+        title = f"{name}: against {quantity}"
+        table = FittingTable(title, ("score", quantity, "value", "less the best", ""), names=2, blank_repeats=True)
+        table.signature = f"{name}, version {versions_of(name, entries)}; paired, {METHOD}"
+        members = [(run.series, [run.records[task] for task in tasks]) for run, tasks in entries if run.series]
+        lines = []
+        for reference in references_of(name, entries[0][1][0], max(sum(map(len, parts)) for _, parts in members)):
+            unit, found = reference.metric.unit, compare_to_best(members, reference)
+            for one in found:
+                score = Number(one.score.value, one.score.low, one.score.high, one.score.groups, unit)
+                change = one.to_best
+                less: Cell = ""
+                if change:
+                    less = Number(change.change, *change.interval, change.groups, points(unit), signed=True)
+                number = one.value.title.removeprefix(quantity).strip()
+                table.add_row(reference.metric.title, number, score, less, one.verdict)
+            if text := describe_smallest(found):
+                lines.append(f"{reference.metric.title}: {text}")
+        table.caption = "\n".join([*lines, NOT_WORSE_MEANS]) if lines else ""
+        tables.append(table)
+    return tables
+
+
+NOT_WORSE_MEANS = "not worse: the 95% interval of the paired difference to the best contains 0."
+
+
 def _scores(metric: Metric, entries: Sequence[tuple[Run, Sequence[str]]]) -> list[float]:
     parts: Iterator[list[Records]] = ([run.records[task] for task in tasks] for run, tasks in entries)
     scores = (score_tasks(metric, map(metric.units, of_run)) for of_run in parts)
@@ -86,8 +171,9 @@ def series_panels(
 
 def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
     along = members[0][0].name
-    scored = [(value, run, score) for value, run in members if (score := reference.estimate(run.parts))]
-    places = [Place(value.title, value.number, score, run.tag) for value, run, score in scored]
+    tags = {value: run.tag for value, run in members}
+    found = compare_to_best([(value, run.parts) for value, run in members], reference)
+    places = [Place(one.value.title, one.value.number, one.score, tags[one.value]) for one in found]
     ends = [end for place in places for end in (place.score.low, place.score.high)]
     figure = LinePlot(
         f"{reference.metric.title} against {along}, with 95% intervals",
@@ -97,7 +183,10 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
         reference.chance,
         reference.metric.unit,
     )
-    return Panel(f"{reference.heading} against {along}", figure, "Bars are 95% intervals of each run alone.")
+    note = "Bars are 95% intervals of each run alone."
+    if text := describe_smallest(found):
+        note = f"{text[0].upper()}{text[1:]}: the 95% interval of its paired difference to the best contains 0. {note}"
+    return Panel(f"{reference.heading} against {along}", figure, note)
 
 
 def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:
