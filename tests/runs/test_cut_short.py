@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
-from logged_runs import TASK, strong, weak, write_run
+from commands import printed, refusal
+from expected import Expected
+from logged_runs import TASK, weak, write_run
 from task_states import task_state
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp import hooks
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import CutShort, ResultsFile
@@ -21,13 +20,14 @@ from lmms_eval_tasks.utils.core.errors import InputError
 
 LOG = f"20261121_samples_{TASK}.jsonl"
 RESULTS = "20261121_results.json"
+COMMANDS = ("report", "compare", "rescore")
 
 
-def counted(folder: Path, items: int = 40, tasks: tuple[str, ...] = (TASK,), **config: object) -> Path:
+def counted(folder: Path, tasks: tuple[str, ...] = (TASK,), **config: object) -> Path:
     """A run of 40 items, whose results file counts them as lmms-eval does."""
     write_run(folder, weak(20), tasks)
     results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
-    results["n-samples"] = {task: {"original": items, "effective": items} for task in results["configs"]}
+    results["n-samples"] = {task: {"original": 40, "effective": 40} for task in results["configs"]}
     results["config"].update(config)
     (folder / RESULTS).write_text(json.dumps(results), encoding="utf-8")
     lines = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").split("\n")]
@@ -51,58 +51,45 @@ def dated(folder: Path, date: str) -> Path:
     return folder
 
 
-def call(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, " ".join(result.stdout.split()), result.stderr
+def asked(command: str, run: Path) -> list[object]:
+    return [command, run, *([run] if command == "compare" else [])]
 
 
-@pytest.mark.parametrize("more", [0, 1, 100, -1, -3])
-def test_a_log_that_ends_too_early_is_no_run(more: int, tmp_path: Path) -> None:
-    run = cut(counted(tmp_path / "run"), 7, more)
-    assert len((run / LOG).read_bytes().split(b"\n")) == 8
-    with pytest.raises(CutShort) as error:
-        read_run(run)
-    assert str(error.value) == (
-        f"{run / RESULTS} is of a run that was cut short while its sample logs were written: 1 problem.\n"
-        f"  {LOG}: Expected 40 items, as the results file counts, but got 7.\n"
-        "  The same command with the same output path goes on where the run was. --allow-incomplete reads the part "
-        "that is there."
-    )
-    part = read_run(run, allow_incomplete=True)
-    assert len(part.records[TASK]) == 7
-    assert part.incomplete == f"7 of 40 items of {TASK}"
-
-
-def test_a_last_line_cut_within_a_character(tmp_path: Path) -> None:
-    run = counted(tmp_path / "run")
-    content = (run / LOG).read_bytes()
-    (run / LOG).write_bytes(content[: content.rindex("—".encode()) + 1])
+def test_a_log_that_ends_too_early_is_no_run_for_any_command(tmp_path: Path, expected: Expected) -> None:
+    run = counted(tmp_path / "run", resolved_cli_args={"log_samples": True})
+    whole = (run / LOG).read_bytes()
+    told = set()
+    for more in (0, 1, 100, -1, -3):
+        (run / LOG).write_bytes(whole)
+        with pytest.raises(CutShort) as error:
+            read_run(cut(run, 7, more))
+        told.add(f"{error.value}\n")
+        part = read_run(run, allow_incomplete=True)
+        assert (len(part.records[TASK]), part.incomplete) == (7, f"7 of 40 items of {TASK}")
+    (only,) = told | {refusal(*asked(command, run)) for command in COMMANDS}
+    expected(only)
+    # A last line that is cut within a character, and a log that was not begun.
+    (run / LOG).write_bytes(whole[: whole.rindex("—".encode()) + 1])
     with pytest.raises(CutShort, match="Expected 40 items, as the results file counts, but got 39"):
         read_run(run)
+    (run / LOG).unlink()
+    with pytest.raises(CutShort, match="but got 0"):
+        read_run(run)
+    unlogged = counted(tmp_path / "unlogged", resolved_cli_args={"log_samples": False})
+    (unlogged / LOG).unlink()
+    with pytest.raises(InputError, match=r"Expected the sample log of .* Remedy: Run with --log_samples") as error:
+        read_run(unlogged)
+    assert not isinstance(error.value, CutShort)
 
 
-def renamed(log: bytes) -> bytes:
-    return log.replace(b'"record"', b'"recrod"')
-
-
-def zeros(log: bytes) -> bytes:
-    return bytes(len(log))
-
-
-def empty_lists(log: bytes) -> bytes:
-    return b"[]\n" * 5
-
-
-@pytest.mark.parametrize("spoil", [renamed, zeros, empty_lists])
-@pytest.mark.parametrize("command", ["report", "compare", "rescore"])
-def test_a_log_without_records_is_named(command: str, spoil: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_a_log_without_records_is_named(tmp_path: Path) -> None:
     run = counted(tmp_path / "run", tasks=(TASK, "causalvqa_paired"))
     content = (run / LOG).read_bytes()
-    (run / LOG).write_bytes(spoil(content))
-    status, out, err = call(command, run, *([run] if command == "compare" else []))
-    assert (status, out) == (1, "") and LOG in err and "same command with the same output path" in err
+    for spoilt in (content.replace(b'"record"', b'"recrod"'), bytes(len(content)), b"[]\n" * 5):
+        (run / LOG).write_bytes(spoilt)
+        for command in COMMANDS:
+            err = refusal(*asked(command, run))
+            assert LOG in err and "same command with the same output path" in err
     (run / LOG).write_bytes(content)
     assert set(read_run(run).records) == {TASK, "causalvqa_paired"}
 
@@ -122,45 +109,20 @@ def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
             read_run(run)
 
 
-@pytest.mark.parametrize("command", ["report", "compare", "rescore"])
-def test_no_command_gives_a_score_of_a_part(command: str, tmp_path: Path) -> None:
-    run = cut(counted(tmp_path / "run"), 7, 5)
-    whole = write_run(tmp_path / "whole", weak(20))
-    status, out, err = call(command, run, *([whole] if command == "compare" else []))
-    assert (status, out) == (1, "") and "was cut short" in err
-
-
 def test_a_part_is_reported_only_when_asked_for_and_says_so(tmp_path: Path) -> None:
-    run = cut(counted(tmp_path / "run"), 8)
+    run, other = (cut(counted(tmp_path / name), 8) for name in ("run", "other"))
     page = tmp_path / "page.html"
-    status, out, _ = call("report", run, "--allow-incomplete", "--html", page)
-    assert status == 0 and f"INCOMPLETE: the run was cut short, 8 of 40 items of {TASK}." in out
+    told = printed("report", run, "--allow-incomplete", "--html", page)
+    assert f"INCOMPLETE: the run was cut short, 8 of 40 items of {TASK}." in " ".join(told.split())
     assert f"was cut short: 8 of 40 items of {TASK}." in page.read_text(encoding="utf-8")
-    other = cut(counted(tmp_path / "other"), 8)
-    status, out, _ = call("compare", run, other, "--allow-incomplete")
-    assert status == 0 and "INCOMPLETE" in out and "in 4 groups" in out
-
-
-def test_no_published_score_stands_beside_a_part(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", weak(20), ("causalvqa_paired",))
-    results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
-    for items, shown in ((40, True), (41, False)):
-        results["n-samples"] = {"causalvqa_paired": {"original": items, "effective": items}}
-        (run / RESULTS).write_text(json.dumps(results), encoding="utf-8")
-        status, out, _ = call("report", run, "--allow-incomplete")
-        assert status == 0 and ("best published" in out) is shown
-
-
-def test_a_log_that_was_not_begun(tmp_path: Path) -> None:
-    run = counted(tmp_path / "run", resolved_cli_args={"log_samples": True})
-    (run / LOG).unlink()
-    with pytest.raises(CutShort, match="but got 0"):
-        read_run(run)
-    unlogged = counted(tmp_path / "unlogged", resolved_cli_args={"log_samples": False})
-    (unlogged / LOG).unlink()
-    with pytest.raises(InputError, match=r"Expected the sample log of .* Remedy: Run with --log_samples") as error:
-        read_run(unlogged)
-    assert not isinstance(error.value, CutShort)
+    told = " ".join(printed("compare", run, other, "--allow-incomplete").split())
+    assert "INCOMPLETE" in told and "in 4 groups" in told
+    # No published score stands beside a part.
+    run = counted(tmp_path / "published", (TASK, "causalvqa_paired"))
+    assert "best published" in printed("report", run)
+    log = run / "20261121_samples_causalvqa_paired.jsonl"
+    log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:39]), encoding="utf-8")
+    assert "best published" not in printed("report", run, "--allow-incomplete")
 
 
 @pytest.mark.parametrize("late", ["log", "results"])
@@ -170,18 +132,17 @@ def test_a_half_finished_run_does_not_hide_a_finished_one(late: str, tmp_path: P
     half = cut(counted(folder / "late"), 7, 30)
     if late == "results":
         (half / RESULTS).write_text((half / RESULTS).read_text(encoding="utf-8")[:100], encoding="utf-8")
+    note = f"{half / RESULTS} is of a run that was cut short, and is left out"
     for allow_incomplete in (False, True):
         run = read_run(folder, allow_incomplete)
         assert run.path == folder / "early" / "20261120_results.json" and len(run.records[TASK]) == 40
-        assert run.notes == (f"{half / RESULTS} is of a run that was cut short, and is left out",)
-    status, out, _ = call("report", folder)
-    assert status == 0 and f"note: {half / RESULTS} is of a run that was cut short, and is left out." in out
+        assert run.notes == (note,)
+    assert f"note: {note}." in " ".join(printed("report", folder).split())
 
 
 def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    early = dated(write_run(folder / "early", weak(20)), "20261120")
-    late = write_run(folder / "late", strong(20))
+    early, late = dated(write_run(folder / "early", weak(4)), "20261120"), write_run(folder / "late", weak(4))
     run = read_run(folder)
     assert run.path == late / RESULTS
     note = (
@@ -190,68 +151,44 @@ def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None
     )
     assert run.notes == (note,)
     for command in (("report", folder), ("compare", folder, early)):
-        status, out, _ = call(*command)
-        assert status == 0 and f"note: {note}." in out
-    dated(write_run(folder / "third", strong(20)), "20261119")
-    assert "holds 3 runs: third/20261119_results.json (" in read_run(folder).notes[0]
+        assert f"note: {note}." in " ".join(printed(*command).split())
     assert read_run(early).notes == read_run(early / "20261120_results.json").notes == ()
 
 
-def test_two_runs_that_wrote_one_log_are_refused(tmp_path: Path) -> None:
+def test_two_runs_that_wrote_one_log_are_refused(tmp_path: Path, expected: Expected) -> None:
     run = counted(tmp_path / "run")
-    content = (run / LOG).read_bytes()
-    (run / LOG).write_bytes(content * 2)
-    for allow_incomplete in (False, True):
+    (run / LOG).write_bytes((run / LOG).read_bytes() * 2)
+    told = []
+    for read in (read_run, partial(read_run, allow_incomplete=True), read_responses):
         with pytest.raises(InputError) as error:
-            read_run(run, allow_incomplete)
-        assert str(error.value) == (
-            f"{run / RESULTS} cannot be read: 2 problems.\n"
-            f"  {LOG}, items: Expected each once, but got again `0_0`, `0_1`, `1_0`, `1_1`, `2_0`, … and 35 more. "
-            "Remedy: Two runs that started in the same second wrote this log: run each again.\n"
-            f"  {LOG}: Expected 40 items, as the results file counts, but got 80."
-        )
-    with pytest.raises(InputError, match="Expected one response per item, but 0_0 is also at"):
-        read_responses(run)
+            read(run)
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    expected("\n".join([told[0], *told[2].splitlines()[:2]]))
 
 
-def test_a_part_is_replayed_only_when_asked_for(tmp_path: Path) -> None:
+def test_a_part_is_replayed_only_when_asked_for(tmp_path: Path, expected: Expected) -> None:
     run = cut(counted(tmp_path / "run"), 7, 30)
-    with pytest.raises(InputError) as error:
-        read_responses(run)
-    assert str(error.value) == (
-        f"{run} cannot be replayed: 1 problem.\n"
-        f"  {LOG}: Expected 40 items, as the results file counts, but got 7: the run was cut short. Remedy: "
-        "missing=unparsed replays the part that is there."
-    )
+    told = []
+    for source in (run, run / LOG):
+        with pytest.raises(InputError) as error:
+            read_responses(source)
+        told.append(str(error.value))
+    expected("\n".join(told))
     assert len(read_responses(run, allow_incomplete=True).by_item) == 7
-    with pytest.raises(InputError, match="was cut short"):
-        read_responses(run / LOG)
     earlier = dated(counted(tmp_path / "earlier"), "20261120")
     for file in earlier.iterdir():
         file.rename(run / file.name)
     assert len(read_responses(run).by_item) == 40
 
 
-@pytest.mark.parametrize(
-    ("original", "effective", "offset", "expected"),
-    [
-        (40, 40, 0, 40),
-        (40, 8, 0, 8),
-        (40, 40, 35, 5),
-        (40, 3, 35, 3),
-        (40, 8, 35, 5),
-        (40, 40, 50, 0),
+def test_how_many_items_lmms_eval_ran() -> None:
+    for original, effective, offset, items in (
+        (40, 40, 0, 40), (40, 8, 0, 8), (40, 40, 35, 5), (40, 3, 35, 3), (40, 8, 35, 5), (40, 40, 50, 0),
         (40, 40, None, 40),
-    ],
-)  # fmt: skip
-def test_how_many_items_lmms_eval_ran(original: int, effective: int, offset: int | None, expected: int) -> None:
-    results = ResultsFile.model_validate(
-        {
-            "configs": {},
-            "group_subtasks": {},
-            "n-samples": {"t": {"original": original, "effective": effective}},
-            "config": {"offset": offset},
-        }
-    )
-    assert results.expected_items("t") == expected
-    assert results.expected_items("other") is None
+    ):  # fmt: skip
+        counts = {"t": {"original": original, "effective": effective}}
+        fields = {"configs": {}, "group_subtasks": {}, "n-samples": counts, "config": {"offset": offset}}
+        results = ResultsFile.model_validate(fields)
+        assert results.expected_items("t") == items
+        assert results.expected_items("other") is None

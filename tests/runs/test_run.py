@@ -1,56 +1,178 @@
-"""Reading finished runs: their cards, and logs with what models say."""
+"""Reading finished runs: records, cards and limits; which part of a run it is; and what reports call runs."""
+
+from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from expected import Expected
+from hypothesis import given
+from hypothesis import strategies as st
 from logged_runs import TASK, weak, write_run
 
-from lmms_eval_tasks.runs.folder import MAKE_AGAIN, read_run
+from lmms_eval_tasks.runs.folder import Run, name_runs, read_run, read_values
+from lmms_eval_tasks.runs.run_files import Shard, parse_shard, read_shard
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.text import SHARD
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 
-CARD = {"run": {"limit": "none", "offset": 0}}
-
-
-def test_a_run_has_its_card_and_an_old_run_none(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", weak())
-    assert read_run(folder).card == {}
-    (folder / "20261121_run_card.json").write_text(json.dumps(CARD), encoding="utf-8")
-    assert read_run(folder).card == CARD
+RECORD, OTHER = (Record(f"1_{member}", "1", {}, "A", "A", Outcome.CORRECT) for member in (0, 1))
+RESULTS = "20261121_results.json"
+LOG = f"20261121_samples_{TASK}.jsonl"
 
 
-def test_a_broken_card_is_told_with_whatever_else_is_wrong(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", weak())
-    (folder / "20261121_run_card.json").write_text('{"run": []}', encoding="utf-8")
-    log = folder / f"20261121_samples_{TASK}.jsonl"
-    log.write_text(log.read_text(encoding="utf-8") + "\nno item\n", encoding="utf-8")
+def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) -> Path:
+    """A run of a task `t`, as an earlier version wrote it, beside a task of others."""
+    results = {"configs": {"t": {}, "theirs": {}}, "group_subtasks": {"both": ["t"]}, "config": config}
+    (folder / "1_results.json").write_text(json.dumps(results), encoding="utf-8")
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "1_samples_t.jsonl").write_text(text, encoding="utf-8")
+    (folder / "1_samples_theirs.jsonl").write_text('{"doc_id": 0, "acc": 1.0}\n', encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path) -> str:
     with pytest.raises(InputError) as error:
         read_run(folder)
-    assert str(error.value) == (
-        f"{folder}/20261121_results.json cannot be read: 2 problems.\n"
-        f"  {log.name}, lines: Expected logged items of one of our tasks, but got no JSON from character 1 on "
-        f"(line 121). Remedy: {MAKE_AGAIN}\n"
-        "  20261121_run_card.json: Expected sections of fields that are texts or numbers, but got input should be an "
-        "object at run. Remedy: Move it away: the run can be read without its card."
-    )
+    return str(error.value)
 
 
-def test_an_item_is_a_line_whatever_a_model_said(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", weak(1))
-    log = folder / f"20261121_samples_{TASK}.jsonl"
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").split("\n")]
-    said = "One\u2028two\x85three\x0bfour"
-    text = "\n".join(json.dumps({**line, "filtered_resps": said}, ensure_ascii=False) for line in lines)
-    log.write_text(text, encoding="utf-8")
-    assert len(read_run(folder).records[TASK]) == 2
+def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
+    # Any end of a line in a response ends no line, and an earlier version said only that its data was made up.
+    submission = {"predict": "a\u2028b\x85c\x0bd"}
+    lines = [
+        {"record": RECORD.to_json(), "submission_rows": submission, "sample_data": 100.0},
+        {"record": OTHER.to_json(), "sample_data": 100.0},
+    ]
+    config = {"model": "replay", "model_args": "pretrained=org/some-model,dtype=float16"}
+    run = read_run(write(tmp_path, config, *lines))
+    assert (run.records, run.groups, run.name) == ({"t": (RECORD, OTHER)}, {"both": ("t",)}, "replay some-model")
+    assert tuple(item.graded() for item in run.items_of("t")) == (GradedItem(RECORD, submission), GradedItem(OTHER))
+    assert (run.set_of("t"), run.card) == (DataSet(kind=SetKind.SAMPLE), {})
+    card = {"run": {"limit": "none", "offset": 0}}
+    (tmp_path / "1_run_card.json").write_text(json.dumps(card), encoding="utf-8")
+    assert read_run(tmp_path).card == card
 
 
-def test_a_log_that_is_not_utf8_is_told(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", weak(1))
-    log = folder / f"20261121_samples_{TASK}.jsonl"
-    log.write_bytes(b"\xff" + log.read_bytes())
-    with pytest.raises(InputError) as error:
-        read_run(folder)
-    expected = "Expected logged items of one of our tasks, but got bytes that are not UTF-8 (line 1)."
-    expected += f" Remedy: {MAKE_AGAIN}"
-    assert str(error.value).endswith(f"\n  {log.name}, lines: {expected}")
+@pytest.mark.parametrize(
+    ("config", "limited"),
+    [
+        ({}, ""),
+        ({"limit": None, "offset": 0}, ""),
+        ({"limit": -1}, ""),
+        ({"limit": 8.0, "offset": 0}, "--limit 8"),
+        ({"limit": 0.5, "offset": 3}, "--limit 0.5, --offset 3"),
+    ],
+)
+def test_whether_a_run_was_limited(config: dict[str, object], limited: str, tmp_path: Path) -> None:
+    assert read_run(write(tmp_path, config, {"record": RECORD.to_json()})).limited == limited
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path, expected: Expected) -> None:
+    for name in ("spoilt", "unlogged", "theirs"):
+        write_run(tmp_path / name, weak(1), ("theirs",) if name == "theirs" else (TASK,))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "theirs" / "20261121_samples_theirs.jsonl").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "unlogged" / LOG).unlink()
+    log = tmp_path / "spoilt" / LOG
+    log.write_bytes(b"\xff" + log.read_bytes() + b"\nno item\n")
+    (tmp_path / "spoilt" / "20261121_run_card.json").write_text('{"run": []}', encoding="utf-8")
+    expected("\n".join(refusal(tmp_path / name) for name in ("empty", "theirs", "unlogged", "spoilt")))
+
+
+def runs(*paths: str, model: str = "m") -> list[Run]:
+    return [Run(Path(path), model, {}, {}, {}) for path in paths]
+
+
+def titles(*paths: str, names: tuple[str, ...] = ()) -> list[str]:
+    return [run.title for run in name_runs(runs(*paths), names)]
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        (("out/s0/org__m/1_results.json", "out/s1/org__m/2_results.json"), ["m (s0)", "m (s1)"]),
+        (("out/1_results.json", "out/2_results.json"), ["m (1)", "m (2)"]),
+        (("a/x/1_results.json", "a/y/1_results.json", "b/x/1_results.json"), ["m (a/x)", "m (a/y)", "m (b/x)"]),
+        (("a/1_results.json", "a/b/1_results.json"), ["m (1)", "m (b)"]),
+    ],
+)
+def test_runs_of_one_model_are_told_apart_by_their_folders(paths: tuple[str, ...], told: list[str]) -> None:
+    assert titles(*paths) == told
+
+
+def test_a_model_with_one_run_is_called_by_its_name_and_names_come_before_all_else() -> None:
+    named = name_runs([*runs("out/a/1_results.json"), *runs("out/b/1_results.json", model="other")])
+    assert [run.title for run in named] == ["m", "other"]
+    pair = ("a/1_results.json", "b/1_results.json")
+    assert titles(*pair, names=("base", "tuned")) == ["base", "tuned"]
+    assert [run.name for run in name_runs(runs(pair[0]), ["base"])] == ["m"]
+    for names in (("base",), ("base", "base"), ("base", ""), ("a", "b", "c")):
+        with pytest.raises(InputError) as error:
+            titles(*pair, names=names)
+        given_names = ", ".join(map(repr, names))
+        assert str(error.value) == f"Expected --name once for each of the 2 runs, all different, but got {given_names}."
+
+
+def numbers(name: str, *folders: str) -> list[float]:
+    return [value.number for value in read_values(name, list(map(Path, folders)))]
+
+
+@pytest.mark.parametrize(
+    ("name", "folders", "values"),
+    [
+        ("step", ("out/ckpt-500", "out/ckpt-1000"), [500, 1000]),
+        ("step", ("out/qwen2.5-vl-7b-ckpt-100", "out/qwen2.5-vl-7b-ckpt-2000"), [100, 2000]),
+        ("step", ("out/a_global_step100_lr1", "out/b_global_Step-20_lr2"), [100, 20]),
+        ("step", ("out/1000/eval", "out/2000/eval"), [1000, 2000]),
+        ("step", ("old/ckpt-1", "new7/ckpt-2"), [1, 2]),
+        ("epoch", ("r/epoch=0.5", "r/epoch=1.5"), [0.5, 1.5]),
+        ("seed", ("out/seed7",), [7]),
+        ("step", ("out/ckpt-500",), [500]),
+        ("lr", ("out/lr-1e-5", "out/lr-3e-4"), [1e-5, 3e-4]),
+        ("step", ("out/step-500/20261125_02_results.json", "out/step-1000/20261125_03_results.json"), [500, 1000]),
+    ],
+)
+def test_values_of_a_series_are_read_from_folders(name: str, folders: tuple[str, ...], values: list[float]) -> None:
+    assert numbers(name, *folders) == values
+
+
+def test_folders_that_do_not_say_the_value_are_refused(expected: Expected) -> None:
+    told = []
+    for folders in (
+        ("out/ckpt-500", "out/final"), ("out/step-1k", "out/step-500"), ("out/best",),
+        ("out/lr1-ckpt2", "out/lr2-ckpt4"), ("out/v2-ckpt-500",), ("a/step-5", "b/step-5", "a/step-6"),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            numbers("step", *folders)
+        told.append(str(error.value))
+    expected("\n".join(told))
+    values = read_values("step", [Path("c/k-1000000"), Path("c/k-0.25")])
+    assert [one.title for one in values] == ["step 1000000", "step 0.25"]
+
+
+@given(st.integers(1, 10**8), st.integers(0, 10**8))
+def test_a_part_is_read_as_it_is_written(part: int, more: int) -> None:
+    shard = Shard(part, part + more)
+    assert parse_shard(str(shard)) == shard
+
+
+def test_which_part_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: dict[str, Any] = {"": None, "2/3": Shard(2, 3), "02/3": Shard(2, 3)}
+    for text, shard in parts.items():
+        monkeypatch.setenv(SHARD, text)
+        assert read_shard() == shard
+    for text in (
+        "3", "0/7", "8/7", "1/0", "-1/7", "1.0/7", "1/7/2", " 1/7", "1/7\n", "a/b", "/", "1/1000000000", "١/٧", "x",
+    ):  # fmt: skip
+        monkeypatch.setenv(SHARD, text)
+        with pytest.raises(InputError) as error:
+            read_shard()
+        assert str(error.value) == (
+            f"Expected LMMS_EVAL_TASKS_SHARD to be i/N, one of N parts counted from 1, such as 3/7, but got {text!r}."
+        )
+    monkeypatch.delenv(SHARD)
+    assert read_shard() is None

@@ -8,15 +8,16 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from xml.etree import ElementTree
 
+import matplotlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from lmms_eval_tasks.utils.core.table import Number
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
@@ -70,9 +71,6 @@ def every_figure(text: str) -> list[Figure]:
     ]
 
 
-KINDS = [type(figure).__name__ for figure in every_figure("x")]
-
-
 def shown(figure: Figure) -> ElementTree.Element:
     return ElementTree.fromstring(page_figures([figure])[0])
 
@@ -106,45 +104,39 @@ def line_through(known: dict[float, float], value: float) -> float:
     return first + (second - first) * (value - one) / (two - one)
 
 
-@pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
-def test_texts_of_figures_are_escaped(place: int) -> None:
-    figure = every_figure(NASTY)[place]
-    (element,) = page_figures([figure])
-    root = ElementTree.fromstring(element)
-    assert root.attrib["aria-label"] == " ".join(NASTY.replace("\x07", "\\x07").split())
-    assert {one.tag for one in root.iter()} <= {"svg", "g", "defs", "path", "use", "text", "title"}
-    assert "<script" not in element and figure.table().rows
+def test_texts_of_figures_are_escaped() -> None:
+    figures = every_figure(NASTY)
+    for figure, element in zip(figures, page_figures(figures), strict=True):
+        root = ElementTree.fromstring(element)
+        assert root.attrib["aria-label"] == " ".join(NASTY.replace("\x07", "\\x07").split())
+        assert {one.tag for one in root.iter()} <= {"svg", "g", "defs", "path", "use", "text", "title"}
+        assert "<script" not in element and figure.table().rows
 
 
-@pytest.mark.parametrize("place", range(len(KINDS)), ids=KINDS)
-def test_what_is_too_long_is_shortened_and_nothing_is_cut_off(place: int) -> None:
-    with_long = draw(every_figure(LONG)[place]).canvas
-    with_long.set_dpi(DOTS_PER_INCH)
-    agg = FigureCanvasAgg(with_long)
-    agg.draw()
-    renderer = agg.get_renderer()
-    width, height = with_long.bbox.size
-    letters = [one for one in with_long.findobj(Text) if one.get_text()]
-    assert len(letters) > 2 and any("…" in one.get_text() for one in letters)
-    for one in letters:
-        box = one.get_window_extent(renderer)
-        assert box.x0 >= -0.5 and box.x1 <= width + 0.5 and box.y0 >= -0.5 and box.y1 <= height + 0.5, one.get_text()
-        assert one.get_fontsize() >= SMALL
-
-
-def overlapping(canvas: Canvas) -> list[tuple[str, str]]:
+def drawn_texts(canvas: Canvas) -> list[tuple[Text, Bbox]]:
+    """The texts of a drawing, and where each stands."""
     agg = FigureCanvasAgg(canvas)
     agg.draw()
     renderer = agg.get_renderer()
-    boxes = [(one.get_text(), one.get_window_extent(renderer)) for one in canvas.findobj(Text) if one.get_text()]
-    return [
-        (name, other)
-        for place, (name, box) in enumerate(boxes)
-        for other, beside in boxes[:place]
-        if box.x0 < beside.x1 - 0.5 and beside.x0 < box.x1 - 0.5 and box.y0 < beside.y1 - 1 and beside.y0 < box.y1 - 1
-    ]
+    return [(one, one.get_window_extent(renderer)) for one in canvas.findobj(Text) if one.get_text()]
 
 
+@pytest.mark.slow  # six figures are drawn
+def test_what_is_too_long_is_shortened_and_nothing_is_cut_off() -> None:
+    for figure in every_figure(LONG):
+        canvas = draw(figure).canvas
+        canvas.set_dpi(DOTS_PER_INCH)
+        found = drawn_texts(canvas)
+        width, height = canvas.bbox.size
+        assert len(found) > 2 and any("…" in one.get_text() for one, _ in found)
+        for one, box in found:
+            assert box.x0 >= -0.5 and box.x1 <= width + 0.5 and box.y0 >= -0.5 and box.y1 <= height + 0.5, (
+                one.get_text()
+            )
+            assert one.get_fontsize() >= SMALL
+
+
+@pytest.mark.slow  # three large figures are drawn
 def test_forty_models_and_as_many_columns_stand_beside_each_other() -> None:
     dots = [Dot.of(f"run {n}", Estimate(50.0, 40.0, 60.0, 9), str(n)) for n in range(1, 13)]
     dots += [Dot(f"Published-Model-{n}B-Instruct-Preview", 2.0 * n, kind="published") for n in range(40)]
@@ -157,7 +149,11 @@ def test_forty_models_and_as_many_columns_stand_beside_each_other() -> None:
         heat_map("c", ["a", "b"], columns, cells, (0, 100)),
         share_plot("c", runs, counts, list(counts[0])),
     ):
-        assert overlapping(draw(figure).canvas) == []
+        found = drawn_texts(draw(figure).canvas)
+        for place, (one, box) in enumerate(found):
+            for other, beside in found[:place]:
+                across = box.x0 < beside.x1 - 0.5 and beside.x0 < box.x1 - 0.5
+                assert not across or box.y0 >= beside.y1 - 1 or beside.y0 >= box.y1 - 1, (one, other)
 
 
 def test_dots_stand_where_their_numbers_are() -> None:
@@ -180,36 +176,27 @@ def test_dots_stand_where_their_numbers_are() -> None:
     assert float(height) == at["x: 40.0 [30.0, 55.0]"][1]
 
 
-def test_points_stand_where_their_numbers_are() -> None:
+def test_points_and_lines_stand_where_their_numbers_are() -> None:
     points = [
         Point("a", 20.0, 30.0, tag="1"),
         Point("b", 62.5, 7.5, "published"),
         Point("people", 90.0, 50.0, "people"),
     ]
-    figure = ScatterPlot("c", points, ("accuracy, %", (0, 100)), ("CCI, points", (-20, 60)), (25, 0))
-    root = shown(figure)
-    at, across, up = marks(root), labels(root, "x"), labels(root, "y")
-    assert len(at) == 3
-    for label, _, x, y in figure.table().rows:
-        assert isinstance(x, Number) and isinstance(y, Number)
-        place = at[f"{label}: {x.text}, {y.text}"]
-        # A number of the axis stands a third of its size below its place.
-        assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
-        assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.38 * SMALL, abs=0.02)
-
-
-def test_lines_go_through_their_numbers() -> None:
+    scatter = ScatterPlot("c", points, ("accuracy, %", (0, 100)), ("CCI, points", (-20, 60)), (25, 0))
     forward = Line("forward", [Place("", t, Estimate(t / 10, t / 10 - 5, t / 10 + 5, 9)) for t in (900, 100, 500)], "1")
     backward = Line("reversed", [Place("", t, Estimate(60.0, 50.0, 70.0, 9)) for t in (100, 900)], "1", dashed=True)
-    figure = LinePlot("c", [forward, backward], "timestep", ("loss", (0.0, 100.0)), unit="")
-    root = shown(figure)
-    at, across, up = marks(root), labels(root, "x"), labels(root, "y")
-    assert len(at) == 5 and {"forward", "reversed"} <= set(texts(figure))
-    for label, tag, x, y in figure.table().rows:
-        assert isinstance(x, Number) and isinstance(y, Number) and tag == "1"
-        place = at[f"{label}: timestep {x.text}: {y.text}"]
-        assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
-        assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.38 * SMALL, abs=0.02)
+    lines = LinePlot("c", [forward, backward], "timestep", ("loss", (0.0, 100.0)), unit="")
+    assert {"forward", "reversed"} <= set(texts(lines))
+    for figure, title in ((scatter, "{}: {}, {}"), (lines, "{}: timestep {}: {}")):
+        root = shown(figure)
+        at, across, up = marks(root), labels(root, "x"), labels(root, "y")
+        assert len(at) == len(figure.table().rows)
+        for label, _, x, y in figure.table().rows:
+            assert isinstance(x, Number) and isinstance(y, Number)
+            place = at[title.format(label, x.text, y.text)]
+            # A number of the axis stands a third of its size below its place.
+            assert place[0] == pytest.approx(line_through(across, x.value or 0), abs=0.02)
+            assert place[1] == pytest.approx(line_through(up, y.value or 0) - 0.38 * SMALL, abs=0.02)
 
 
 def test_shares_are_of_the_whole() -> None:
@@ -245,10 +232,13 @@ def test_counts_show_their_sum_and_the_diagonal() -> None:
     assert "stroke:var(--ink," in framed
 
 
-def test_every_file_is_of_one_drawing_and_the_same_each_time() -> None:
+@pytest.mark.slow  # a figure is drawn in every form
+def test_every_file_is_of_one_drawing_whatever_the_settings_of_a_user() -> None:
     figure = DotPlot("a caption", [Dot.of("größer", FOUND, "1")], (0, 100), "accuracy, %")
-    files = figure_files(figure)
-    assert files == figure_files(figure) and list(files) == list(FigureFile)
+    files, before = figure_files(figure), dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"text.usetex": True, "lines.markeredgewidth": 9, "font.family": "serif"}):
+        assert figure_files(figure) == files
+    assert dict(matplotlib.rcParams) == before and list(files) == list(FigureFile)
     # Fonts are embedded as TrueType, and nothing is dated.
     assert files[FigureFile.PDF].startswith(b"%PDF") and b"/FontFile2" in files[FigureFile.PDF]
     assert b"/Type3" not in files[FigureFile.PDF] and b"Date" not in files[FigureFile.PDF]
@@ -258,21 +248,13 @@ def test_every_file_is_of_one_drawing_and_the_same_each_time() -> None:
     assert (row["row"], row["value"], row["low"], row["high"], row["n"]) == ("größer / 1", "40.0", "30.0", "55.0", "12")
 
 
+@pytest.mark.slow  # a process of its own
 def test_matplotlib_is_loaded_only_to_draw() -> None:
     code = "import sys, lmms_eval_tasks.report.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_users_settings_of_matplotlib_change_nothing() -> None:
-    import matplotlib
-
-    figure = DotPlot("c", [Dot.of("x", FOUND, "1")], (0, 100))
-    files, before = figure_files(figure), dict(matplotlib.rcParams)
-    with matplotlib.rc_context({"text.usetex": True, "lines.markeredgewidth": 9, "font.family": "serif"}):
-        assert figure_files(figure) == files
-    assert dict(matplotlib.rcParams) == before
-
-
+@pytest.mark.slow  # twelve figures are drawn
 def test_the_page_has_its_own_colours_and_every_id_once() -> None:
     elements = page_figures([*every_figure("x"), *every_figure("x")])
     ids = [one for element in elements for one in re.findall(r' id="([^"]+)"', element)]
@@ -288,49 +270,48 @@ def test_the_page_has_its_own_colours_and_every_id_once() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(max_size=60), st.floats(10, 100))
 def test_a_cut_text_is_no_wider_than_its_room(text: str, most: float) -> None:
     assert measure(cut(text, 7.0, most), 7.0) <= max(most, measure("…", 7.0))
 
 
-@pytest.mark.parametrize(
-    ("bounds", "expected"),
-    [((0, 100), [0, 25, 50, 75, 100]), ((-100, 100), [-100, -50, 0, 50, 100]), ((0.11, 0.29), [0.15, 0.2, 0.25])],
-)
-def test_ticks_are_round(bounds: tuple[float, float], expected: Sequence[float]) -> None:
-    assert ticks(bounds) == pytest.approx(expected)
-
-
-def test_the_axis_of_a_difference_holds_every_value_and_no_more_than_there_can_be() -> None:
-    assert fit_axis((0.0, 100.0), [3.0]) == (0.0, 100.0)
-    assert [fit_axis((-100.0, 100.0), values) for values in ([], [-21.0, 3.0], [99.0, -120.0])] == [
-        (-20.0, 20.0), (-40.0, 40.0), (-100.0, 100.0),
-    ]  # fmt: skip
-
-
-def test_an_axis_without_bounds_holds_every_value() -> None:
-    assert [fit_axis((0.0, math.inf), values) for values in ([], [2.0, 4.0], [1.0, 21.0])] == [
-        (0.0, 1.05), (1.9, 4.1), (0.0, 22.0),
-    ]  # fmt: skip
-    assert fit_axis((-math.inf, math.inf), [-5.0]) == (-5.25, -4.75)
+def test_ticks_are_round_and_axes_hold_every_value() -> None:
+    for bounds, numbers in (
+        ((0, 100), [0, 25, 50, 75, 100]),
+        ((-100, 100), [-100, -50, 0, 50, 100]),
+        ((0.11, 0.29), [0.15, 0.2, 0.25]),
+    ):
+        assert ticks(bounds) == pytest.approx(numbers)
+    # The axis of a difference holds no more than there can be; one without bounds has room at its ends.
+    for bounds, values, axis in (
+        ((0.0, 100.0), [3.0], (0.0, 100.0)),
+        ((-100.0, 100.0), [], (-20.0, 20.0)),
+        ((-100.0, 100.0), [-21.0, 3.0], (-40.0, 40.0)),
+        ((-100.0, 100.0), [99.0, -120.0], (-100.0, 100.0)),
+        ((0.0, math.inf), [], (0.0, 1.05)),
+        ((0.0, math.inf), [2.0, 4.0], (1.9, 4.1)),
+        ((0.0, math.inf), [1.0, 21.0], (0.0, 22.0)),
+        ((-math.inf, math.inf), [-5.0], (-5.25, -4.75)),
+    ):
+        assert fit_axis(bounds, values) == axis
     cells = {("r", "c"): Estimate(-1.0, -2.0, 0.0, 5), ("r", "d"): Estimate(3.0, 2.0, 4.0, 5)}
     faint, full = re.findall(r"opacity:([\d.]+)", page_figures([heat_map("", "r", "cd", cells, (-math.inf, 9.0))])[0])
     assert FAINTEST < float(faint) < float(full) < FULLEST
 
 
+@pytest.mark.slow  # six figures are drawn
 def test_letters_that_the_font_lacks_are_drawn_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
-    for figure in every_figure("模型\ud800"):
-        figure_files(figure)
-        page_figures([figure])
+    figures = every_figure("模型\ud800")
+    page_figures(figures)
+    figure_files(figures[0])
     assert not recwarn.list
 
 
-def test_a_stratum_that_is_called_like_a_run_has_no_runs_mark() -> None:
+def test_odd_figures() -> None:
+    # A stratum that is called like a run has no run's mark, and a plot without dots is empty.
     cells = {(row, "1"): FOUND for row in ("1", "2")}
     root = shown(heat_map("difficulty by run", ["1", "2"], ["1"], cells, (0, 100), tags={"1": "1"}))
     assert len(list(root.iter("use"))) == 1
 
-
-def test_a_plot_without_dots_is_empty() -> None:
     assert "axis" in texts(DotPlot("c", [], (0, 100), "axis", 25))

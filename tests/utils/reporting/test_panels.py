@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from made_runs import C, P, S, W
+
 from lmms_eval_tasks.utils.core.table import Cell
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.reporting.panels import Panel, outcome_panel, usual_panels
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
-
-C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
 
 
 def records(*pairs: tuple[Outcome, ...]) -> list[Record]:
@@ -28,41 +28,25 @@ def numbers(panel: Panel) -> list[tuple[Cell, ...]]:
     return figure.table().rows
 
 
-def consistency(runs: list[RunRecords], members: str) -> Panel:
-    return usual_panels(runs, members)[0]
-
-
-def letters(runs: list[RunRecords]) -> list[Panel]:
-    return usual_panels(runs)[1:]
-
-
 def test_consistency_counts_complete_scored_pairs() -> None:
-    panel = consistency(shown((C, C), (C, C), (C, W), (P, C), (W, P), (C, S), (C,)), "versions")
+    panel = usual_panels(shown((C, C), (C, C), (C, W), (P, C), (W, P), (C, S), (C,)), "versions")[0]
     assert numbers(panel) == [("model", "1", 2, 2, 1)]
-
-
-def test_pairs_of_one_name_in_two_parts_are_two_pairs() -> None:
+    # Pairs of one name in two parts are two pairs.
     part = records((C, C))
-    assert numbers(consistency([RunRecords("1", "model", [part, part])], "clips")) == [("model", "1", 2, 0, 0)]
+    assert numbers(usual_panels([RunRecords("1", "model", [part, part])], "clips")[0]) == [("model", "1", 2, 0, 0)]
 
 
 def test_every_item_has_an_outcome() -> None:
-    panel = outcome_panel(shown((C, W), (P, S), (S, S)))
-    assert numbers(panel) == [("model", "1", 1, 1, 1, 3)]
+    assert numbers(outcome_panel(shown((C, W), (P, S), (S, S)))) == [("model", "1", 1, 1, 1, 3)]
 
 
-def test_letters_are_counted_where_there_is_a_key() -> None:
-    (panel,) = letters(shown((C, W), (W, C), (P, S)))
+def test_answers_are_counted_where_there_is_a_key() -> None:
+    (panel,) = usual_panels(shown((C, W), (W, C), (P, S)))[1:]
     # Rows A and B; columns A, B, C and none: A was answered A, C and not at all.
     assert numbers(panel) == [("A", 1, 0, 1, 1, 3), ("B", 0, 1, 1, 0, 2)]
     assert panel.note.startswith("Most given: C, 2 of 5 answers; it is the key 0 times.")
-
-
-def test_without_keys_there_are_no_letters() -> None:
-    assert letters(shown((S, S))) == []
-
-
-def test_other_answers_than_letters_stand_in_their_order_all_of_them() -> None:
+    assert usual_panels(shown((S, S)))[1:] == []
+    # Other answers than letters stand in their order, all of them.
     (panel,) = usual_panels(shown((C, C)), "verdicts", ("B", "A", "D"))[2:]
     assert panel.title == "Verdicts: expected × answered" and panel.note == ""
     # The group's first member has the key A, and its second B.

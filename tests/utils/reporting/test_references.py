@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from published import records as published_records
-from rich.console import Console
 from yocausal_records import pair_record
 
 from lmms_eval_tasks.registry import find_benchmark, registry
-from lmms_eval_tasks.report.score_tables import reference_tables
-from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import references_of
-from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
@@ -28,7 +21,6 @@ from lmms_eval_tasks.utils.reporting.references import (
 )
 from lmms_eval_tasks.utils.scoring.bootstrap import Estimate, estimate
 from lmms_eval_tasks.utils.scoring.metrics import PAIRS_SCORED
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 from lmms_eval_tasks.yocausal.card import CCI
 
 
@@ -75,29 +67,25 @@ def test_the_facts_are_those_of_the_same_score(
     assert (None if found.best is None else (found.best.model, found.best.value)) == best
 
 
-def test_no_paired_gap_to_people_is_told_of_causalvqa() -> None:
-    assert reference("causalvqa_paired", "pair_accuracy").people == ()
-    assert "nobody answered both versions" in reference("causalvqa_paired", "pair_accuracy").note
-
-
-def test_a_subset_stands_beside_its_own_facts() -> None:
+def test_facts_are_of_the_same_questions() -> None:
+    paired = reference("causalvqa_paired", "pair_accuracy")
+    assert paired.people == () and "nobody answered both versions" in paired.note
+    # A subset stands beside its own facts.
     found = reference("mvp_mini_intuitive_physics", "pair_accuracy")
     rows = [row for row in published_records("mvp", "MVP paper Table 4") if row["category"] == "intuitive_physics"]
     (human,) = [row["value"] for row in rows if row["split"] == "human subset"]
     assert [one.percent for one in found.people] == [human]
     values = {(row["model"], row["value"]) for row in rows if row["split"] == "mini"}
     assert {(model.model, model.value) for model in found.published} <= values and len(found.published) == 11
-
-
-def test_a_run_of_the_public_questions_stands_beside_their_leaderboard() -> None:
+    # A run of the public questions stands beside their leaderboard.
     found = reference("cast_bench", "accuracy", items=80)
     assert found.best is not None and found.best.value == 76.2
     assert found.people == () and "80 public questions" in found.note
 
 
-@pytest.mark.parametrize(("fact", "told"), [(10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")])
-def test_the_side_is_told_where_the_whole_interval_is_on_it(fact: float, told: str) -> None:
-    assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == told
+def test_the_side_is_told_where_the_whole_interval_is_on_it() -> None:
+    for fact, told in ((10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")):
+        assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == told
 
 
 def test_cci_has_an_interval_about_it() -> None:
@@ -112,36 +100,6 @@ def test_cci_has_an_interval_about_it() -> None:
     assert -100 <= found.low < found.value < found.high <= 100
     assert found.groups == sum(record.answered is not None for record in records)
     assert estimate(CCI, [[record for record in records if record.fields["vlm_causality"]]]) is None
-
-
-def test_the_tables_fit_and_name_their_sources() -> None:
-    records = tuple(
-        Record(
-            f"{i}_{m}",
-            str(i),
-            {},
-            "A",
-            "A",
-            Outcome.CORRECT if i % 3 else Outcome.WRONG,
-            fields={"official_correct": True},
-        )
-        for i in range(40)
-        for m in range(2)
-    )
-    tasks = ("causalvqa_paired", "causalvqa_debug_paired", "mvp_mini")
-    official, sample = (dict.fromkeys(tasks, DataSet(kind=kind)) for kind in (SetKind.OFFICIAL, SetKind.SAMPLE))
-    run = Run(Path("x_results.json"), "long " * 20, dict.fromkeys(tasks, records), {}, {}, official)
-    console = Console(width=100, record=True, file=io.StringIO())
-    for table in reference_tables([run, replace(run, sets=sample)]):
-        console.print(table)
-    text = console.export_text()
-    assert max(map(len, text.splitlines())) <= 100
-    assert "SAMPLE DATA" not in text and "92.9 below" in text and "MVP paper Table 4" in text
-
-
-def test_a_task_without_facts_has_no_table() -> None:
-    records = (Record("a", "a", {}, "A", "A", Outcome.CORRECT),)
-    assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {})]) == []
 
 
 @pytest.mark.parametrize(

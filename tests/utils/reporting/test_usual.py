@@ -75,28 +75,15 @@ def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -
     assert (single.metric, single.chance, single.people, single.published) == (
         metrics_module.SINGLE_ACCURACY, 50.0, (PEOPLE,), (),
     )  # fmt: skip
-
-
-def test_chance_and_people_of_a_score_of_two_kinds_stand_beside_neither(tmp_path: Path) -> None:
-    people = replace(PEOPLE, metric="pair_accuracy")
-    own = benchmark(tmp_path, human=(people,))
+    # Those of a score of two kinds stand beside neither.
+    own = benchmark(tmp_path, human=(replace(PEOPLE, metric="pair_accuracy"),))
     pair, single = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own", {"pair_accuracy"})
     assert (pair.chance, pair.people, single.chance) == (None, (), 50.0)
-
-
-@pytest.mark.parametrize(("main", "leading"), [("left_rate", OWN), ("", OWN), ("pairs_scored", OWN)])
-def test_without_chance_and_people_the_main_score_leads_or_the_first_mean(
-    tmp_path: Path, main: str, leading: Metric
-) -> None:
-    own = benchmark(tmp_path, main_metric=main, chance={})
-    (found,) = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
-    assert found.metric == leading and not found.has_references
-
-
-def test_a_score_whose_groups_cannot_be_drawn_otherwise_has_no_interval() -> None:
-    counted = replace(OWN, value_bounds=None)
-    assert score_number(counted, Estimate(34.2, 34.2, 34.2, 1)).text == "34.2 (no interval)"
-    assert Dot.of("m", Estimate(34.2, 34.2, 34.2, 1)).low is None
+    # Without chance and people the main score leads, or the first mean.
+    for main in ("left_rate", "", "pairs_scored"):
+        own = benchmark(tmp_path / "none", main_metric=main, chance={})
+        (found,) = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
+        assert found.metric == OWN and not found.has_references
 
 
 def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
@@ -105,6 +92,10 @@ def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
         "pair accuracy", "single accuracy", "official reader", "says left", "unparsed", "unscored", "pairs",
     ]  # fmt: skip
     assert [column.interval for column in columns] == [True, True, False, False, False, False, False]
+    # A score whose groups cannot be drawn otherwise has no interval.
+    counted = replace(OWN, value_bounds=None)
+    assert score_number(counted, Estimate(34.2, 34.2, 34.2, 1)).text == "34.2 (no interval)"
+    assert Dot.of("m", Estimate(34.2, 34.2, 34.2, 1)).low is None
 
 
 def test_controls_are_of_the_task_that_they_name_or_of_all(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ TRUTHS = np.random.default_rng(5).uniform(0.05, 0.95, size=RUNS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chance", [0.2, 0.3, 0.5, 0.6, 0.8, TRUTHS], ids=lambda chance: str(np.round(chance, 2))[:3])
+@pytest.mark.parametrize("chance", [0.2, 0.5, 0.8, TRUTHS], ids=lambda chance: str(np.round(chance, 2))[:3])
 @pytest.mark.parametrize("pairs", [50, 793, 9208])
 def test_pair_accuracy(pairs: int, chance: float | NDArray[np.float64]) -> None:
     def interval(right: int) -> tuple[float, float]:
@@ -83,6 +83,7 @@ def test_pair_accuracy_of_fifty_exactly() -> None:
 
 
 # At N = 50 BCa is a little too wide (97.1): the reason why a plain proportion gets Wilson's interval.
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "method"), [(50, "percentile"), (793, "percentile"), (793, "bca")])
 def test_bootstrap_intervals_of_pair_accuracy(pairs: int, method: Method) -> None:
     def interval(right: int) -> tuple[float, float]:
@@ -110,7 +111,6 @@ def test_single_accuracy_with_pairs_that_hang_together() -> None:
     ("sizes", "chances"),
     [
         pytest.param((2862, 1000, 4340, 1006), (0.32, 0.21, 0.15, 0.48), id="MVP-mini"),
-        pytest.param((500, 132, 400, 200), (0.6, 0.92, 0.7, 0.85), id="YoCausal"),
         pytest.param((50, 60, 120, 90), (0.6, 0.95, 0.3, 0.5), id="small"),
         pytest.param((500, 30, 400, 200), (0.6, 0.98, 0.7, 0.5), id="one subset often all right"),
     ],

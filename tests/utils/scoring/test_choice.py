@@ -1,23 +1,24 @@
+"""From a response to the record of a question with options."""
+
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.utils.answers.choice import choice_grader, grade_choice, with_official_reading
 from lmms_eval_tasks.utils.answers.hooks import Prompt, TaskSettings, ask_choice
 from lmms_eval_tasks.utils.scoring.metrics import SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE
-from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.record import LogForm, LogLine, Outcome, Record, UnscoredReason, log_line
 
 ROW: dict[str, Any] = {
-    "item_id": "q1_0",
-    "group_id": "q1",
-    "options": ["falls", "stays"],
-    "answer": "B",
-    "asked": True,
-}
+    "item_id": "q1_0", "group_id": "q1", "options": ["falls", "stays"], "answer": "B", "asked": True,
+}  # fmt: skip
+METRICS = (SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE)
+LOGGED = Record("q", "q", {"part": "big", "kind": "a"}, "A", "A", Outcome.CORRECT, fields={"depth": 1}).to_json()
 
 
 def grade(response: object, official: str | None = None, **changes: Any) -> Record:
@@ -30,20 +31,41 @@ def test_options_are_lettered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "outcome", "answered"),
+    ("response", "changes", "outcome", "answered", "values"),
     [
-        ("B", Outcome.CORRECT, "B"),
-        ("A", Outcome.WRONG, "A"),
-        ("I cannot tell.", Outcome.UNPARSED, None),
-        ("", Outcome.UNPARSED, None),
-        (None, Outcome.UNPARSED, None),
-        (b"\xff\x00B", Outcome.UNPARSED, None),
+        ("B", {}, Outcome.CORRECT, "B", (100.0, 0.0, 0.0)),
+        ("A", {}, Outcome.WRONG, "A", (0.0, 0.0, 0.0)),
+        ("I cannot tell.", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
+        ("", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
+        (None, {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
+        (b"\xff\x00B", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
+        # Without a key an answer that cannot be read still counts as such; an item that was not asked has none.
+        ("B", {"answer": None}, UnscoredReason.NO_KEY, "B", (None, 0.0, 100.0)),
+        ("no idea", {"answer": None}, UnscoredReason.NO_KEY, None, (None, 100.0, 100.0)),
+        ("B", {"asked": False}, UnscoredReason.NO_CLIP, None, (None, None, 100.0)),
     ],
 )
-def test_outcomes(response: object, outcome: Outcome, answered: str | None) -> None:
-    record = grade(response)
-    assert (record.outcome, record.answered) == (outcome, answered)
-    assert record.correct is (outcome is Outcome.CORRECT)
+def test_outcomes_and_what_they_count(
+    response: object,
+    changes: dict[str, Any],
+    outcome: Outcome | UnscoredReason,
+    answered: str | None,
+    values: tuple[float | None, ...],
+) -> None:
+    record = grade(response, "B", **changes)
+    assert record.answered == answered
+    assert tuple(metric.value(record) for metric in METRICS) == values
+    if isinstance(outcome, UnscoredReason):
+        assert (record.outcome, record.unscored_reason, record.correct) == (Outcome.UNSCORED, outcome, None)
+        assert record.fields["official_correct"] is None
+        assert record.asked or record.fields["official_answered"] is None
+    else:
+        assert (record.outcome, record.correct) == (outcome, outcome is Outcome.CORRECT)
+
+
+def test_official_reading_is_graded_beside_ours() -> None:
+    record = grade("The answer is B, not A.", "A")
+    assert (record.outcome, record.fields["official_correct"]) == (Outcome.CORRECT, False)
 
 
 def test_a_task_grades_with_and_without_the_own_extractor() -> None:
@@ -54,23 +76,6 @@ def test_a_task_grades_with_and_without_the_own_extractor() -> None:
     assert (plain.stratum, plain.fields) == ({"size": "big"}, {"prompt": context.settings.signature})
     assert (both.stratum, both.fields["options"]) == ({"part": "big"}, row["options"])
     assert (both.fields["official_answered"], both.fields["official_correct"]) == ("B", True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"), [({"answer": None}, UnscoredReason.NO_KEY), ({"asked": False}, UnscoredReason.NO_CLIP)]
-)
-def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, Any], reason: UnscoredReason) -> None:
-    record = grade("B", "B", **changes)
-    assert record.outcome is Outcome.UNSCORED
-    assert record.correct is None
-    assert record.unscored_reason is reason
-    assert record.fields["official_correct"] is None
-
-
-def test_an_item_that_was_not_asked_has_no_answer() -> None:
-    record = grade("B", "B", asked=False)
-    assert (record.answered, record.fields["official_answered"]) == (None, None)
-    assert (record.outcome, record.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_CLIP)
 
 
 @pytest.mark.parametrize(
@@ -91,35 +96,38 @@ def test_a_grader_may_say_what_is_right(
     assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
 
 
-def test_official_reading_is_graded_beside_ours() -> None:
-    record = grade("The answer is B, not A.", "A")
-    assert record.outcome is Outcome.CORRECT
-    assert record.fields["official_correct"] is False
-
-
-def values(record: Record) -> tuple[float | None, float | None, float | None]:
-    return tuple(metric.value(record) for metric in (SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE))  # type: ignore[return-value]
-
-
-def test_values_of_a_scored_record() -> None:
-    assert values(grade("B", "B")) == (100.0, 0.0, 0.0)
-    assert values(grade("A", "B")) == (0.0, 0.0, 0.0)
-
-
-def test_an_unparsed_answer_is_counted_where_the_key_is_withheld() -> None:
-    assert values(grade("no idea", None, answer=None)) == (None, 100.0, 100.0)
-
-
-def test_an_item_that_was_not_asked_is_not_unparsed() -> None:
-    assert values(grade("", None, asked=False)) == (None, None, 100.0)
-
-
 @given(st.text())
 def test_records_survive_the_sample_log(response: str) -> None:
     record = grade(response, "A")
     assert Record.from_json(record.to_json()) == record
 
 
-def test_a_record_without_its_fields_is_refused() -> None:
-    with pytest.raises(ValueError, match="Expected a record with item_id"):
-        Record.from_json({"item_id": "q1"})
+class Fields(LogForm):
+    depth: int
+
+
+class Submission(LogForm):
+    row: int
+
+
+def test_a_line_of_a_log_has_what_scores_and_the_submission_need_and_may_hold_more() -> None:
+    form = log_line(Fields, ["part"], submission=Submission | None)
+    line = {"record": {**LOGGED, "fields": {"depth": 1, "other": "more"}}, "submission_rows": {"row": 1, "x": 2}}
+    read = form.model_validate({**line, "doc": {}})
+    assert isinstance(read, LogLine) and read.record.fields == {"depth": 1, "other": "more"}
+    assert form.model_validate({"record": LOGGED})
+    for change, place in (
+        ({"stratum": {"kind": "a"}}, ("record", "stratum", "part")),
+        ({"stratum": {"part": "big", "kind": 1}}, ("record", "stratum", "kind")),
+        ({"fields": {}}, ("record", "fields", "depth")),
+        ({"answered": 1}, ("record", "answered")),
+        ({"outcome": "fine"}, ("record", "outcome")),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            form.model_validate({"record": {**LOGGED, **change}})
+        assert [error["loc"] for error in caught.value.errors()] == [place]
+    with pytest.raises(ValidationError, match="row"):
+        form.model_validate({"record": LOGGED, "submission_rows": {}})
+    for wrong in ({"item_id": "q1"}, {**LOGGED, "detail": None}):
+        with pytest.raises(ValueError, match="Expected a record with item_id"):
+            Record.from_json(wrong)

@@ -36,7 +36,7 @@ def test_the_paired_effect_is_found_four_times_in_five() -> None:
     groups, discordant = 793, 0.2
     effect = paired_effect(groups, discordant)
     chances = [(discordant - effect) / 2, (discordant + effect) / 2, 1 - discordant]
-    simulated = np.random.default_rng(0).multinomial(groups, chances, size=2_000)
+    simulated = np.random.default_rng(0).multinomial(groups, chances, size=600)
     found = np.mean([mcnemar(int(one), int(other)) < 0.05 for one, other, _ in simulated])
     # The exact test is a little more careful than the formula.
     assert 0.75 < found < 0.85
