@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -15,8 +15,9 @@ PASSING = (Say('{"cut off'), Say("{}"), Fail(500), Drop(), Say("I am unable to d
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its role, its material and pictures, how often it came before, and what a test knows of its case."""
+    """A request: its prompt, role, material and pictures, how often it came before, and what is known of its case."""
 
+    prompt: str
     role: str
     given: Mapping[str, Any]
     pictures: tuple[bytes, ...]
@@ -34,7 +35,7 @@ class BuildPlayer:
 
     Attributes:
         honest: Answers without a fault.
-        changes: Fault and role to what is done.
+        changes: Fault and role to what is done; without a role, in every one.
         find: The fault that is planted in the case of a request, and what is known of the case.
         passing: Of a hundred prompts, how many meet a fault that is gone when they are asked again.
     """
@@ -45,9 +46,9 @@ class BuildPlayer:
     passing: int = 0
 
     def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        asked = Asked(self.honest.role_of(prompt), material_of(prompt), pictures, before)
+        asked = Asked(prompt, self.honest.role_of(prompt), material_of(prompt), pictures, before)
         fault, about = self.find(asked)
-        change = self.changes.get((fault, asked.role))
+        change = self.changes.get((fault, asked.role), self.changes.get((fault, "")))
         if isinstance(change, Action):
             return change
         draw = int(sha256(prompt.encode()).hexdigest(), 16)
@@ -55,5 +56,5 @@ class BuildPlayer:
             return PASSING[draw // 100 % len(PASSING)]
         reply = self.honest.reply(prompt)
         if change:
-            reply = change(Asked(asked.role, asked.given, pictures, before, about), reply)
+            reply = change(replace(asked, about=about), reply)
         return reply if isinstance(reply, Action) else Say(as_text(reply))

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 
 import networkx as nx
 import pytest
+from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def drawn_graphs(draw: st.DrawFn) -> tuple[int, set[tuple[int, int]]]:
     return number, draw(st.sets(st.sampled_from(every), max_size=14)) if every else set()
 
 
-@settings(deadline=None)
+@settings(max_examples=60)
 @given(drawn_graphs(), st.integers(0, 3), st.booleans(), st.none() | st.sets(st.sampled_from(FORWARD)))
 def test_every_question_follows_from_its_graph(
     drawn: tuple[int, set[tuple[int, int]]], seed: int, own_rules: bool, judged: set[tuple[int, int]] | None
@@ -173,36 +174,23 @@ def test_actions_of_the_same_words_are_told_apart_by_their_time_and_not_asked_ab
     )
 
 
-def test_the_words_of_each_rule() -> None:
+def test_the_words_of_each_rule(expected: Expected) -> None:
     words = Phrasing([action(name, 0.0, text) for name, text in zip("abcdef", WORDS, strict=True)])
-    first, second = "“the camera wearer opens a box”", "“another person takes the ball”"
-    asked, why = words.write("adjacent_linked", action="a", outcome="b")
-    assert asked == f"If {first} had not happened, would {second} still have happened?"
-    assert why == f"No. {second} depends on {first}."
-    asked, why = words.write("absent", absent_action="C hums.", outcome="b")
-    assert asked == f"If “the camera wearer hums” had not happened, would {second} still have happened?"
-    assert why.startswith("Yes. “the camera wearer hums” does not happen in the video, so")
-    # The words of an action that the clip does not have are not an id, whatever they are.
-    assert words.write("absent_goal", absent_action="a", goal="b")[0] == (
-        "If “a” had not happened, would the main goal, “b”, still have been reached?"
-    )
-
-    def chain(actions: str) -> str:
-        return words.write("path", actions, action=actions[0], outcome=actions[-1])[1]
-
-    assert chain("ac") == f"No. {first} leads to “D runs”."
-    assert chain("acd") == f"No. {first} leads to “D runs”, which leads to “E rests”."
-    assert chain("abcdef") == (
-        f"No. {first} leads to {second}, which leads to 3 more actions, which leads to “G sleeps”."
-    )
-    assert chain("abcd").endswith("leads to “D runs”, which leads to “E rests”.")
+    written = [
+        words.write("adjacent_linked", action="a", outcome="b"),
+        words.write("absent", absent_action="C hums.", outcome="b"),
+        # The words of an action that the clip does not have are not an id, whatever they are.
+        words.write("absent_goal", absent_action="a", goal="b"),
+    ]
+    written += [words.write("path", chain, action="a", outcome=chain[-1]) for chain in ("ac", "acd", "abcd", "abcdef")]
+    expected("\n".join("\n".join(both) for both in written))
 
 
 WORDS = ("C opens a box.", "O takes the ball", "D runs...", "E rests", "F eats", "G sleeps")
 
 
 @pytest.mark.parametrize(
-    ("own_rules", "goal", "expected"),
+    ("own_rules", "goal", "asked"),
     [
         (True, "making tea", ["sings>A1", "hums>making tea", "naps>making tea"]),
         (False, "making tea", ["sings>making tea", "hums>making tea", "naps>making tea"]),
@@ -210,23 +198,15 @@ WORDS = ("C opens a box.", "O takes the ball", "D runs...", "E rests", "F eats",
     ],
 )
 def test_level_three_asks_of_the_main_goal_or_of_an_action_that_seems_to_depend(
-    own_rules: bool, goal: str, expected: list[str]
+    own_rules: bool, goal: str, asked: list[str]
 ) -> None:
     clip = Take("t", "t.mp4", "", (action("A0"), action("A1", 1.0), action("A2", 2.0)))
     never = (AbsentAction("sings", "A1"), AbsentAction("hums", None), AbsentAction("naps", "A2"))
     graph = ReachableGraph(causal_graph(["A0", "A1", "A2"], []))
     made = [one for one in make_questions(clip, graph, AbsentIdeas(goal, never), 9, own_rules) if one.level == 3]
-    assert [f"{one.absent_action}>{one.outcome or one.goal}" for one in made] == expected
+    assert [f"{one.absent_action}>{one.outcome or one.goal}" for one in made] == asked
     assert {one.verdict for one in made} == {"yes"}
     assert all((one.rule == "absent_goal") == (one.outcome is None) for one in made)
-    if goal:
-        assert (
-            made[-1].question
-            == "If “naps” had not happened, would the main goal, “making tea”, still have been reached?"
-        )
-        assert made[-1].explanation == (
-            "Yes. “naps” does not happen in the video, so nothing is lost for the main goal, “making tea”."
-        )
 
 
 def absent_for(texts: list[str], others: list[str], task: str = "cook", goal: str = "") -> AbsentIdeas:
