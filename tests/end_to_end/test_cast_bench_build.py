@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cast_bench_player import CastBenchPlayer
+from cast_bench_player import cast_bench_player
 from cast_bench_world import BuildWorld, planted_world
 from host_run import HostRun, own_command, run_host
 from judge_server import JudgeServer
@@ -20,7 +20,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> HostRun:
     folder = tmp_path_factory.mktemp("built")
     world = BuildWorld.load(root / "world").only(CLIP, folder / "world")
     home, out = folder / "home", folder / "out"
-    with JudgeServer(picture_script=CastBenchPlayer(world)) as server:
+    with JudgeServer(picture_script=cast_bench_player(world)) as server:
         config = world.config(server.url, folder / "config")
         built = own_command(home, "build", "cast_bench", "--config", config, "--out", out)
     assert built.returncode == 0 and f"prepare cast_bench --source {out / 'release'}" in built.stdout, built.stderr

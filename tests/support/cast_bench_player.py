@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import colorsys
 import io
 import re
-from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stub_server
+from build_player import Asked, BuildPlayer, Change
 from cast_bench_world import CUE, GHOSTS, BuildWorld
-from judge_server import Action, Hold, Say
+from judge_server import Hold, Say
 from numpy.typing import NDArray
 from PIL import Image
-from stub_server import as_text, material_of
+from stub_server import CastBenchPlayer, Given
 
 from lmms_eval_tasks.construct.engine.texts import clock
 from lmms_eval_tasks.sample.drawn_clips import COLOURS
@@ -31,17 +28,9 @@ SYNONYMS = {
 OTHERS = {known: synonym for synonym, known in SYNONYMS.items()}
 NOBODY = "sav_000002.mp4"
 """The clip whose true questions name neither a subject nor a time."""
+AT_FIRST = "at first"
 _FAULT = re.compile(r"\((\w+)\)\?$")
-
-
-role_of = stub_server.CastBenchPlayer.role_of
-
-
-class WithSynonyms(stub_server.CastBenchPlayer):
-    """The stand-in of the examples, which sees through synonyms too."""
-
-    def meaning(self, text: str) -> list[str]:
-        return [SYNONYMS.get(word, word) for word in super().meaning(text)]
+role_of = CastBenchPlayer.role_of
 
 
 def picture_at(clip: Path, second: int) -> NDArray[np.uint8]:
@@ -56,68 +45,36 @@ def pixels_of(picture: bytes) -> NDArray[np.uint8]:
     return np.asarray(Image.open(io.BytesIO(picture)))
 
 
-class CastBenchPlayer:
-    """Answers prompts with pictures as a test's server script."""
+class PlantingPlayer(CastBenchPlayer):
+    """The example's player, which sees through synonyms, takes ghosts for things, and writes questions with faults."""
 
-    def __init__(self, world: BuildWorld) -> None:
-        self.world = world
-        self.clips = {}
-        for stem in world.names:
-            picture = picture_at(world.folder / "clips" / f"{stem}.mp4", 0)
-            self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
-        self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
-        seen = {
-            stem: {key: name for key, name in names.items() if name.split()[0] not in GHOSTS}
-            for stem, names in world.names.items()
-        }
-        self.honest = WithSynonyms({"names": seen, "rows": world.truth})
+    world: BuildWorld
 
-    def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        role, given = role_of(prompt), material_of(prompt)
-        fault = _FAULT.search(given.get("question", ""))
-        if spoil := getattr(self, role, None):
-            reply = spoil(given, pictures, fault[1] if fault else "", before)
-        else:
-            reply = self.honest.reply(prompt)
-        return reply if isinstance(reply, Action) else Say(as_text(reply))
+    def meaning(self, text: str) -> list[str]:
+        return [SYNONYMS.get(word, word) for word in super().meaning(text)]
 
-    def selection(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        stem = self.clips[sha256(pictures[0]).hexdigest()]
-        return {**self.honest.selection(given), "several_people_act_apart": stem != "idle"}
+    def static(self, given: Given) -> Any:
+        return {**super().static(given), "person": given["name"].split()[0] not in GHOSTS}
 
-    def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        outlined, blurred = map(pixels_of, pictures)
-        # A blurred picture has less detail.
-        assert blurred.std() < outlined.std()
-        name = given["name"]
-        ghost = name.split()[0]
-        if ghost == "wordy":
-            return {"category": "thing", "person": False, "description": "A thing " + "that is there " * 10}
-        if ghost == "mute":
-            return "I'm sorry, I cannot describe this."
-        if ghost == "broken":
-            return '{"category": "thing", "descr'
-        if name == "red ball" and not before:
-            return '{"category": "ball"'
-        return {**self.honest.static(given), "person": ghost not in GHOSTS}
-
-    def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
-        untimely = "untimely" in given["description"] or ("pink" in given["description"] and not given["refused"])
-        text = self.honest.dynamic({**given, "last": "99:59"} if untimely else given)
-        return text.removesuffix("\nEND") if "endless" in given["description"] else text
-
-    def questions(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+    def questions(self, given: Given) -> Any:
         assert set(given["wanted"]) <= set(given["types"]) and len(given["types"]) == 16
-        stem = self.honest.clip_of(given)
-        written = self.honest.questions(given)["questions"]
+        stem = self.clip_of(given)
+        written = super().questions(given)["questions"]
         if f"{stem}.mp4" == NOBODY:
             written = [{**one, "subject": None, "start": None, "end": None} for one in written]
-        return {"questions": [*written, *(self._planted(stem, one) for one in self.world.faults[stem])]}
+        return {"questions": [*written, *(self.planted(stem, one) for one in self.world.faults[stem])]}
 
-    def _planted(self, stem: str, fault: str) -> dict[str, Any]:
+    def video(self, given: Given) -> Any:
+        assert given["refused"]
+        return {"distractor": given["answer"].upper()}
+
+    def exclusivity(self, given: Given) -> Any:
+        return {**super().exclusivity(given), "unnamed": ["a hand"] if "hand" in given["answers"]["text"] else []}
+
+    def planted(self, stem: str, fault: str) -> dict[str, Any]:
         """A question with a fault, about the first instance and what it has to do with the second and third."""
         last, keys = clock(self.world.last[stem]), list(self.world.names[stem])
+        ghost = next((key for key, name in self.world.names[stem].items() if name == "brief thing"), "none")
         first, second, third, *_ = self.world.names[stem].values()
         piece = {"instance": keys[0], "start": "00:00", "end": "00:02", "rationale": "It is there."}
         # The cue has the colour of the first instance.
@@ -135,7 +92,7 @@ class CastBenchPlayer:
         }
         twin = self.world.truth[stem][0]["question"] if self.world.truth[stem] else ""
         spoilt: dict[str, dict[str, Any]] = {
-            "thing": {"subject": self._ghost(stem)},
+            "thing": {"subject": ghost},
             "verbose": {"answer": f"It would have met the {second} after it had " + "rolled on and " * 3 + "stopped."},
             "seven": {"evidence": [piece] * 7},
             "late": {"evidence": [piece, {**piece, "end": "59:00"}]},
@@ -144,7 +101,7 @@ class CastBenchPlayer:
             "beyond": {"end": "01:30"},
             "leaked": {"question": f"It would have met the {second} why (leaked)?"},
             "again": {"question": twin.upper()},
-            "unseen": {"evidence": [{**piece, "instance": self._ghost(stem), "start": last, "end": last}]},
+            "unseen": {"evidence": [{**piece, "instance": ghost, "start": last, "end": last}]},
             "bare": {"evidence": []},
             "numbered": {"answer": f"It would have met {keys[1]}."},
             "marked": {"answer": f"It would have met the {second} (correct)."},
@@ -152,78 +109,95 @@ class CastBenchPlayer:
         }
         return {**written, **spoilt.get(fault, {})}
 
-    def _ghost(self, stem: str) -> str:
-        return next((key for key, name in self.world.names[stem].items() if name == "brief thing"), "none")
 
-    def text(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        assert not pictures
-        colour, shape = read_objects(given["answer"])[0].split()
-        spoilt: dict[str, Any] = {
-            "synonym": {"distractor": f"It would have met the {OTHERS[colour]} {OTHERS[shape]}."},
-            "lengthy": {"distractor": "It comes in from the right and " + "goes on and on " * 4},
-            "naming": {"distractor": "It would have met the hand of somebody."},
-            "malformed": '{"distractor": "It',
-            "refused": "As an AI, I cannot write wrong answers.",
-            "held": Hold(),
-        }
-        if not fault and not given["refused"]:
-            fault = "lengthy"
-        return spoilt.get(fault, self.honest.text(given))
+def synonym(asked: Asked, reply: Any) -> Any:
+    colour, shape = read_objects(asked.given["answer"])[0].split()
+    return {"distractor": f"It would have met the {OTHERS[colour]} {OTHERS[shape]}."}
 
-    def video(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        assert given["refused"]
-        return {"distractor": given["answer"].upper()}
 
-    def exclusivity(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        return {**self.honest.exclusivity(given), "unnamed": ["a hand"] if "hand" in given["answers"]["text"] else []}
+def both_changed(asked: Asked, reply: Any) -> Any:
+    """A near-miss in which the colour is another, too."""
+    (colour, *_) = read_objects(asked.given["original"])[0].split()
+    new = next(one for one in COLOURS if one != colour and abs(len(one) - len(colour)) < 2)
+    return {"near_miss": reply["near_miss"].replace(colour, new)}
 
-    def near_miss(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        original = given["original"]
-        changed = self.honest.near_miss(given)["near_miss"]
-        objects = read_objects(original)
-        colour = objects[0].split()[0] if objects else ""
-        new = next((one for one in COLOURS if one != colour and abs(len(one) - len(colour)) < 2), "")
-        spoilt = {
-            "longer": changed.rstrip(".") + " " + "x" * round(0.4 * len(original)),
-            "apart": changed.replace("would", "could"),
-            "both": changed.replace(colour, new) if colour else changed,
-            "reworded": re.sub("ball|block", lambda match: OTHERS[match[0]], original),
-            "labelled": original.replace("met", "(true)"),
-            "twin": original.replace(" the ", " a "),
-        }
-        if not fault and not given["refused"]:
-            fault = "longer"
-        return {"near_miss": spoilt.get(fault, changed)}
 
-    def blind(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        assert not pictures and set(given) == {"question", "options"}
-        if fault != "guessable":
-            return self.honest.blind(given)
-        return {"choice": next(letter for letter, text in given["options"].items() if text == self._answer(given))}
+def longer(asked: Asked, reply: Any) -> Any:
+    return {"near_miss": reply["near_miss"].rstrip(".") + " " + "x" * round(0.4 * len(asked.given["original"]))}
 
-    def masked(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        """Goes by the colour of the picture's corner, where it has one, and by nothing else."""
-        assert set(given) == {"question", "options", "seconds"}
-        options: dict[str, str] = given["options"]
-        corner = pixels_of(pictures[0])[2 : CUE - 2, 2 : CUE - 2].reshape(-1, 3).mean(axis=0)
-        red, green, blue = corner / 255
-        if max(corner) - min(corner) > 90:
-            hue = 360 * colorsys.rgb_to_hsv(red, green, blue)[0]
-            hues = {"red": 0, "yellow": 52, "green": 120, "cyan": 182, "blue": 228, "pink": 312, "red again": 360}
-            colour = min(hues, key=lambda name: abs(hues[name] - hue)).split()[0]
-            for letter, text in options.items():
-                if any(name == self._seen(colour, given) for name in read_objects(text)):
-                    return {"choice": letter}
-        return self.honest.masked(given)
 
-    def _seen(self, colour: str, given: dict[str, Any]) -> str:
-        return next((name for name in self.world.names.get("cued", {}).values() if name.startswith(colour)), "")
+def of_original(change: Any) -> Change:
+    return lambda asked, reply: {"near_miss": change(asked.given["original"])}
 
-    def _answer(self, given: dict[str, Any]) -> str:
-        """The answer of a planted question: what it would have met."""
-        for stem, faults in self.world.faults.items():
-            for fault in faults:
-                planted = self._planted(stem, fault)
-                if planted["question"] == given["question"]:
-                    return str(planted["answer"])
-        return self.answers[given["question"]]
+
+def choose(asked: Asked, reply: Any) -> Any:
+    """Choose the answer that is known of the question."""
+    return {"choice": next(letter for letter, text in asked.given["options"].items() if text == asked.about)}
+
+
+def choose_by_cue(asked: Asked, reply: Any) -> Any:
+    """Choose it where the colour of the picture's corner can be seen."""
+    corner = pixels_of(asked.pictures[0])[2 : CUE - 2, 2 : CUE - 2].reshape(-1, 3).mean(axis=0)
+    return choose(asked, reply) if np.ptp(corner) > 90 else reply
+
+
+LENGTHY = {"distractor": "It comes in from the right and " + "goes on and on " * 4}
+UNTIMELY = Say("[00:00]-[99:59] It is on the table.\nEND")
+CHANGES: dict[tuple[str, str], Change] = {
+    ("idle", "selection"): lambda asked, reply: {**reply, "several_people_act_apart": False},
+    ("wordy", "static"): lambda asked, reply: {**reply, "description": "A thing " + "that is there " * 10},
+    ("mute", "static"): Say("I'm sorry, I cannot describe this."),
+    ("broken", "static"): Say('{"category": "thing", "descr'),
+    (AT_FIRST, "static"): lambda asked, reply: reply if asked.before else Say('{"category": "ball"'),
+    ("untimely", "dynamic"): UNTIMELY,
+    ("endless", "dynamic"): lambda asked, reply: reply.removesuffix("\nEND"),
+    (AT_FIRST, "dynamic"): UNTIMELY,
+    ("synonym", "text"): synonym,
+    ("lengthy", "text"): lambda asked, reply: LENGTHY,
+    ("naming", "text"): lambda asked, reply: {"distractor": "It would have met the hand of somebody."},
+    ("malformed", "text"): Say('{"distractor": "It'),
+    ("refused", "text"): Say("As an AI, I cannot write wrong answers."),
+    ("held", "text"): Hold(),
+    (AT_FIRST, "text"): lambda asked, reply: LENGTHY,
+    ("longer", "near_miss"): longer,
+    (AT_FIRST, "near_miss"): longer,
+    ("apart", "near_miss"): lambda asked, reply: {"near_miss": reply["near_miss"].replace("would", "could")},
+    ("both", "near_miss"): both_changed,
+    ("reworded", "near_miss"): of_original(lambda text: re.sub("ball|block", lambda match: OTHERS[match[0]], text)),
+    ("labelled", "near_miss"): of_original(lambda text: text.replace("met", "(true)")),
+    ("twin", "near_miss"): of_original(lambda text: text.replace(" the ", " a ")),
+    ("guessable", "blind"): choose,
+    ("cue", "masked"): choose_by_cue,
+}
+
+
+def cast_bench_player(world: BuildWorld) -> BuildPlayer:
+    """Everybody who is asked about the clips of a world."""
+    seen = {
+        stem: {key: name for key, name in names.items() if name.split()[0] not in GHOSTS}
+        for stem, names in world.names.items()
+    }
+    honest = PlantingPlayer({"names": seen, "rows": world.truth})
+    honest.world = world
+    planted = [honest.planted(stem, fault) for stem, faults in world.faults.items() for fault in faults]
+    answers = {one["question"]: one["answer"] for one in planted}
+    idle = world.folder / "clips" / "idle.mp4"
+    idle_picture = as_jpeg(picture_at(idle, 0), 768) if idle.exists() else b""
+
+    def find(asked: Asked) -> tuple[str, Any]:
+        given = asked.given
+        if asked.role == "selection":
+            return ("idle" if asked.pictures[0] == idle_picture else ""), None
+        if asked.role == "static":
+            name = given["name"]
+            return (AT_FIRST if name == "red ball" else name.split()[0]), None
+        if asked.role == "dynamic":
+            pink = "pink" in given["description"] and not given["refused"]
+            return (AT_FIRST if pink else next((one for one in GHOSTS if one in given["description"]), "")), None
+        question = given.get("question", "")
+        fault = found[1] if (found := _FAULT.search(question)) else ""
+        if not fault and asked.role in ("text", "near_miss") and not given["refused"]:
+            fault = AT_FIRST
+        return fault, answers.get(question)
+
+    return BuildPlayer(honest, CHANGES, find)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -13,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cast_bench_player import NOBODY, CastBenchPlayer, picture_at, pixels_of, role_of
+from cast_bench_player import NOBODY, cast_bench_player, picture_at, pixels_of, role_of
 from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
-from judge_server import Action, JudgeServer
+from expected import Expected
+from judge_server import JudgeServer
+from refusals import refusal
 from scipy import ndimage
 from shared import made_once
-from stub_server import material_of
+from stub_server import material_of, read_request
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare, read_descriptions
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
@@ -27,7 +27,6 @@ from lmms_eval_tasks.cast_bench.release import read_items
 from lmms_eval_tasks.construct.cast_bench import build
 from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.made import boxes_at
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 
@@ -63,25 +62,6 @@ BY_FAULT = {
     "guessable": ("text filter", "answered right without the clip"),
     "cue": ("video-mask filter", "answered right with its evidence masked"),
 }
-OF_CLIPS = {
-    "blur": "blurred", "camera shake": "shaken", "cut": "cut", "fewer than two instances in the tracks": "lone",
-    "unreadable clip": "unreadable", "model: no several people who act apart": "idle",
-}  # fmt: skip
-OF_INSTANCES = {
-    "description of 30 words or more": "wordy", "no usable reply: refusal": "mute",
-    "no usable reply: malformed JSON": "broken",
-    "no usable reply: missing END": "endless", "entry outside the clip": "untimely",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Masked:
-    """A question that was asked about a masked clip, and the pictures that were shown."""
-
-    question: str
-    options: list[str]
-    seconds: list[int]
-    pictures: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +69,8 @@ class Built:
     world: BuildWorld
     out: Path
     built: BuiltSet
-    masked: list[Masked]
+    requests: list[tuple[str, tuple[bytes, ...]]]
+    """The prompt and the pictures of each."""
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.out / name).read_text(encoding="utf-8").splitlines()]
@@ -102,88 +83,75 @@ class Built:
     def roles(self) -> list[dict[str, Any]]:
         return self.rows("release/roles.jsonl")
 
+    @property
+    def truth(self) -> dict[str, dict[str, Any]]:
+        return {row["question"]: row for rows in self.world.truth.values() for row in rows}
 
-@pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> BuildWorld:
-    root = made_once(tmp_path_factory, "cast_bench_world", lambda root: planted_world(root / "world"))
-    return BuildWorld.load(root / "world")
+    def of_role(self, name: str) -> list[tuple[dict[str, Any], tuple[bytes, ...]]]:
+        """The material and the pictures of what a role was asked."""
+        return [(material_of(prompt), pictures) for prompt, pictures in self.requests if role_of(prompt) == name]
 
 
 @pytest.fixture(scope="module")
-def built(world: BuildWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
-    folder = tmp_path_factory.mktemp("built")
-    player = CastBenchPlayer(world)
-    masked: list[Masked] = []
-
-    def script(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
-        if role_of(prompt) == "masked":
-            given = material_of(prompt)
-            seconds = [int(time.removeprefix("00:")) for time in given["seconds"]]
-            masked.append(Masked(given["question"], list(given["options"].values()), seconds, pictures))
-        return player(prompt, pictures, before)
-
-    with JudgeServer(picture_script=script) as server:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    root = made_once(tmp_path_factory, "cast_bench_world", lambda root: planted_world(root / "world"))
+    world, folder = BuildWorld.load(root / "world"), tmp_path_factory.mktemp("built")
+    with JudgeServer(picture_script=cast_bench_player(world)) as server:
         made = build(world.config(server.url, folder, silence=1.0), folder / "out")
-    yield Built(world, folder / "out", made, masked)
+    return Built(world, folder / "out", made, list(map(read_request, server.bodies)))
 
 
 def removed(built: Built) -> dict[str, tuple[str, str]]:
     """Row to the step that removed it and the reason."""
-    steps = {}
     names = [step["step"] for step in json.loads((built.out / "attrition.json").read_text())["steps"]]
-    for name, path in zip(names, sorted((built.out / "steps").iterdir()), strict=True):
-        for line in built.rows(f"steps/{path.name}"):
-            if line["removed"]:
-                steps[line["row"]] = (name, line["removed"])
-    return steps
+    audits = zip(names, sorted((built.out / "steps").iterdir()), strict=True)
+    lines = [(name, line) for name, path in audits for line in built.rows(f"steps/{path.name}")]
+    return {line["row"]: (name, line["removed"]) for name, line in lines if line["removed"]}
 
 
-def test_every_planted_fault_is_caught_where_it_should_be(built: Built) -> None:
+def test_every_planted_fault_is_caught_where_it_should_be(built: Built, expected: Expected) -> None:
+    expected("\n".join([*map(" | ".join, built.built.tables[0].rows), *built.built.warnings]))
     reasons = removed(built)
-    planted = {}
-    for stem, faults in built.world.faults.items():
-        for number, fault in enumerate(faults, len(built.world.truth[stem]) + 1):
-            planted[fault] = reasons.pop(f"{stem}#{number}")
-    assert planted == BY_FAULT and set(planted) == set(FAULTS)
-    instances = {
-        reason: built.world.names[row.partition("/")[0]][row.partition("/")[2]]
-        for row, (_, reason) in reasons.items()
-        if "/" in row
+    planted = {
+        fault: reasons.pop(f"{stem}#{number}")
+        for stem, faults in built.world.faults.items()
+        for number, fault in enumerate(faults, len(built.world.truth[stem]) + 1)
     }
-    assert instances == {reason: f"{name} thing" for reason, name in OF_INSTANCES.items()}
-    assert {reason: row for row, (_, reason) in reasons.items() if "/" not in row} == OF_CLIPS
+    assert planted == BY_FAULT and set(planted) == set(FAULTS)
+    others = {}
+    for row, (_, reason) in reasons.items():
+        stem, _, instance = row.partition("/")
+        others[built.world.names[stem][instance] if instance else stem] = reason
+    expected("\n".join(f"{name}: {reason}" for name, reason in sorted(others.items())))
 
 
-def test_the_attrition_table_names_each_of_them(built: Built) -> None:
-    (table,) = built.built.tables
-    named: Counter[tuple[str, str]] = Counter()
-    step = ""
-    for name, number, *_ in table.rows:
-        if name.startswith("  ") and number.startswith("-"):
-            named[step, name.strip()] += -int(number)
-        elif not name.startswith("  "):
-            step = name
-    assert named == Counter(removed(built).values())
-    counts = {name: (number, paper) for name, number, _, paper in table.rows}
-    assert counts["clip selection"] == ("6", "1,015") and counts["dynamic description"] == ("31", "10,728")
-    assert counts["video-mask filter"] == ("6", "about 40% after both filters")
-    assert counts["  asked again: malformed JSON"] == ("(3)", "")  # three clips have a red ball
-
-
-def test_what_is_left_is_the_truth_in_the_released_form(built: Built) -> None:
-    truth = {row["question"]: row for rows in built.world.truth.values() for row in rows}
-    items = built.items
-    assert {item["question"] for item in items} == set(truth) and len(items) == 6
-    for item in items:
-        row = truth[item["question"]]
-        assert list(item) == list(row)
-        assert item["evidence"] == row["evidence"]
+def test_what_is_left_is_the_truth_in_the_released_form(built: Built, home: Path) -> None:
+    assert {item["question"] for item in built.items} == set(built.truth) and len(built.items) == 6
+    for item, beside in zip(built.items, built.roles, strict=True):
+        row = built.truth[item["question"]]
+        assert list(item) == list(row) and item["evidence"] == row["evidence"]
         assert item["options"][item["answer"]] == row["options"][row["answer"]]
         assert (item["video"], item["question_type"]) == (row["video"], row["question_type"])
         clip = built.out / "release" / "videos" / item["video"]
         assert clip.read_bytes() == (built.world.folder / "clips" / item["video"]).read_bytes()
+        # The file beside it has subjects and the role of every option.
+        assert (beside["question"], beside["video"]) == (item["question"], item["video"])
+        assert list(beside["option_roles"]) == list(item["options"]) == list("ABCDEF")
+        roles = {role: letter for letter, role in beside["option_roles"].items()}
+        assert set(roles) == {"answer", *OPTION_KINDS} - {"near-miss"} and roles["answer"] == item["answer"]
+        first = json.loads(item["evidence"])[0]
+        named = (first["evidence_instance_id"], first["evidence_start_time"])
+        subject = (None, None) if item["video"] == NOBODY else named
+        assert (beside["subject"], beside["question_start_time"]) == subject
+    assert NOBODY in {item["video"] for item in built.items} and len({item["answer"] for item in built.items}) > 1
     rows, problems, warnings = read_items((built.out / "release" / "castbench_hf.jsonl").read_bytes())
     assert (len(rows), len(problems), warnings) == (6, 0, [])
+    (split,) = prepare(str(built.out / "release")).values()
+    assert split.data_set.is_sample and set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
+    # Nothing but that it is not the published set.
+    assert all(re.fullmatch(r"Expected \d+ \w+, but got \d+\.", warning) for warning in split.warnings)
+    for row, beside in zip(load_table("cast_bench", "test"), built.roles, strict=True):
+        assert row["option_kinds"] == [None if role == "answer" else role for role in beside["option_roles"].values()]
 
 
 def test_what_breaks_a_rule_is_shown_to_its_writer_and_written_again(built: Built) -> None:
@@ -194,21 +162,6 @@ def test_what_breaks_a_rule_is_shown_to_its_writer_and_written_again(built: Buil
             assert line["row"] not in kept or len(asked) == times
     described = built.rows("steps/05_dynamic_description.jsonl")
     assert sum(len(line["asked"]) == 2 and not line["removed"] for line in described) >= 3
-
-
-def test_the_file_beside_it_has_subjects_and_the_role_of_every_option(built: Built) -> None:
-    for item, beside in zip(built.items, built.roles, strict=True):
-        assert (beside["question"], beside["video"]) == (item["question"], item["video"])
-        assert list(beside["option_roles"]) == list(item["options"]) == list("ABCDEF")
-        roles = {role: letter for letter, role in beside["option_roles"].items()}
-        assert set(roles) == {"answer", *OPTION_KINDS} - {"near-miss"} and roles["answer"] == item["answer"]
-        evidence = json.loads(item["evidence"])
-        named = (evidence[0]["evidence_instance_id"], evidence[0]["evidence_start_time"])
-        if item["video"] == NOBODY:
-            named = (None, None)
-        assert (beside["subject"], beside["question_start_time"]) == named
-    assert NOBODY in {item["video"] for item in built.items}
-    assert len({item["answer"] for item in built.items}) > 1
 
 
 def test_a_near_miss_changes_one_attribute_and_keeps_its_length(built: Built) -> None:
@@ -224,17 +177,31 @@ def test_a_near_miss_changes_one_attribute_and_keeps_its_length(built: Built) ->
         assert abs(len(near_miss) - len(original)) <= 0.1 * len(original)
 
 
+def seconds_of(given: dict[str, Any]) -> list[int]:
+    return [int(time.removeprefix("00:")) for time in given["seconds"]]
+
+
+def test_who_sees_what(built: Built) -> None:
+    """A writer of wrong answers and who is asked blind see no picture; a describer sees one outlined, one blurred."""
+    assert all(not pictures for _, pictures in [*built.of_role("text"), *built.of_role("blind")])
+    assert all(set(given) == {"question", "options"} for given, _ in built.of_role("blind"))
+    for _, (outlined, blurred) in built.of_role("static"):
+        assert pixels_of(blurred).std() < pixels_of(outlined).std()
+    for given, pictures in built.of_role("dynamic"):
+        assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
+
+
 def test_the_masked_clip_is_black_where_subject_and_evidence_are_and_nowhere_else(built: Built) -> None:
-    truth = {row["question"]: row for rows in built.world.truth.values() for row in rows}
-    asked = [one for one in built.masked if one.question in truth]
+    asked = [one for one in built.of_role("masked") if one[0]["question"] in built.truth]
     assert len(asked) == 6
     masked_seconds = 0
-    for one in asked:
-        assert one.options[-1] == UNABLE and len(one.options) == 7
-        row = truth[one.question]
+    for given, pictures in asked:
+        options = list(given["options"].values())
+        assert set(given) == {"question", "options", "seconds"} and options[-1] == UNABLE and len(options) == 7
+        row = built.truth[given["question"]]
         # The subject is the first piece of evidence's, in the same seconds, where one is named.
         boxes = timed_boxes({"evidence": row["evidence"]})
-        for second, picture in zip(one.seconds, one.pictures, strict=True):
+        for second, picture in zip(seconds_of(given), pictures, strict=True):
             hidden = np.zeros((144, 192), dtype=bool)
             for box in boxes_at(second, boxes):
                 x1, y1, x2, y2 = map(int, box)
@@ -249,51 +216,33 @@ def test_the_masked_clip_is_black_where_subject_and_evidence_are_and_nowhere_els
 
 
 def test_the_cue_stays_in_sight_and_gives_its_question_away(built: Built) -> None:
-    (cued,) = [one for one in built.masked if "(cue)" in one.question]
-    assert all(np.ptp(pixels_of(picture)[:CUE, :CUE].mean(axis=(0, 1))) > 60 for picture in cued.pictures)
+    ((given, pictures),) = [one for one in built.of_role("masked") if "(cue)" in one[0]["question"]]
+    assert all(np.ptp(pixels_of(picture)[:CUE, :CUE].mean(axis=(0, 1))) > 60 for picture in pictures)
     tracks = json.loads((built.world.folder / "tracks" / "cued.json").read_text())["instances"]
-    for second, picture in zip(cued.seconds, cued.pictures, strict=True):
+    seconds = seconds_of(given)
+    for second, picture in zip(seconds, pictures, strict=True):
         # The second instance is the subject all the time, the first one evidence up to second 2.
-        for instance, last in ((tracks[1], cued.seconds[-1]), (tracks[0], 2)):
+        for instance, last in ((tracks[1], seconds[-1]), (tracks[0], 2)):
             x1, y1, x2, y2 = instance["boxes"][str(second)]
             assert (pixels_of(picture)[y1:y2, x1:x2].mean() < 12) == (second <= last)
-    row = f"cued#{built.world.faults['cued'].index('cue') + 1}"
-    assert removed(built)[row] == ("video-mask filter", "answered right with its evidence masked")
 
 
-def test_prepare_takes_it_with_the_kinds_of_its_options(built: Built, home: Path) -> None:
-    (split,) = prepare(str(built.out / "release")).values()
-    assert split.data_set.is_sample and built.built.warnings == [
-        "1 rows went because a server gave no reply; the same command asks for them again."
-    ]
-    assert set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
-    # Nothing but that it is not the published set.
-    assert all(re.fullmatch(r"Expected \d+ \w+, but got \d+\.", warning) for warning in split.warnings)
-    for row, beside in zip(load_table("cast_bench", "test"), built.roles, strict=True):
-        assert row["option_kinds"] == [None if role == "answer" else role for role in beside["option_roles"].values()]
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda lines: lines[:-1], "roles.jsonl, lines: Expected 6, one for each question, but got 5"),
-        (lambda lines: [lines[1], lines[0], *lines[2:]], "roles.jsonl, question: Expected that of the same line"),
-        (lambda lines: [{**lines[0], "option_roles": {"A": "answer"}}, *lines[1:]], "Expected a role for each option"),
-        (
-            lambda lines: [{**lines[0], "option_roles": dict.fromkeys("ABCDEF", "answer")}, *lines[1:]],
-            "roles.jsonl, option_roles: Expected answer for the right option alone, but not in line 1",
-        ),
-        (lambda lines: [{**lines[0], "more": 1}, *lines[1:]], "roles.jsonl, fields: Expected id, video, question"),
-    ],
-)
 def test_roles_that_are_not_of_the_release_are_refused(
-    spoil: Callable[[list[Any]], list[Any]], message: str, built: Built, home: Path, tmp_path: Path
+    built: Built, home: Path, tmp_path: Path, expected: Expected
 ) -> None:
-    for name in ("castbench_hf.jsonl", "roles.jsonl"):
-        (tmp_path / name).write_bytes((built.out / "release" / name).read_bytes())
-    (tmp_path / "roles.jsonl").write_text("".join(json.dumps(line) + "\n" for line in spoil(built.roles)))
-    with pytest.raises(InputError, match=re.escape(message)):
-        prepare(str(tmp_path))
+    first, second, *others = built.roles
+    (tmp_path / "castbench_hf.jsonl").write_bytes((built.out / "release" / "castbench_hf.jsonl").read_bytes())
+    said = []
+    for lines in (
+        [first, second, *others[:-1]],
+        [second, first, *others],
+        [{**first, "option_roles": {"A": "answer"}}, second, *others],
+        [{**first, "option_roles": dict.fromkeys("ABCDEF", "answer")}, second, *others],
+        [{**first, "more": 1}, second, *others],
+    ):
+        (tmp_path / "roles.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        said.append(refusal(prepare, str(tmp_path)))
+    expected("\n\n".join(said))
     assert not (home / "cast_bench").exists()
 
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from expected import Expected
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal
 
+from lmms_eval_tasks.cast_bench.benchmark import wording_of
 from lmms_eval_tasks.cast_bench.card import type_definitions
 from lmms_eval_tasks.cast_bench.release import QuestionRoles
 from lmms_eval_tasks.construct.cast_bench.clip_selection import select_clips
 from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances, read_entries
-from lmms_eval_tasks.construct.cast_bench.filters import Choice, ChoiceOrUnable
+from lmms_eval_tasks.construct.cast_bench.filters import (
+    Choice,
+    ChoiceOrUnable,
+    Revision,
+    apply_revisions,
+    read_revisions,
+)
 from lmms_eval_tasks.construct.cast_bench.questions import check_question
 from lmms_eval_tasks.construct.cast_bench.rows import (
     LONGEST,
@@ -27,6 +37,7 @@ from lmms_eval_tasks.construct.cast_bench.rows import (
     RoledOption,
     TrackedInstance,
     WrittenQuestion,
+    released_row,
     roles_of,
     subject_evidence,
 )
@@ -84,6 +95,7 @@ def check(**changes: Any) -> QuestionRow:
     return row
 
 
+@settings(max_examples=40)
 @given(
     st.fixed_dictionaries({}, optional={name: ODD for name in WRITTEN if name != "evidence"}), st.lists(ODD, max_size=4)
 )
@@ -131,10 +143,13 @@ def test_a_question_may_name_nobody_and_no_time(
         ({"end": None}, "question outside the clip: 00:00 to None"),
         ({"subject": ""}, "unknown subject"),
         ({"answer": "It " + "rolls " * 15}, "answer of more than 15 words"),
+        ({"answer": "word " * 200_000}, ".*too long or not printable"),
+        ({"answer": "It\u200b hits."}, ".*too long or not printable"),
     ],
 )
-def test_half_a_time_no_subject_and_a_long_answer_are_refused(changes: dict[str, Any], reason: str) -> None:
+def test_questions_that_break_a_rule_go(changes: dict[str, Any], reason: str) -> None:
     assert check(answer="It " + "rolls " * 14).answer
+    assert check(answer=" It hits\nthe\u00a0block.").answer == "It hits the block."
     with pytest.raises(Removed, match=f"^{reason}"):
         check(**changes)
 
@@ -187,49 +202,37 @@ def test_a_clip_of_one_person_and_things_goes() -> None:
         )
 
 
-def test_texts_are_put_on_one_line_and_those_of_any_length_are_refused() -> None:
-    assert check(answer=" It hits\nthe\u00a0block.").answer == "It hits the block."
-    for text in ("word " * 200_000, "It\u200b hits."):
-        with pytest.raises(Removed, match="too long or not printable"):
-            check(answer=text)
-
-
 @pytest.mark.parametrize(
     ("text", "video", "reason"),
     [
         ("x" * 1_000_000, "It flies.", "text distractor is too long or not printable"),
         ("It waits.", "It flies. " * 100_000, "video distractor is too long or not printable"),
         ("It waits.", "It\u200bflies.", "video distractor is too long or not printable"),
+        ("The red ball waits.", "It flies.", "text distractor names what the question does not"),
     ],
-)  # fmt: skip
-def test_distractors_of_any_length_are_refused(text: str, video: str, reason: str) -> None:
+)
+def test_distractors_that_break_a_rule_go(text: str, video: str, reason: str) -> None:
     row = check().model_copy(update={"video_distractor": video})
     with pytest.raises(Removed, match=reason):
         write_distractors.given(CONFIG).run(row, Replies({"distractor": text}))
 
 
-def test_a_distractor_names_only_whom_the_question_names() -> None:
-    row, text = check(), "The red ball waits."
-    with pytest.raises(Removed, match="text distractor names what the question does not"):
-        write_distractors.given(CONFIG).run(row, Replies({"distractor": text}))
-    row = row.model_copy(update={"question": "Why does the Red Ball stop?"})
+def test_a_distractor_may_name_whom_the_question_names() -> None:
+    row, text = check().model_copy(update={"question": "Why does the Red Ball stop?"}), "The red ball waits."
     replies = Replies({"distractor": text}, {"clashes": [], "unnamed": []})
     assert write_distractors.given(CONFIG).run(row, replies).text_distractor == text
 
 
-def test_a_clash_of_an_answer_with_itself_says_nothing() -> None:
-    for clash in (["text", "text"], ["text"], ["text", "other"], ["text", "video", "answer"]):
-        with pytest.raises(UnreadableReply):
-            read_form(json.dumps({"clashes": [clash], "unnamed": []}), Exclusivity)
-    assert read_form('{"clashes": [["video", "text"]], "unnamed": []}', Exclusivity).clashes == [["video", "text"]]
-
-
-def test_a_letter_names_an_option_that_was_offered() -> None:
+def test_replies_name_answers_and_options_that_are_there() -> None:
     assert read_form('{"choice": "F"}', Choice).choice == "F"
     assert read_form('{"choice": "G"}', ChoiceOrUnable).choice == "G"
-    for letter in ("G", "a", "A\n", "Ａ", ""):
+    assert read_form('{"clashes": [["video", "text"]], "unnamed": []}', Exclusivity).clashes == [["video", "text"]]
+    odd: list[tuple[dict[str, Any], type[Form]]] = [({"choice": one}, Choice) for one in ("G", "a", "A\n", "Ａ", "")]
+    clashes = (["text", "text"], ["text"], ["text", "other"], ["text", "video", "answer"])
+    odd += [({"clashes": [clash], "unnamed": []}, Exclusivity) for clash in clashes]
+    for reply, form in odd:
         with pytest.raises(UnreadableReply):
-            read_form(json.dumps({"choice": letter}), Choice)
+            read_form(json.dumps(reply), form)
 
 
 @pytest.mark.parametrize(
@@ -278,3 +281,42 @@ def test_two_instances_that_a_release_would_call_the_same_are_not_both_kept() ->
     (joined,) = join_instances.run(rows, removed.__setitem__)
     assert [one.label for one in joined.described] == ["ball_1", "ball_2"]
     assert {name: str(why) for name, why in removed.items()} == {"c/1": "another instance has its label: c/x: ball_1"}
+
+
+def test_a_revision_that_cannot_be_used_removes_its_question(expected: Expected) -> None:
+    roles = ("answer", "text-based", "video-based")
+    texts = ("It hits the block.", "It waits.", "It flies.")
+    options = tuple(RoledOption(role=role, text=text) for role, text in zip(roles, texts, strict=True))
+    row = OptionsRow(id="c#1", asked=check(), options=options)
+    shown = released_row(row)
+    version = wording_of(shown["video"], shown["question"], list(texts), shown["answer"], shown["evidence"])
+    entry = {"name": "red_ball", "start": "00:00", "end": "00:01", "text": "It begins."}
+    good = {"item_id": "c_1", "version": version, "annotator": "a001", "discarded": False}
+    good |= {"question": "What then?", "options": list(texts), "entries": [entry]}
+    removed: dict[str, Removed] = {}
+    for name, changes in {
+        "good": {},
+        "discarded": {"discarded": True},
+        "version": {"version": "0" * 16},
+        "no evidence": {"entries": []},
+        "equal": {"options": ["The same."] * 3},
+        "number": {"options": ["One."]},
+        "empty": {"options": [*texts[:2], " "]},
+        "ghost": {"entries": [{**entry, "name": "ghost"}]},
+        "late": {"entries": [{**entry, "end": "09:00"}]},
+        "no box": {"entries": [{**entry, "start": "00:02", "end": "00:03"}]},
+    }.items():
+        revision = Revision.model_validate({**good, **changes})
+        revised = apply_revisions.given({revision.version: revision}).run(
+            [row.model_copy(update={"id": name})], removed.__setitem__
+        )
+        assert bool(revised) == (name == "good")
+    expected("\n".join(f"{name}: {why}" for name, why in removed.items()))
+
+
+def test_two_revisions_of_a_question_are_refused(tmp_path: Path) -> None:
+    one = {"item_id": "c_1", "version": "v", "annotator": "a001", "question": "One?", "options": [], "entries": []}
+    lines = [json.dumps({**one, "discarded": False, "question": text}) for text in ("One?", "Two?")]
+    (tmp_path / "revised.jsonl").write_text("\n".join([*lines, ""]))
+    message = refusal(read_revisions, tmp_path / "revised.jsonl")
+    assert "Expected one revision of each, but got different ones by a001 and a001 of `c_1` (line 2)" in message

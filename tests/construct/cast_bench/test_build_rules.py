@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cast_bench_player import picture_at
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_clips import number_of, write_numbered
 from PIL import Image
@@ -35,7 +35,6 @@ from lmms_eval_tasks.construct.cast_bench.rows import CastBenchConfig, ClipRow, 
 from lmms_eval_tasks.construct.cast_bench.wrong_answers import length_range, near_miss_fault
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking
-from lmms_eval_tasks.construct.engine.texts import read_span
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
@@ -63,6 +62,7 @@ def test_a_near_miss_is_one_stretch_of_other_words_of_like_length(near_miss: str
     assert near_miss_fault(near_miss, ANSWER) == fault
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 300))
 def test_the_length_of_a_near_miss_is_within_a_tenth(length: int) -> None:
     shortest, longest = length_range("x" * length)
@@ -70,6 +70,7 @@ def test_the_length_of_a_near_miss_is_within_a_tenth(length: int) -> None:
     assert longest == max(n for n in range(length, 2 * length + 1) if 10 * abs(n - length) <= length)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(("red", "ball", "hits", "the", "blue", "block")), min_size=4, max_size=12))
 def test_of_two_words_that_are_others_and_apart_no_near_miss_is_made(words: list[str]) -> None:
     text = " ".join(words)
@@ -99,17 +100,6 @@ def test_timed_lines_are_read_up_to_their_end() -> None:
     ):
         with pytest.raises(UnreadableReply, match=f"^{fault}: "):
             read_entries(text)
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "span"),
-    [
-        ("00:00", "00:09", (0, 9)), ("00:09", "00:09", (9, 9)), ("00:00", "00:10", None), ("00:05", "00:04", None),
-        ("5", "00:06", None), ("00:05.5", "00:06", None), ("00:00:05", "00:06", None), ("", "", None),
-    ],
-)  # fmt: skip
-def test_times_lie_within_the_clip_in_their_order(start: str, end: str, span: tuple[int, int] | None) -> None:
-    assert read_span(start, end, 9) == span
 
 
 def test_questions_begin_with_types_of_every_category() -> None:
