@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,17 +53,18 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     return [line for path in files for line in path.read_text().splitlines()]
 
 
-def test_a_fresh_clone_is_filled_once(checkout: Path) -> None:
-    assert make(checkout) == ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
+def test_a_fresh_clone_is_filled_once_and_tested(checkout: Path) -> None:
+    filled = ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
+    assert make(checkout) == filled
     assert make(checkout) == []
-
-
-@pytest.mark.parametrize("target", ["quick", "test", "measurements"])
-def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
-    calls = make(checkout, target)
-    assert calls[:3] == ["python -m venv .venv", "pip install --quiet .[dev]", INSTALLS]
-    assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
-    assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
+    for target in ("quick", "test", "measurements"):
+        calls = make(checkout, target)
+        assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
+        assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
+    shutil.rmtree(checkout / ".venv")
+    assert make(checkout, "quick")[:3] == filled
+    assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
+    assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
 
 
 def test_the_training_environment_is_made_from_pinned_versions_with_our_package_alone(checkout: Path) -> None:
@@ -72,44 +74,30 @@ def test_the_training_environment_is_made_from_pinned_versions_with_our_package_
     lines = (MAKEFILE.parent / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
     assert named and all("==" in line for line in named)
-
-
-def test_the_tests_of_trainings_know_their_environment(checkout: Path) -> None:
     call = make(checkout, "test-training", "TRAIN_VENV=.venv")[-1]
     assert call.startswith("pytest ") and call.endswith(f" end_to_end/test_training.py in {checkout}/.venv")
 
 
-def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:
-    assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
-    assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
-
-
-@pytest.mark.parametrize("change", ["added", "deleted", "renamed", "edited"])
-def test_a_change_of_the_packages_is_installed_once(checkout: Path, change: str) -> None:
-    path = checkout / "lmms_eval_tasks" / "utils" / "b.py"
-    path.write_text("")
+def test_a_change_of_the_packages_is_installed_once(checkout: Path) -> None:
     make(checkout)
-    if change == "added":
-        (checkout / "lmms_eval_tasks" / "c.py").write_text("")
-    elif change == "deleted":
-        path.unlink()
-    elif change == "renamed":
-        path.rename(path.with_name("c.py"))
-    else:
-        path.write_text("b = 1\n")
-        os.utime(path, (0, 0))
-    assert make(checkout) == [INSTALLS]
-    assert make(checkout) == []
+    folder = checkout / "lmms_eval_tasks" / "utils"
 
+    def edit() -> None:
+        (folder / "a.py").write_text("a = 1\n")
+        os.utime(folder / "a.py", (0, 0))
 
-def test_a_new_date_alone_is_no_change(checkout: Path) -> None:
-    make(checkout)
-    (checkout / "lmms_eval_tasks" / "utils" / "a.py").touch()
-    assert make(checkout) == []
-
-
-def test_what_running_leaves_behind_is_no_change(checkout: Path) -> None:
-    make(checkout)
-    (checkout / "lmms_eval_tasks" / "__pycache__").mkdir()
-    (checkout / "lmms_eval_tasks" / "__pycache__" / "a.pyc").write_text("")
+    changes: list[Callable[[], object]] = [
+        lambda: (folder / "b.py").write_text(""),
+        lambda: (folder / "b.py").rename(folder / "c.py"),
+        lambda: (folder / "c.py").unlink(),
+        edit,
+    ]
+    for change in changes:
+        change()
+        assert make(checkout) == [INSTALLS]
+        assert make(checkout) == []
+    # A new date alone is no change, nor is what running leaves behind.
+    (folder / "a.py").touch()
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "a.pyc").write_text("")
     assert make(checkout) == []
