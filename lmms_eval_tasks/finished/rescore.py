@@ -15,7 +15,7 @@ from typing import Any
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.host.replacements import bind_group, ordinary_errors
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
-from lmms_eval_tasks.host.tasks.task_view import UNANSWERED
+from lmms_eval_tasks.host.tasks.task_view import SAMPLES, UNANSWERED
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import LoggedItem, Run, arrange, assemble_run, read_lines, read_run
 from lmms_eval_tasks.runs.run_card import TASK, Sections, Value
@@ -121,6 +121,9 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
         for item in items:
             if not item.responses:
                 problems.add(item.where, "Expected filtered_resps with what the model said.")
+            elif len(item.responses) < len(item.record.each):
+                number = len(item.record.each)
+                problems.add(item.where, f"Expected filtered_resps of {number} samples, but got {len(item.responses)}.")
     problems.raise_if_any(f"{run.path} cannot be scored again")
     evaluation = Evaluation(clips_needed=False, judge_needed=False, splits=False)
     tasks = {name: task for name in names if (task := registry().find_task(name))}
@@ -136,7 +139,8 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
     regraded = {}
     for name, (state, config, _) in opened.items():
         if state.kind.restore:
-            state.kind.restore(state, docs[name], [item.values for item in logs[name]])
+            each = [(doc, line) for doc, item in zip(docs[name], logs[name], strict=True) for line in item.each_line()]
+            state.kind.restore(state, [doc for doc, _ in each], [line for _, line in each])
         brought = [_grade(config, doc, item) for doc, item in zip(docs[name], logs[name], strict=True)]
         regraded[name] = RegradedTask(config, logs[name], brought)
     return regraded
@@ -205,9 +209,13 @@ def _find_docs(
 
 def asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
     """Return a prepared row as it was asked, and where the model gave no answer, why; None says that it gave one."""
-    record = item.record
-    why = (record.unscored_reason, record.detail) if record.is_silent(item.responses) else None
-    return {**row, "asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}
+
+    def facts(record: Record, response: object) -> dict[str, Any]:
+        why = (record.unscored_reason, record.detail) if record.is_silent([response]) else None
+        return {"asked": record.asked, UNANSWERED: why, "cut_off": record.detail == CUT_OFF}
+
+    each = [facts(record, response) for record, response in zip(item.record.each, item.responses, strict=True)]
+    return {**row, **each[0], **({SAMPLES: each} if len(each) > 1 else {})}
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
@@ -215,12 +223,13 @@ def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) 
     is_text = config.get("output_type", GENERATED[0]) in GENERATED
     responses = [response.strip() for response in item.responses] if is_text else item.responses
     brought: dict[str, Any] = config["process_results"](doc, responses)
-    fields, logged = brought[RECORD]["fields"], item.record.fields
-    # Only the run knows with which prompt it asked.
-    if "prompt" in fields:
-        fields["prompt"] = logged.get("prompt")
-    if FRAME in logged:
-        fields[FRAME] = logged[FRAME]
+    graded = [brought[RECORD], *brought[RECORD].get("samples", ())]
+    for fields, record in zip((one["fields"] for one in graded), item.record.each, strict=True):
+        # Only the run knows with which prompt it asked.
+        if "prompt" in fields:
+            fields["prompt"] = record.fields.get("prompt")
+        if FRAME in record.fields:
+            fields[FRAME] = record.fields[FRAME]
     return brought
 
 
@@ -349,10 +358,10 @@ def _is_otherwise(item: LoggedItem, line: Mapping[str, Any]) -> bool:
     def shared(record: Record, other: Record) -> Record:
         fields = {name: value for name, value in record.fields.items() if name in other.fields}
         stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
-        return replace(record, fields=fields, stratum=stratum)
+        return replace(record, fields=fields, stratum=stratum, samples=())
 
-    before, after = item.record, Record.from_json(line[RECORD])
-    return shared(before, after) != shared(after, before)
+    pairs = zip(item.record.each, Record.from_json(line[RECORD]).each, strict=True)
+    return any(shared(before, after) != shared(after, before) for before, after in pairs)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

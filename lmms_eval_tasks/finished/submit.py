@@ -108,7 +108,7 @@ def make_file(
     form.examine(entries, rows, allow_incomplete, issues)
     built = form.build(entries, table, part) if entries and not issues else None
     apart = ", ".join(dict.fromkeys(others.values()))
-    return SubmissionFile(built, split, part, len(rows), apart, tuple(runs)) if built else None
+    return SubmissionFile(built.of(entries), split, part, len(rows), apart, tuple(runs)) if built else None
 
 
 def find_form(name: str) -> OfficialForm:

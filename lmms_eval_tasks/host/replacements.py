@@ -40,6 +40,7 @@ from lmms_eval_tasks.host.asking.dealing import (
     without_tasks,
 )
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.samples import Samples, take_all_samples
 from lmms_eval_tasks.host.asking.stages import AskedModel, AskingStage
 from lmms_eval_tasks.host.asking.throughput import Throughput
 from lmms_eval_tasks.host.asking.unanswered import FailedRequests, UnreadableClips, describe_silence
@@ -402,6 +403,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             part = find_part(evaluation.shard, tasks, given.get("limit"), given.get("offset", 0))
             given["task_dict"] = without_tasks(given["task_dict"], part.empty)
             arguments, named = (), given
+        take_all_samples(model, tasks)
         evaluation.model = model
         evaluation.weights, evaluation.unanswered, evaluation.is_heard = read_weights(model), {}, False
         if shows_videos(evaluation):
@@ -409,6 +411,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
         asked = AskedModel(
             model,
             part or AskingStage(),
+            Samples(),
             ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
             KeptAnswers(model, evaluation, given),
             ViewsAhead(model, evaluation),
@@ -435,16 +438,19 @@ def keep_prediction(
     state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
 ) -> dict[str, Any]:
     """Return the log entry of an answer that is not graded: an unscored record that says how its item was asked."""
-    graded = grade(doc, [""])[RECORD]
-    record = Record.from_json(graded)
-    unscored = changed(
-        record,
-        answered=None,
-        outcome=Outcome.UNSCORED,
-        unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
-        detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
-        fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
+    graded = grade(doc, [""] * len(results))[RECORD]
+    first, *others = (
+        changed(
+            record,
+            answered=None,
+            outcome=Outcome.UNSCORED,
+            unscored_reason=record.unscored_reason if record.unanswered else UnscoredReason.ONLY_PREDICTED,
+            detail=record.detail if record.unanswered or record.detail == CUT_OFF else "",
+            fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
+        )
+        for record in Record.from_json(graded).each
     )
+    unscored = changed(first, samples=tuple(others))
     return {BYPASS: None, RECORD: {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}
 
 

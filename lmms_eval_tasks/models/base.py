@@ -22,6 +22,7 @@ from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
 from tqdm import tqdm
 
+from lmms_eval_tasks.host.asking.samples import sample_of
 from lmms_eval_tasks.host.model.identity import model_name
 from lmms_eval_tasks.host.ranks import RunStopped, stop_if_any
 from lmms_eval_tasks.host.tasks.running import state_of
@@ -42,6 +43,7 @@ class Request:
     prompt: str = ""
     guess: Callable[[Row], Sequence[str]] = guess_option
     form: AnswerForm = AnswerForm.WORDS
+    sample: int = 1
 
     @property
     def guesses(self) -> Sequence[str]:
@@ -141,7 +143,7 @@ class RequestModel(OwnModel):
         pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
         # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
         state = state_of(getattr(doc_to_visual, "__self__", None))
-        request = Request(task, doc, clips, pictures, prompt)
+        request = Request(task, doc, clips, pictures, prompt, sample=sample_of(instance))
         return replace(request, guess=state.kind.guesses, form=state.kind.answer_form) if state else request
 
 

@@ -39,8 +39,9 @@ class ConstantAnswer(RequestModel):
 
 class RandomAnswer(RequestModel):
     """Gives a random answer in the form that the task asks for, such as the letter of an option; the same answer for
-    the same item and seed, on any rank and in any order."""
+    the same item and seed, on any rank and in any order; each sample of an item is another draw."""
 
+    draws = True
     answer_forms = frozenset({AnswerForm.WORDS, AnswerForm.CLIP_LOSSES})
 
     def __init__(self, seed: int = 0, **host: Any) -> None:
@@ -51,8 +52,9 @@ class RandomAnswer(RequestModel):
 
     def answer(self, request: Request) -> str:
         """One of the answers that somebody could give who saw nothing, each as likely as any other."""
-        key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}".encode()
-        guess = random.Random(hashlib.sha256(key).digest())
+        key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}"
+        key += f"\0{request.sample}" if request.sample > 1 else ""
+        guess = random.Random(hashlib.sha256(key.encode()).digest())
         return guess.choice(request.guesses)
 
 
@@ -115,7 +117,7 @@ class Replay(RequestModel):
         return self._find(request) or ""
 
     def _find(self, request: Request) -> str | None:
-        return self.saved.find(request.task, request.doc["item_id"])
+        return self.saved.find(request.task, request.doc["item_id"], request.sample)
 
 
 class SampleSolver(RequestModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -70,12 +70,22 @@ class LoggedItem:
         """The responses that were scored; empty where the line does not hold them."""
         logged = self.values.get("filtered_resps")
         responses: list[Any] = logged if isinstance(logged, list) else [logged]
-        return responses if all(isinstance(response, str) for response in responses) else []
+        return responses[: len(self.record.each)] if all(isinstance(one, str) for one in responses) else []
+
+    def each_line(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the line of each of the item's samples, as a run that answers each item once has it."""
+        if not self.record.samples:
+            yield self.values
+            return
+        logged = self.values["record"]
+        for record, response in zip((logged, *logged["samples"]), self.responses, strict=True):
+            yield {**self.values, "record": {**record, "samples": []}, "filtered_resps": response}
 
     def graded(self) -> GradedItem:
-        """Return the item with what the submission needs of it."""
+        """Return the item, of several samples the first, with what the submission needs of it."""
         submission: Mapping[str, Any] = self.values.get("submission_rows") or {}
-        return GradedItem(self.record, {name: part for name, part in submission.items() if name != "record"})
+        record = replace(self.record, samples=())
+        return GradedItem(record, {name: part for name, part in submission.items() if name != "record"})
 
 
 def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:

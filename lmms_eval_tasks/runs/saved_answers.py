@@ -44,10 +44,14 @@ class SavedResponses:
     by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
     unanswered: dict[ItemKey, tuple[UnscoredReason, str]] = field(default_factory=dict)
     cut_off: set[ItemKey] = field(default_factory=set)
+    samples: dict[ItemKey, list[str]] = field(default_factory=dict)
     note: str = ""
 
-    def find(self, task: str, item_id: str) -> str | None:
-        """Return the response saved for an item of a task; None where there is none."""
+    def find(self, task: str, item_id: str, sample: int = 1) -> str | None:
+        """Return the response saved for an item of a task, the first where a sample has none; None without any."""
+        samples = self.samples.get((task, item_id), [])
+        if sample <= len(samples):
+            return samples[sample - 1]
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
@@ -133,6 +137,9 @@ def read_responses(
                 key, response = item
                 first_seen[key] = where
                 saved.by_item[key] = _encodable(response)
+                said = value.get("resps", value.get("filtered_resps"))
+                if isinstance(said, list) and len(said) > 1 and all(isinstance(one, str) for one in said):
+                    saved.samples[key] = list(map(_encodable, said))
                 with suppress(ValueError):  # no record, or one of an earlier version
                     record = Record.from_json(value["record"]) if value.get("record") else None
                     if record and record.unscored_reason and record.is_silent([response]):

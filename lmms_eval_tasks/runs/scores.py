@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,14 +30,17 @@ from lmms_eval_tasks.utils.scoring.bootstrap import METHOD, estimate_units
 from lmms_eval_tasks.utils.scoring.compare import Part
 from lmms_eval_tasks.utils.scoring.metrics import (
     SAMPLE_DATA,
+    SELF_AGREEMENT,
     Kind,
     Metric,
     Units,
     count_groups,
     count_items,
+    over_samples,
     score_tasks,
+    variances,
 )
-from lmms_eval_tasks.utils.scoring.record import Outcome
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PAIR_METRICS = (
     metrics.PAIR_ACCURACY,
@@ -101,6 +105,7 @@ SCORES = "_scores.json"
 
 Value = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
+Variance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Part(RowForm):
@@ -132,6 +137,11 @@ class ScoreEntry(_Part):
     """How many groups (pairs, clips, scenes) it stands on; null where the items are not known."""
     items: Count | None
     """How many items it stands on."""
+    items_variance: Variance | None = None
+    """Of several samples an item: the variance between items, or groups whose members count only together, without
+    that of samples; in the unit, squared."""
+    samples_variance: Variance | None = None
+    """The variance between the samples of one."""
 
 
 class PartScores(_Part):
@@ -152,7 +162,10 @@ class PartScores(_Part):
     apart: str
     """Why no published score stands beside its own; empty of all items of the official release."""
     outcomes: dict[str, Count]
-    """How many items are correct, wrong, unparsed and unscored; empty where the items are not known."""
+    """How many items are correct, wrong, unparsed and unscored; empty where the items are not known. Of several samples
+    an item, how many samples."""
+    samples: Annotated[int, Field(ge=2)] | None = None
+    """How many answers each item has; left out where it is one."""
     leading: str
     """The metric that the benchmark's paper leads with."""
     scores: list[ScoreEntry]
@@ -199,7 +212,8 @@ def scores_path(results: Path) -> Path:
 
 def scores_text(scores: ScoresFile) -> str:
     """Return the file's text; the same scores give the same bytes."""
-    return json.dumps(scores.model_dump(mode="json"), ensure_ascii=True, indent=2, allow_nan=False) + "\n"
+    written = scores.model_dump(mode="json", exclude_unset=True)
+    return json.dumps(written, ensure_ascii=True, indent=2, allow_nan=False) + "\n"
 
 
 def write_scores(results: Path, scores: ScoresFile) -> None:
@@ -256,7 +270,9 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
     tasks = list(part)
     known = registry().find_task(tasks[0])
     records = [record for of_task in part.values() for record in of_task]
-    outcomes = Counter(record.outcome for record in records)
+    outcomes = Counter(one.outcome for record in records for one in record.each)
+    references = references_of(name, tasks[0], len(records))
+    several = samples_of(records)
     scores = []
     for metric in _listed(tasks[0]):
         for task in tasks:
@@ -264,7 +280,10 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
                 counted[task, metric.name] = metric.units(part[task])
         units = [counted[task, metric.name] for task in tasks]
         if any(units):
-            scores.append(_entry(metric, units))
+            split = variances(metric, part.values()) if several and metric.kind == "mean" else None
+            scores.append(_entry(metric, units, split))
+    for metric in sample_metrics(one.metric for one in references) if several else ():
+        scores.append(_entry(metric, [metric.units(part[task]) for task in tasks]))
     return PartScores(
         name=name,
         tasks=tasks,
@@ -274,9 +293,21 @@ def _part_scores(run: Run, name: str, part: Part, counted: dict[tuple[str, str],
         data=list(dict.fromkeys(run.set_of(task) for task in tasks)),
         apart=run.apart(tasks),
         outcomes={outcome.value: outcomes[outcome] for outcome in Outcome} if records else {},
-        leading=references_of(name, tasks[0], len(records))[0].metric.name,
+        leading=references[0].metric.name,
         scores=scores,
+        **({"samples": several} if several else {}),
     )
+
+
+def samples_of(records: Iterable[Record]) -> int:
+    """Return how many answers each of some items has; 0 where it is one."""
+    most = max((len(record.samples) for record in records), default=0)
+    return most + 1 if most else 0
+
+
+def sample_metrics(leading: Iterable[Metric]) -> Iterator[Metric]:
+    """Return the scores that several samples an item have beside the usual ones."""
+    return chain(*map(over_samples, leading), (SELF_AGREEMENT,))
 
 
 def _listed(task: str) -> Iterator[Metric]:
@@ -284,7 +315,7 @@ def _listed(task: str) -> Iterator[Metric]:
     return (metric for metric in metrics_of(task) if metric is not SAMPLE_DATA)
 
 
-def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
+def _entry(metric: Metric, counted: Sequence[Units], split: tuple[float, float] | None = None) -> ScoreEntry:
     score = estimate_units(metric, counted) if metric.kind == "mean" else None
     return ScoreEntry(
         metric=metric.name,
@@ -297,6 +328,7 @@ def _entry(metric: Metric, counted: Sequence[Units]) -> ScoreEntry:
         high=score.high if score else None,
         groups=sum(map(count_groups, counted)),
         items=sum(map(count_items, counted)),
+        **({"items_variance": split[0], "samples_variance": split[1]} if split else {}),
     )
 
 

@@ -20,6 +20,7 @@ from thread_ranks import ThreadRanks
 from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.dealing import ClipDealer
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
+from lmms_eval_tasks.host.asking.samples import sample_of
 from lmms_eval_tasks.host.asking.stages import PADDING, AskedModel, AskingStage
 from lmms_eval_tasks.host.model import identity
 from lmms_eval_tasks.host.ranks import Exchange, current_exchange, gather_objects, leave_process_group
@@ -50,7 +51,7 @@ class Adapter:
             prompt, _, doc_to_visual, doc, task, split = request.args
             clips = doc_to_visual(self.task_dict[task][split][doc])
             self.asked.append((task, doc, *clips))
-            text = f"{prompt} {clips} {sum(asked[:2] == (task, doc) for asked in self.asked)}"
+            text = f"{prompt} {clips} {sample_of(request)}"
             responses.append(GenerationResult(text, TokenCounts(output_tokens=len(text))))
         return responses
 

@@ -151,7 +151,7 @@ def test_an_item_without_an_answer_is_unscored_and_says_why(world: Path) -> None
     # Where answers are kept without grading, too.
     for text, reason in (("[LMMS_EVAL_REQUEST_FAILED] busy", "failed"), ("B", "only predicted")):
         state.evaluation.unanswered.clear()
-        state.requests = SimpleNamespace(returned=lambda _, text=text: text, is_cut_off=lambda *_: False)  # type: ignore[assignment]
+        state.requests = SimpleNamespace(returned=lambda *_, text=text: text, is_cut_off=lambda *_: False)  # type: ignore[assignment]
         assert keep_prediction(state, state.process_results, first, [text])["record"]["unscored_reason"] == reason
 
 

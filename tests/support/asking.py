@@ -9,6 +9,7 @@ from typing import Any
 
 from lmms_eval.api.instance import Instance
 
+from lmms_eval_tasks.host.asking.samples import Samples
 from lmms_eval_tasks.host.asking.stages import PADDING, AskedModel, AskingStage
 from lmms_eval_tasks.host.tasks.task_view import ItemKey
 
@@ -48,7 +49,7 @@ def command(out: Path | None, **settings: Any) -> dict[str, Any]:
 def ask(model: Any, requests: Sequence[Any], *stages: AskingStage) -> list[str]:
     """The texts that a model answers; it is left as it was."""
     before = set(vars(model))
-    with AskedModel(model, *stages).lasting():
+    with AskedModel(model, Samples(), *stages).lasting():
         responses = model.generate_until(list(requests))
     assert set(vars(model)) == before, "the model is left as it was"
     return [one if isinstance(one, str) else one.text for one in responses]

@@ -164,7 +164,6 @@ class SentRequest(NamedTuple):
 
     number: int
     request: bytes
-    repeats: int
 
 
 class ClipDealer(AskingStage):
@@ -178,12 +177,12 @@ class ClipDealer(AskingStage):
         ranks = current_exchange()
         if ranks.size == 1 or not self._evaluation.clips_needed:
             return ask(requests)
-        of_request: dict[int, list[int]] = {}  # one that is to be answered several times has several places
-        for place, request in enumerate(requests):
-            if request.task_name in self._evaluation.tasks and not is_padding(request):
-                of_request.setdefault(id(request), []).append(place)
-        places = list(of_request.values())
-        own = [requests[all_[0]] for all_ in places]
+        places = [
+            place
+            for place, request in enumerate(requests)
+            if request.task_name in self._evaluation.tasks and not is_padding(request)
+        ]
+        own = [requests[place] for place in places]
         packed = self._pack(own)
         asked = None if packed is None else [(request.task_name, request.doc_id) for request in own]
         # Clips are opened on one rank, and ranks whose files have other names get the same deal.
@@ -198,7 +197,7 @@ class ClipDealer(AskingStage):
             return ask(requests)
         sent: list[list[SentRequest]] = [[] for _ in range(ranks.size)]
         for number, (rank, data) in enumerate(zip(answering, packed, strict=True)):
-            sent[rank].append(SentRequest(number, b"" if rank == ranks.rank else data, len(places[number])))
+            sent[rank].append(SentRequest(number, b"" if rank == ranks.rank else data))
         return self._answer(ask, requests, ranks, places, ranks.deliver(sent))
 
     def _pack(self, requests: Sequence[Any]) -> list[bytes] | None:
@@ -263,33 +262,31 @@ class ClipDealer(AskingStage):
         ask: Ask,
         requests: Sequence[Any],
         ranks: Exchange,
-        places: Sequence[Sequence[int]],
+        places: Sequence[int],
         received: Sequence[Sequence[SentRequest]],
     ) -> list[Any]:
         """Answer what this rank is dealt, and get the answers to its own requests."""
         order = {task: place for place, task in enumerate(self._evaluation.tasks)}
         dealt = [
-            (requests[places[sent.number][0]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)
+            (requests[places[sent.number]] if sender == ranks.rank else self._unpack(sent.request), sender, sent)
             for sender, of_sender in enumerate(received)
             for sent in of_sender
         ]
         # Sorting keeps the order of the ranks, and that of a rank's requests, where the document is the same.
         dealt.sort(key=lambda one: (order[one[0].task_name], one[0].doc_id))
         others = [place for place, request in enumerate(requests) if request.task_name not in self._evaluation.tasks]
-        asked = [requests[place] for place in others]
-        for request, _, sent in dealt:
-            asked += [request] * sent.repeats
-        responses = iter(ask(self._even_out(asked, [request for request, *_ in dealt], ranks)))
+        ours = [request for request, *_ in dealt]
+        asked = [*(requests[place] for place in others), *ours]
+        responses = iter(ask(self._even_out(asked, ours, ranks)))
         answers: list[Any] = [""] * len(requests)
         for place in others:
             answers[place] = next(responses, "")
-        returned: list[dict[int, list[Any]]] = [{} for _ in range(ranks.size)]
+        returned: list[dict[int, Any]] = [{} for _ in range(ranks.size)]
         for _, sender, sent in dealt:
-            returned[sender][sent.number] = [next(responses, "") for _ in range(sent.repeats)]
+            returned[sender][sent.number] = next(responses, "")
         for answered in ranks.deliver(returned):
-            for number, texts in answered.items():
-                for place, answer in zip(places[number], texts, strict=True):
-                    answers[place] = answer
+            for number, answer in answered.items():
+                answers[places[number]] = answer
         own = self._evaluation.unanswered | (getattr(self._model, "unanswered", None) or {})
         for unanswered in ranks.gather(own):
             self._evaluation.unanswered |= unanswered

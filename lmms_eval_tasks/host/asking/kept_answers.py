@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -17,6 +17,7 @@ from unittest.mock import patch
 from loguru import logger
 from tqdm import tqdm
 
+from lmms_eval_tasks.host.asking.samples import is_sampled, sample_of
 from lmms_eval_tasks.host.asking.stages import EACH, SINGLE, Ask, AskingStage, is_padding
 from lmms_eval_tasks.host.asking.unanswered import as_answer
 from lmms_eval_tasks.host.model.identity import find_arguments, get_nested_attr, model_identity
@@ -245,21 +246,19 @@ class KeptAnswers(AskingStage):
     def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """Return the item that each request asks, or None for tasks of others, for padding, and for answers that are
         not to be kept."""
-        before: Counter[int] = Counter()
         tables: dict[tuple[str, str], Callable[[int], ItemKey]] = {}
         asked_items: list[ItemRequest | None] = []
         for request in requests:
             state = self._evaluation.tasks.get(request.task_name)
             generation = next((value for value in request.args if isinstance(value, dict)), {})
-            temperature = generation.get("temperature") or 0
-            sampled = bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
+            sampled = is_sampled(generation)
             if state is None or is_padding(request) or (sampled and not self._keep_sampled):
                 asked_items.append(None)
             else:
                 doc_id, task, split = request.args[-3:]
                 if (task, split) not in tables:
                     tables[task, split] = state.answered_items(self._model.task_dict[task][split])
-                item, repeat = tables[task, split](doc_id), before[id(request)]
+                item, repeat = tables[task, split](doc_id), sample_of(request) - 1
                 asked = {
                     "task": task,
                     "pointer": dict(state.pointer),
@@ -271,7 +270,6 @@ class KeptAnswers(AskingStage):
                     **item.shown,
                 }
                 asked_items.append(ItemRequest(_digest(asked), task, item.item_id, repeat, item.files))
-            before[id(request)] += 1
         return asked_items
 
 

@@ -20,7 +20,15 @@ from loguru import logger
 
 from lmms_eval_tasks.host.model.identity import Weights, get_nested_attr, is_ours
 from lmms_eval_tasks.host.ranks import RunStopped, current_exchange
-from lmms_eval_tasks.host.tasks.task_view import UNANSWERED, Asked, ItemKey, TaskView, read_captions, read_limit
+from lmms_eval_tasks.host.tasks.task_view import (
+    SAMPLES,
+    UNANSWERED,
+    Asked,
+    ItemKey,
+    TaskView,
+    read_captions,
+    read_limit,
+)
 from lmms_eval_tasks.prompting import check_choice, read_task_settings
 from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.run_files import DATA_SET, Shard, name_model, read_shard
@@ -209,15 +217,15 @@ class TaskRequests:
         items = self._task.eval_docs.select_columns("item_id").to_dict()["item_id"]
         return {items[request.doc_id]: request for request in self._task.instances}
 
-    def returned(self, item_id: str) -> object:
-        """Return the model's first output, before any filter, or None if the item was not asked here."""
+    def returned(self, item_id: str, sample: int = 1) -> object:
+        """Return the model's output of a sample, before any filter, or None if the item was not asked here."""
         request = self._by_item.get(item_id)
-        return request.resps[0] if request and request.resps else None
+        return request.resps[sample - 1] if request and len(request.resps) >= sample else None
 
-    def is_cut_off(self, item_id: str, model: Any) -> bool:
-        """Whether what a model returned first used all of its tokens, as lmms-eval counts them."""
-        request, text = self._by_item.get(item_id), self.returned(item_id)
-        counts = request.token_counts[0] if request and request.token_counts else None
+    def is_cut_off(self, item_id: str, model: Any, sample: int = 1) -> bool:
+        """Whether what a model returned of a sample used all of its tokens, as lmms-eval counts them."""
+        request, text = self._by_item.get(item_id), self.returned(item_id, sample)
+        counts = request.token_counts[sample - 1] if request and len(request.token_counts) >= sample else None
         try:
             limit = int((self._task.config.generation_kwargs or {}).get("max_new_tokens") or 0)
         except (TypeError, ValueError, OverflowError):
@@ -321,20 +329,43 @@ class TaskState(RunningTask):
         return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        key, response = (self.name, doc["item_id"]), results[0] if results else ""
-        returned = self.requests.returned(key[1]) if self.requests else response
+        said = results or [""]
+        facts = doc.get(SAMPLES) or [{}] * len(said)
+        graded = [
+            self._grade({**doc, **of_sample}, response, number, grade, several=len(said) > 1)
+            for number, (of_sample, response) in enumerate(zip(facts, said, strict=True), start=1)
+        ]
+        record, *others = (
+            replace(one.record, sample=number if len(said) > 1 else None) for number, one in enumerate(graded, start=1)
+        )
+        whole = replace(record, samples=tuple(others))
+        items: dict[str, Any] = {
+            RECORD: {**whole.to_json(), DATA_SET: dict(_describe(self.data_set))},
+            **self.gather(whole, self.data_set.kind is SetKind.SAMPLE),
+        }
+        if self.submits:
+            items[SUBMISSION_ROWS] = replace(graded[0], record=record).to_json()
+        return items
+
+    def _grade(self, doc: Row, response: Any, sample: int, grade: Grade, several: bool) -> GradedItem:
+        """Return what one response to an item is graded as, and note where it is none."""
+        key = (self.name, doc["item_id"])
+        returned = self.requests.returned(key[1], sample) if self.requests else response
         response = "" if response == NO_CONTENT else response  # in a log of an earlier version
         # Models of ours, and replays of logs, say by themselves which items they gave no whole answer to.
         own: Mapping[tuple[str, str], Why] = getattr(self.model, "unanswered", None) or {}
-        frame, why = None, own.get(key) or self.evaluation.unanswered.get(key) or why_no_answer(returned)
+        frame, why = None, own.get(key) or self.evaluation.unanswered.get(key)
+        if several and returned:  # another sample of the item had no answer
+            why = None
+        why = why or why_no_answer(returned)
         if why:
             self.evaluation.unanswered[key] = why
         elif UNANSWERED in doc:
             why = doc[UNANSWERED]
         elif self.view.name and self.evaluation.clips_needed and doc["asked"]:
             frame, why = self.shown.look_back(doc)
-        used_all = self.requests is not None and self.requests.is_cut_off(key[1], self.model)
-        if used_all or key in getattr(self.model, "cut_off", ()):
+        used_all = self.requests is not None and self.requests.is_cut_off(key[1], self.model, sample)
+        if used_all or (sample == 1 and key in getattr(self.model, "cut_off", ())):
             doc = {**doc, "cut_off": True}
         if why or response == NOT_ASKED:
             graded = grade({**doc, "asked": False}, "", self)
@@ -350,13 +381,7 @@ class TaskState(RunningTask):
         if self.view.name:
             record = self.shown.trace(record, doc, frame)
         self.evaluation.is_heard |= not record.unanswered
-        items: dict[str, Any] = {
-            RECORD: {**record.to_json(), DATA_SET: dict(_describe(self.data_set))},
-            **self.gather(record, self.data_set.kind is SetKind.SAMPLE),
-        }
-        if self.submits:
-            items[SUBMISSION_ROWS] = replace(graded, record=record).to_json()
-        return items
+        return replace(graded, record=record)
 
     def gather(self, record: Record, sample: bool) -> dict[str, Any]:
         """Return what a record brings to each score that it counts in; `sample` says whether it is of sample data."""
@@ -462,6 +487,7 @@ def _write_submissions(state: TaskState, output_path: Path, model: str) -> int |
             built, expected = form.build(items, table, part), len(table.rows)
             if built is None or (len(tasks) > 1 and built.rows < expected):
                 continue
+            built = built.of(items)
             _keep_earlier(path, built.text)
             write_file(path, built.text)
         except Exception as error:  # lmms-eval saves the results after this, and no file is worth losing them

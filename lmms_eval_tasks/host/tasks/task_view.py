@@ -128,6 +128,8 @@ ORDERS: Mapping[Shown, tuple[FrameOrder, Callable[..., MadeClip]]] = {
     Shown.SHUFFLED: (FrameOrder.SHUFFLED, show_shuffled),
 }
 """What shows a clip's frames in another order: the order, and what makes a clip of it."""
+SAMPLES = "__samples__"
+"""The field of a row that has, for each sample of a finished run, the fields in which its row differs."""
 UNANSWERED = "unanswered"
 """The field of a row that says why the model gave no answer to its item: the reason and its detail; None where it is
 known that it gave one."""

@@ -184,11 +184,11 @@ class RunningTask(ABC):
 
     @abstractmethod
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
-        """Return the item's record for the first response, and its contribution to each score.
+        """Return the item's record, that of the first response with the others' in it, and what it adds to each score.
 
         Args:
             doc: The item.
-            results: The responses.
+            results: The responses, one for each sample of the item.
             grade: Grades a response to the whole item.
         """
 

@@ -16,6 +16,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     count_groups,
     count_items,
     mean_of_all,
+    vote,
 )
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -46,7 +47,10 @@ class ScoreDifference:
 
 @dataclass(frozen=True)
 class GroupTest:
-    """Test of which of two runs gets more groups wholly right, among those scored on all their items in both."""
+    """Test of which of two runs gets more groups wholly right, among those scored on all their items in both.
+
+    Of several samples an item the majority's answer counts.
+    """
 
     metric: Metric
     groups: int
@@ -218,7 +222,7 @@ def _whole_groups(first: Records, second: Records, metric: Metric) -> list[tuple
 
 def _groups(records: Records) -> dict[str, dict[str, Record]]:
     groups: dict[str, dict[str, Record]] = {}
-    for record in records:
+    for record in map(vote, records):
         groups.setdefault(record.group_id, {})[record.item_id] = record
     return groups
 

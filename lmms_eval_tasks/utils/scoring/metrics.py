@@ -2,16 +2,20 @@
 benchmarks share.
 
 Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks
-one, if its members count only together. A stratum without a value leaves the mean over strata, as the official code
-of YoCausal has it. A task without a score leaves its group of tasks without one, since a mean over fewer tasks would
-be another score.
+one, if its members count only together; where items were answered several times, this holds of each sample. A stratum
+without a value leaves the mean over strata, as the official code of YoCausal has it. A task without a score leaves its
+group of tasks without one, since a mean over fewer tasks would be another score.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
+from math import fsum
+from statistics import fmean, variance
 from typing import Any, Literal, NamedTuple, get_args
 
 from lmms_eval_tasks.utils.scoring.record import Record
@@ -49,6 +53,7 @@ Units = Mapping[Stratum, Sequence[ScoreUnit]]
 
 
 Kind = Literal["mean", "groups", "total"]
+Across = Literal["mean", "any", "all", "whole"]
 Errors = Literal["none", "plain", "clustered"]
 
 
@@ -75,6 +80,9 @@ class Metric:
         higher_is_better: None where neither is.
         errors: Which standard errors lmms-eval prints beside the score: ``none``, ``plain``, as if items were
             independent, or ``clustered``, these and those by group.
+        across: How the values of an item's samples, or of those of a group whose members count only together, become
+            one: their ``mean`` (of those that are scored), of ``any`` the greatest and of ``all`` the least, where all
+            are scored; ``whole``: `value` is given the record of the first sample, which has the others.
 
     Raises:
         ValueError: for a kind or errors that there are not, and for plain errors of a score with groups, strata or a
@@ -95,6 +103,7 @@ class Metric:
     unit: str = "%"
     higher_is_better: bool | None = True
     errors: Errors = "none"
+    across: Across = "mean"
 
     def __post_init__(self) -> None:
         """Refuse a kind or errors that there are not, and plain errors where items do not count alone."""
@@ -111,6 +120,10 @@ class Metric:
 
     def item(self, record: Record) -> Item:
         """Return the item that lmms-eval gathers for a record, which must apply."""
+        if record.samples:
+            items = [self.item(one) for one in (replace(record, samples=()), *record.samples)]
+            mean = None if self.errors == "none" else mean_of_known(map(self.value, record.each))
+            return {"samples": items, "group_id": record.group_id, **({} if mean is None else {"score": mean})}
         value = self.value(record)
         if self.errors == "plain":
             return value
@@ -119,9 +132,22 @@ class Metric:
 
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
-        known = (item if isinstance(item, Mapping) else {"value": item} for item in items)
+        asked = [item["samples"] if isinstance(item, Mapping) and "samples" in item else (item,) for item in items]
+        samples = [
+            [
+                (str(place), of_item[sample] if isinstance(of_item[sample], Mapping) else {"value": of_item[sample]})
+                for place, of_item in enumerate(asked)
+                if sample < len(of_item)
+            ]
+            for sample in range(max(map(len, asked), default=0))
+        ]
         return self.combine(
-            self._units((("", None), str(item.get("group_id", "")), item["value"], _place(item)) for item in known)
+            self._join(
+                self._units(
+                    ((place, None), str(item.get("group_id", "")), item["value"], _place(item)) for place, item in known
+                )
+                for known in samples
+            )
         )
 
     def score_records(self, records: Iterable[Record]) -> float | int | None:
@@ -133,6 +159,18 @@ class Metric:
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
+        return self._join(self.sample_units(records))
+
+    def sample_units(self, records: Iterable[Record]) -> list[dict[Stratum, list[ScoreUnit]]]:
+        """Return the units of each sample, whose members are of the same sample."""
+        records = list(records)
+        most = 1 if self.across == "whole" else max((len(record.samples) + 1 for record in records), default=1)
+        if most == 1:
+            return [self._units_of(records)]
+        each = [record.each for record in records]
+        return [self._units_of(of_item[sample] for of_item in each if sample < len(of_item)) for sample in range(most)]
+
+    def _units_of(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
         value, applies, places = self.value, self.applies, self._places
         only = None if self.stratum or self.contrast else _place({})
         return self._units(
@@ -141,12 +179,28 @@ class Metric:
             if applies(record)
         )
 
+    def _join(self, samples: Iterable[dict[Stratum, list[ScoreUnit]]]) -> dict[Stratum, list[ScoreUnit]]:
+        """Return the units of several samples as one, each with the value that its samples have together."""
+        each = list(samples)
+        if len(each) <= 1:
+            return each[0] if each else {}
+        found: dict[Stratum, dict[object, list[ScoreUnit]]] = {}
+        for place, unit in ((place, unit) for units in each for place, counted in units.items() for unit in counted):
+            found.setdefault(place, {}).setdefault(unit.key, []).append(unit)
+        join: Callable[[Sequence[float]], float] = {"any": max, "all": min}.get(self.across, fmean)
+        joined: dict[Stratum, list[ScoreUnit]] = {place: [] for units in each for place in units}
+        for place, by_key in found.items():
+            for ones in by_key.values():
+                if self.across == "mean" or len(ones) == len(each):
+                    joined[place].append(ones[0]._replace(value=join([one.value for one in ones])))
+        return joined
+
     def combine(self, units: Units) -> float | int | None:
         """The score of what counts in it; None where nothing does, and 0 for counts."""
         if self.kind == "groups":
             return sum(map(len, units.values()))
         if self.kind == "total":
-            return int(sum(unit.value for counted in units.values() for unit in counted))
+            return round(sum(unit.value for counted in units.values() for unit in counted))
         means = {place: mean_of_known(unit.value for unit in counted) for place, counted in units.items()}
         one, other = (mean_of_known(mean for (side, _), mean in means.items() if side is of) for of in (True, False))
         if one is None or (self.contrast and other is None):
@@ -228,7 +282,7 @@ def count_items(units: Units) -> int:
 def mean_of_known(scores: Iterable[float | None]) -> float | None:
     """Unweighted mean of those that are not None, as over strata; None without one."""
     known = [score for score in scores if score is not None]
-    return sum(known) / len(known) if known else None
+    return fsum(known) / len(known) if known else None  # the same in whatever order ranks bring them
 
 
 def mean_of_all(scores: Iterable[float | None]) -> float | None:
@@ -253,6 +307,62 @@ def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:
     return aggregate_tasks(metric, [metric.combine(units) for units in parts if units])
 
 
+def over_samples(metric: Metric) -> tuple[Metric, ...]:
+    """The scores beside one whose items have several samples: right in any, in all, and by the majority's answers."""
+    if metric.kind != "mean" or not metric.higher_is_better or metric.contrast:
+        return ()
+    called: tuple[tuple[str, Across, Callable[[Record], float | None]], ...] = (
+        ("any of k", "any", metric.value),
+        ("all of k", "all", metric.value),
+        ("majority", "whole", lambda record: metric.value(vote(record))),
+    )
+    return tuple(
+        replace(
+            metric,
+            name=f"{metric.name}_{title.replace(' ', '_')}",
+            title=f"{metric.title}, {title}",
+            across=across,
+            value=value,
+        )
+        for title, across, value in called
+    )
+
+
+def vote(record: Record) -> Record:
+    """The record of the answer that most of an item's samples give, the earlier of equally many.
+
+    Samples that are unscored, or in which no answer can be read, have no vote beside others.
+    """
+    scored = [one for one in record.each if one.correct is not None] or record.each
+    read = [one for one in scored if one.answered is not None] or scored
+    votes = Counter(one.answered for one in read)
+    return replace(max(read, key=lambda one: votes[one.answered]), samples=())
+
+
+def variances(metric: Metric, parts: Iterable[Iterable[Record]]) -> tuple[float, float] | None:
+    """The variance of a score's units, within their strata: that between them, and that of samples within each.
+
+    One-way analysis of variance with random effects (Searle, Casella & McCulloch, Variance Components, 1992, section
+    3.6), of the units that all samples have; a variance between units that comes out below 0 is 0. In the score's unit,
+    squared; None where no stratum has two such units with several samples.
+    """
+    strata: list[list[list[float]]] = []
+    for records in parts:
+        samples = metric.sample_units(records)
+        values: dict[Stratum, dict[object, list[float]]] = {}
+        for place, unit in ((place, unit) for units in samples for place, ones in units.items() for unit in ones):
+            values.setdefault(place, {}).setdefault(unit.key, []).append(metric.transform(unit.value))
+        whole = ([ones for ones in by_key.values() if len(ones) == len(samples)] for by_key in values.values())
+        strata += [units for units in whole if len(units) > 1 and len(samples) > 1]
+    if not strata:
+        return None
+    within = fmean(variance(unit) for units in strata for unit in units)
+    means = [[fmean(unit) for unit in units] for units in strata]
+    squares = sum(variance(of_stratum) * (len(of_stratum) - 1) for of_stratum in means)
+    between = squares / sum(len(of_stratum) - 1 for of_stratum in means) - within / len(strata[0][0])
+    return max(0.0, between), within
+
+
 def percent(flag: bool | None) -> float | None:
     """100 for True, 0 for False, None for None."""
     return None if flag is None else 100.0 * flag
@@ -261,6 +371,17 @@ def percent(flag: bool | None) -> float | None:
 def right(record: Record) -> float | None:
     """100 for a right answer, 0 for another; None where the item is unscored."""
     return percent(record.correct)
+
+
+def _alike(record: Record) -> float | None:
+    """Percent of the pairs of an item's samples that give the same answer; one that is not read is like no other."""
+    answers = [one.answered for one in record.each if not one.unanswered]
+    pairs = list(combinations(answers, 2))
+    return 100.0 * fmean(one is not None and one == other for one, other in pairs) if pairs else None
+
+
+SELF_AGREEMENT = Metric("self_agreement", "agreement with itself", _alike, across="whole", higher_is_better=None)
+"""Percent of the pairs of an item's samples in which the model gives the same answer, right or wrong."""
 
 
 def share_of(answer: str) -> Callable[[Record], float | None]:

@@ -8,12 +8,15 @@ from enum import Enum
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator, create_model
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.forms import RowForm
 from lmms_eval_tasks.utils.data.card import DataSet
 
 NOT_ASKED = "<not asked: the clip is missing>"
 """The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
+OF_SAMPLES = ("sample", "samples")
+"""Fields of a record that only a run with several answers an item has."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
@@ -92,6 +95,8 @@ class Record:
         detail: The reason in more words, for people; empty where there are none.
         view: What the model was shown of the item, by the view's name; empty for the whole item.
         fields: What only this benchmark records, as JSON values.
+        sample: Which of the item's answers it is of, from 1, where each item was answered several times; else None.
+        samples: Of a first answer, the records of the others.
     """
 
     item_id: Annotated[str, Field(min_length=1)]
@@ -104,6 +109,8 @@ class Record:
     detail: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     view: str = ""
+    sample: Annotated[int, Field(ge=1)] | None = None
+    samples: tuple[Record, ...] = ()
 
     @classmethod
     def graded(
@@ -144,6 +151,11 @@ class Record:
         )
 
     @property
+    def each(self) -> tuple[Record, ...]:
+        """The records of all of the item's answers, this one first."""
+        return self, *self.samples
+
+    @property
     def correct(self) -> bool | None:
         """Whether the item counts as right; None where it is unscored."""
         return None if self.outcome is Outcome.UNSCORED else self.outcome is Outcome.CORRECT
@@ -181,7 +193,10 @@ class Record:
         """The record as JSON values, for the sample log."""
         reason = self.unscored_reason
         written = {**vars(self), "outcome": self.outcome.value, "unscored_reason": reason and reason.value}
-        return written | {"stratum": dict(self.stratum), "fields": dict(self.fields)}
+        written |= {"stratum": dict(self.stratum), "fields": dict(self.fields)}
+        written["samples"] = [one.to_json() for one in self.samples]
+        # A run that answers each item once has neither.
+        return {name: value for name, value in written.items() if name not in OF_SAMPLES or value}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Record:
@@ -280,9 +295,25 @@ def _as_written(form: Any) -> Any:
 def _record_form(**narrowed: Any) -> Any:
     """The form of a record as it is written, each field as `Record` declares it, or narrower."""
     fields: dict[str, Any] = {**get_type_hints(Record, include_extras=True), **narrowed}
-    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items()}
-    form: Any = create_model("RecordForm", __base__=LogForm, data_set=(DataSet | None, None), **logged)
-    return Annotated[form, AfterValidator(lambda read: Record(**{name: getattr(read, name) for name in logged}))]
+    logged: dict[str, Any] = {name: (form, ...) for name, form in fields.items() if name not in OF_SAMPLES}
+    logged["sample"] = (fields["sample"], None)
+    other: Any = create_model("SampleForm", __base__=LogForm, **logged)
+    samples: Any = (list[Annotated[other, AfterValidator(_as_record)]], [])
+    form: Any = create_model("RecordForm", __base__=LogForm, data_set=(DataSet | None, None), samples=samples, **logged)
+    return Annotated[form, AfterValidator(_as_record), AfterValidator(_check_samples)]
+
+
+def _as_record(read: Any) -> Record:
+    values = {name: getattr(read, name) for name in type(read).model_fields if name != "data_set"}
+    return Record(**values | {"samples": tuple(values.get("samples", ()))})
+
+
+def _check_samples(record: Record) -> Record:
+    if record.samples:
+        got = [(one.item_id, one.sample) for one in record.each]
+        if got != [(record.item_id, number) for number in range(1, len(got) + 1)]:
+            raise PydanticCustomError("samples", "the item's samples in order, from 1")
+    return record
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(_record_form())

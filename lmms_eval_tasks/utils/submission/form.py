@@ -17,6 +17,7 @@ from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.scoring.record import GradedItem
 
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
+FIRST_SAMPLE = "Each item was answered several times: the first sample is in it."
 FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
 
 
@@ -75,6 +76,12 @@ class Built:
     empty: int
     notes: tuple[str, ...] = ()
     partial: bool = False
+
+    def of(self, items: Iterable[GradedItem]) -> Built:
+        """The same file, with a note where these are its items and each was answered several times."""
+        if all(item.record.sample is None for item in items):
+            return self
+        return replace(self, notes=(*self.notes, FIRST_SAMPLE))
 
 
 @dataclass(frozen=True)

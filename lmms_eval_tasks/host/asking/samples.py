@@ -1,0 +1,85 @@
+"""Several samples of each item, as `lmms-eval --repeats` asks for them: numbered, and each with a seed of its own."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
+from lmms_eval_tasks.host.tasks.running import TaskState
+from lmms_eval_tasks.utils.core.text import summarize_names
+
+SAMPLE = "__sample__"
+"""The entry of a request's metadata with the number of its sample, from 1."""
+
+
+def sample_of(request: Any) -> int:
+    """Return which sample of its item a request asks for; 1 of an item that is asked once."""
+    return int((getattr(request, "metadata", None) or {}).get(SAMPLE, 1))
+
+
+def is_sampled(generation: Mapping[str, Any]) -> bool:
+    """Whether a model draws its answers with such settings, so that the same question can get another."""
+    temperature = generation.get("temperature") or 0
+    return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
+
+
+class Samples(AskingStage):
+    """Numbers requests that lmms-eval repeats, so that each of them is one sample wherever and whenever it is asked."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._seed = torch.initial_seed()  # that of --seed, which lmms-eval has set
+
+    def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        asked = Counter(map(id, requests))
+        numbers: Counter[int] = Counter()
+        numbered = []
+        for request in requests:
+            numbers[id(request)] += 1
+            if asked[id(request)] > 1:
+                number, request = numbers[id(request)], copy.copy(request)
+                request.metadata = {**(request.metadata or {}), SAMPLE: number}
+            numbered.append(request)
+        return ask(numbered)
+
+    @contextmanager
+    def call(self, requests: list[Any]) -> Iterator[None]:
+        """Draw samples of the same requests alike in every run: on any rank, and in one that goes on."""
+        named = [(one.task_name, one.doc_id, sample_of(one)) for one in requests if SAMPLE in (one.metadata or {})]
+        if named:
+            import torch
+
+            digest = hashlib.sha256(repr((self._seed, named)).encode()).digest()
+            torch.manual_seed(int.from_bytes(digest[:8], "big"))
+        yield
+
+
+def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
+    """Have the hooks of tasks that ask each item several times given all answers, where lmms-eval keeps the first."""
+    from lmms_eval.api.filter import FilterEnsemble
+
+    several = {state.name: task for state, task in tasks.items() if (task.config.repeats or 1) > 1}
+    for task in several.values():
+        if task.config.filter_list is None:
+            task._filters = [FilterEnsemble("none", [])]
+    if not getattr(model, "draws", False) and (message := describe_equal_samples(several.items())):
+        logger.warning("{}", message)
+
+
+def describe_equal_samples(tasks: Iterable[tuple[str, Any]]) -> str | None:
+    """Return the message about tasks whose samples will be equal, as nothing is drawn, or None if there are none."""
+    equal = {name: task.config.repeats for name, task in tasks if not is_sampled(task.config.generation_kwargs or {})}
+    if not equal:
+        return None
+    return (
+        f"temperature: 0 in {summarize_names(equal)}: the {max(equal.values())} samples of an item will be equal, and "
+        "each is paid for. Remedy: --gen_kwargs temperature=0.7,do_sample=true"
+    )

@@ -1,0 +1,148 @@
+"""Scores of several samples an item, each against a calculation of its own from a table of right and wrong."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.utils.scoring.bootstrap import estimate
+from lmms_eval_tasks.utils.scoring.compare import compare_records
+from lmms_eval_tasks.utils.scoring.metrics import (
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SELF_AGREEMENT,
+    SINGLE_ACCURACY,
+    UNPARSED_RATE,
+    over_samples,
+    variances,
+    vote,
+)
+from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
+
+K = 4
+PAIRS = 30
+ANSWERS = np.random.default_rng(7).choice(list("AABC-"), size=(PAIRS, 2, K))
+"""What is answered to each member of each pair in each sample, where A is the key; - cannot be read."""
+
+
+def record(pair: int, member: int, answers: str) -> Record:
+    samples = []
+    for number, answer in enumerate(answers, start=1):
+        outcome = Outcome.CORRECT if answer == "A" else Outcome.UNPARSED if answer == "-" else Outcome.WRONG
+        read = None if answer == "-" else answer
+        samples.append(Record(f"{pair}.{member}", f"{pair}", {}, "A", read, outcome, sample=number))
+    first, *others = samples
+    return replace(first, samples=tuple(others))
+
+
+RECORDS = [record(pair, member, "".join(ANSWERS[pair, member])) for pair in range(PAIRS) for member in range(2)]
+
+
+def majority(answers: np.ndarray) -> str:
+    read = [answer for answer in answers if answer != "-"]
+    most = max(Counter(read).values(), default=0)
+    return next((answer for answer in read if Counter(read)[answer] == most), "-")
+
+
+def test_scores_are_those_of_the_table() -> None:
+    right = ANSWERS == "A"
+    pairs = right.all(axis=1)  # of each sample by itself
+    voted = np.apply_along_axis(majority, 2, ANSWERS) == "A"
+    expected = {
+        "pair_accuracy": pairs.mean(),
+        "pair_accuracy_any_of_k": pairs.any(axis=1).mean(),
+        "pair_accuracy_all_of_k": pairs.all(axis=1).mean(),
+        "pair_accuracy_majority": voted.all(axis=1).mean(),
+        "single_accuracy": right.mean(),
+        "single_accuracy_any_of_k": right.any(axis=2).mean(),
+        "single_accuracy_all_of_k": right.all(axis=2).mean(),
+        "single_accuracy_majority": voted.mean(),
+        "unparsed_rate": (ANSWERS == "-").mean(),
+        "self_agreement": np.mean(
+            [one != "-" and one == two for item in ANSWERS.reshape(-1, K) for one, two in combinations(item, 2)]
+        ),
+    }
+    leading = PAIR_ACCURACY, SINGLE_ACCURACY
+    metrics = [*leading, UNPARSED_RATE, SELF_AGREEMENT, *(one for metric in leading for one in over_samples(metric))]
+    found = {metric.name: metric.score_records(RECORDS) for metric in metrics}
+    assert found == pytest.approx({name: 100 * value for name, value in expected.items()})
+    assert PAIRS_SCORED.score_records(RECORDS) == PAIRS
+    for metric in (*leading, UNPARSED_RATE, PAIRS_SCORED):  # as lmms-eval gathers them
+        items = json.loads(json.dumps([metric.item(one) for one in RECORDS]))
+        assert metric.score(items) == pytest.approx(metric.score_records(RECORDS))
+    assert {json.dumps(SINGLE_ACCURACY.item(one)) for one in RECORDS} > {
+        json.dumps({"samples": [{"group_id": "0", "value": v, "score": v} for v in 100.0 * right[0, 0]],
+                    "group_id": "0", "score": 100.0 * right[0, 0].mean()})
+    }  # fmt: skip
+
+
+def test_an_interval_is_that_of_groups_drawn_with_all_their_samples() -> None:
+    found = estimate(PAIR_ACCURACY, [RECORDS])
+    means = 100 * (ANSWERS == "A").all(axis=1).mean(axis=1)
+    draws = np.random.default_rng(1).choice(means, size=(20_000, PAIRS)).mean(axis=1)
+    assert found and found.value == pytest.approx(means.mean()) and found.groups == PAIRS
+    assert (found.low, found.high) == pytest.approx(np.quantile(draws, [0.025, 0.975]), abs=2.5)
+    first = estimate(PAIR_ACCURACY, [[replace(one, samples=()) for one in RECORDS]])
+    assert first and found.high - found.low < first.high - first.low, "more samples tell more"
+
+
+def test_the_variance_is_split_as_an_analysis_of_variance_has_it() -> None:
+    values = 100.0 * (ANSWERS == "A").all(axis=1)
+    within = values.var(axis=1, ddof=1).mean()
+    between = values.mean(axis=1).var(ddof=1) - within / K
+    assert variances(PAIR_ACCURACY, [RECORDS]) == pytest.approx((max(between, 0), within))
+    rng = np.random.default_rng(3)
+    chance = rng.beta(2, 2, size=4000)  # of being right, of each item: its variance is 0.05, and 0.25 - 0.05 remains
+    drawn = rng.random((4000, K)) < chance[:, None]
+    items = [record(number, 0, "".join("A" if one else "B" for one in row)) for number, row in enumerate(drawn)]
+    assert variances(SINGLE_ACCURACY, [items]) == pytest.approx((500, 2000), rel=0.1)
+    assert variances(SINGLE_ACCURACY, [RECORDS[:1]]) is None
+    assert variances(SINGLE_ACCURACY, [[replace(one, samples=()) for one in RECORDS]]) is None
+
+
+def test_a_sample_without_a_score_leaves_what_needs_it() -> None:
+    def lose(item: Record) -> Record:
+        lost = replace(item.samples[0], outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.FAILED, answered=None)
+        return replace(item, samples=(lost, *item.samples[1:]))
+
+    items = [lose(record(0, 0, "ABAA")), record(0, 1, "ABBA"), record(1, 0, "AABA"), record(1, 1, "AAAA")]
+    scores = {metric.name: metric.score_records(items) for metric in (PAIR_ACCURACY, *over_samples(PAIR_ACCURACY))}
+    assert scores == pytest.approx({
+        "pair_accuracy": 100 * np.mean([2 / 3, 3 / 4]), "pair_accuracy_any_of_k": 100, "pair_accuracy_all_of_k": 0,
+        "pair_accuracy_majority": 100,
+    })  # fmt: skip
+    assert vote(items[0]).answered == "A" and vote(record(0, 0, "CBBC")).answered == "C", "the earlier of equally many"
+    assert vote(record(0, 0, "--B-")).answered == "B" and vote(record(0, 0, "----")).answered is None
+
+
+def test_runs_of_other_numbers_of_samples_are_compared_by_their_means() -> None:
+    single = [replace(one, samples=(), sample=None) for one in RECORDS]
+    compared = compare_records({"task": single}, {"task": RECORDS}, [PAIR_ACCURACY, SINGLE_ACCURACY])
+    right = ANSWERS == "A"
+    assert (compared.items, compared.groups, compared.left_out) == (2 * PAIRS, PAIRS, {})
+    changes = [100 * (right.all(axis=1).mean() - right[:, :, 0].all(axis=1).mean())]
+    assert [one.change for one in compared.differences] == pytest.approx(
+        [*changes, 100 * (right.mean() - right[:, :, 0].mean())]
+    )
+    voted = (np.apply_along_axis(majority, 2, ANSWERS) == "A").all(axis=1)
+    first = right[:, :, 0].all(axis=1)
+    assert compared.test and (compared.test.only_first, compared.test.only_second) == (
+        (first & ~voted).sum(), (voted & ~first).sum(),
+    )  # fmt: skip
+
+
+def test_a_record_keeps_its_samples() -> None:
+    for one in RECORDS:
+        assert Record.from_json(json.loads(json.dumps(one.to_json()))) == one
+        assert GradedItem.from_json(GradedItem(one).to_json()).record == one
+    alone = replace(RECORDS[0], samples=(), sample=None)
+    assert {"sample", "samples"}.isdisjoint(alone.to_json()) and Record.from_json(alone.to_json()) == alone
+    first, *others = RECORDS[0].each
+    for samples in (others[::-1], others[1:], [*others[:-1], RECORDS[1].samples[-1]]):
+        with pytest.raises(ValueError, match="Expected a record"):
+            Record.from_json(replace(first, samples=tuple(samples)).to_json())
