@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Done, call
 from logged_runs import strong, weak, write_run
 from prepared_texts import add_mvp_sample
-from typer.testing import CliRunner, Result
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.output import Format
 from lmms_eval_tasks.utils.data.card import SetKind
 
@@ -23,10 +22,15 @@ HUMANS = Path(__file__).parents[1] / "utils" / "people" / "human_example"
 SUBSET = "mvp_mini_robot_object_interactions"
 
 
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "40"})
-    assert result.exit_code == 0, result.output
-    return result
+@pytest.fixture(autouse=True)
+def narrow(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+
+
+def run(*arguments: Any) -> Done:
+    done = call(*arguments)
+    assert done.status == 0, done
+    return done
 
 
 def two_runs(folder: Path) -> list[Path]:
@@ -40,12 +44,12 @@ def blind_runs(folder: Path) -> list[Path]:
     return [write_run(folder / name, weak(), (f"{SUBSET}_blind",), view="blind", kind=SetKind.SAMPLE) for name in "ab"]
 
 
-def candidates(folder: Path) -> list[str | Path]:
+def candidates(folder: Path) -> list[Any]:
     rows = "1,a.mp4,Which way?,left,motion\n2,b.mp4,Which way?,right,motion\n"
     (folder / "c.csv").write_text(f"item_id,clip,question,answer,skill\n{rows}", encoding="utf-8")
     np.save(folder / "v.npy", np.eye(2))
     (folder / "ids.txt").write_text("a.mp4\nb.mp4\n", encoding="utf-8")
-    files: list[str | Path] = [folder / "c.csv", "--embeddings", folder / "v.npy", "--ids", folder / "ids.txt"]
+    files = [folder / "c.csv", "--embeddings", folder / "v.npy", "--ids", folder / "ids.txt"]
     return [*files, "--out", folder / "pairs.csv"]
 
 
@@ -72,45 +76,35 @@ WARNED = {
 }
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_format_has_the_same_numbers_their_warnings_and_what_they_stand_on(name: str, tmp_path: Path) -> None:
     arguments = COMMANDS[name](tmp_path)
     written = {form: run(*arguments, "--format", form.value) for form in Format}
-    value = json.loads(written[Format.JSON].stdout)
-    assert value["tables"] and all(table["signature"] and table["title"] for table in value["tables"])
+    tables = json.loads(written[Format.JSON].out)["tables"]
+    assert tables and all(table["signature"] and table["title"] for table in tables)
     numbers = [
         cell["value"] if isinstance(cell, dict) else cell
-        for table in value["tables"]
+        for table in tables
         for row in table["rows"]
         for cell in row[table["names"] :]
         if not isinstance(cell, str)
     ]
-    assert numbers and (name == "mine" or any("low" in str(table["rows"]) for table in value["tables"]))
-    lines = list(csv.DictReader(io.StringIO(written[Format.CSV].stdout)))
+    assert numbers and (name == "mine" or any("low" in str(table["rows"]) for table in tables))
+    lines = list(csv.DictReader(io.StringIO(written[Format.CSV].out)))
     found = [float(line["value"]) if line["value"] else None for line in lines if not line["text"]]
     assert found == [None if number is None else pytest.approx(number) for number in numbers]
-    latex, markdown = written[Format.LATEX].stdout, written[Format.MARKDOWN].stdout
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == latex.count(r"\caption{") == len(value["tables"])
+    latex, markdown = written[Format.LATEX].out, written[Format.MARKDOWN].out
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == latex.count(r"\caption{") == len(tables)
     assert name == "mine" or "95\\% intervals" in latex
     if warned := WARNED.get(name):
-        assert warned in str(value) and all(warned in line["warnings"] for line in lines)
-        for text in (latex, markdown):
-            assert text.count(warned) >= len(value["tables"])
+        assert warned in str(json.loads(written[Format.JSON].out)) and all(warned in line["warnings"] for line in lines)
+        assert all(text.count(warned) >= len(tables) for text in (latex, markdown))
     # A program that reads finds nothing else there, and people read the notes beside it.
-    assert all(result.stderr and result.stderr == written[Format.CSV].stderr for result in written.values())
-    again = run(*arguments, "--format", "latex")
-    assert again.stdout == latex
-
-
-@pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_pipe_gets_a_row_a_line_whatever_the_terminal_has(name: str, tmp_path: Path) -> None:
-    arguments = COMMANDS[name](tmp_path)
-    value = json.loads(run(*arguments, "--format", "json").stdout)
-    shown = [line.rstrip() for line in run(*arguments).stdout.splitlines()]
+    assert all(done.err and done.err == written[Format.CSV].err for done in written.values())
+    # A pipe gets a row a line, whatever the terminal has.
+    shown = [line.rstrip() for line in run(*arguments).out.splitlines()]
     start = 0
-    for table in value["tables"]:
+    for table in tables:
         start = shown.index(table["title"], start)
         first = next(number for number in range(start, len(shown)) if "─" in shown[number]) + 1
         assert [line.strip() for line in shown[first:]].index("") == len(table["rows"])

@@ -5,25 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from commands import printed, refusal
 
-from lmms_eval_tasks.cli.app import app
-
-
-def run(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["mine", "pairs", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+World = list[str | Path]
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | Path]:
+def world(tmp_path: Path, home: Path) -> World:
     """Six clips of two skills, and their vectors; nothing is prepared."""
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     (tmp_path / "c.csv").write_text(
         "item_id,clip,question,answer,skill\n"
         "1,a.mp4,Which way?,left,motion\n2,b.mp4,Which way?,right,motion\n3,c.mp4,Which way?,left,motion\n"
@@ -34,54 +27,40 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | Path]:
     return [tmp_path / "c.csv", "--embeddings", tmp_path / "v.npy", "--ids", tmp_path / "ids.txt"]
 
 
-def test_pairs_are_written_and_counted(world: list[str | Path], tmp_path: Path) -> None:
-    status, out, err = run(*world, "--out", tmp_path / "pairs.jsonl")
-    assert (status, err) == (0, "")
-    lines = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
-    assert [(line["skill"], line["item_id_1"], line["item_id_2"]) for line in lines] == [
-        ("count", "5", "6"),
-        # Both 1 and 3 are at 45 degrees of 2.
-        ("motion", "1", "2"),
-    ]
+def mined(world: World, out: Path, *options: str) -> list[dict[str, Any]]:
+    """The pairs that are written."""
+    printed("mine", "pairs", *world, *options, "--out", out)
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def test_pairs_are_written_and_counted(expected: Any, world: World, tmp_path: Path) -> None:
+    lines = mined(world, tmp_path / "pairs.jsonl")
+    # Both 1 and 3 are at 45 degrees of 2.
+    found = [("count", "5", "6"), ("motion", "1", "2")]
+    assert [(line["skill"], line["item_id_1"], line["item_id_2"]) for line in lines] == found
     assert lines[0]["cosine"] == pytest.approx(0.96, abs=1e-7)
-    assert {name: lines[0][name] for name in ("question", "clip_1", "answer_1", "clip_2", "answer_2")} == {
-        "question": "How many?",
-        "clip_1": "e.mp4",
-        "answer_1": "two",
-        "clip_2": "f.mp4",
-        "answer_2": "One.",
-    }
-    rows = [line.split() for line in out.splitlines()]
-    assert ["count", "3", "1", "0.960", "to", "0.960", "1"] in rows
-    assert run(*world, "--out", tmp_path / "pairs.csv")[0] == 0
+    texts = {name: lines[0][name] for name in ("question", "clip_1", "answer_1", "clip_2", "answer_2")}
+    assert list(texts.values()) == ["How many?", "e.mp4", "two", "f.mp4", "One."]
+    expected(printed("mine", "pairs", *world, "--out", tmp_path / "pairs.csv"))
     with (tmp_path / "pairs.csv").open(newline="") as file:
         assert [row["clip_2"] for row in csv.DictReader(file)] == ["f.mp4", "b.mp4"]
-    assert run(*world, "--total", "1", "--out", tmp_path / "one.jsonl")[0] == 0
-    assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 1
+    assert len(mined(world, tmp_path / "one.jsonl", "--total", "1")) == 1
 
 
-def test_nothing_is_written_where_something_is_wrong(world: list[str | Path], tmp_path: Path) -> None:
-    assert run(*world, "--out", tmp_path / "pairs.txt") == (
-        1,
-        "",
-        f"Expected --out to end in .jsonl or .csv, but got {tmp_path}/pairs.txt.\n",
-    )
-    (tmp_path / "ids.txt").write_text("a.mp4\n")
-    status, out, err = run(*world, "--out", tmp_path / "pairs.jsonl")
-    assert (status, out) == (1, "") and err.startswith("v.npy cannot be used: 2 problems.\n")
-    assert not (tmp_path / "pairs.jsonl").exists()
-    assert run("causalvqa:test", *world[1:], "--out", tmp_path / "p.csv")[2].startswith(
-        "causalvqa:test cannot be used:"
-    )
-
-
-def test_questions_of_one_meaning_are_paired(world: list[str | Path], tmp_path: Path) -> None:
+def test_questions_of_one_meaning_are_paired(world: World, tmp_path: Path) -> None:
     source = tmp_path / "c.csv"
     source.write_text(source.read_text().replace("b.mp4,Which way?", "b.mp4,Which way does it go?"))
-    found = []
-    for options in ([], ["--question-encoder", "tfidf", "--question-cosine", "0.5"]):
-        status, _, _ = run(*world, *options, "--out", tmp_path / "pairs.jsonl")
-        assert status == 0
-        lines = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
-        found.append([(line["item_id_1"], line["item_id_2"]) for line in lines])
-    assert found == [[("5", "6")], [("5", "6"), ("1", "2")]]
+    pairs = [("5", "6"), ("1", "2")]
+    alike = ("--question-encoder", "tfidf", "--question-cosine", "0.5")
+    for options, found in (((), pairs[:1]), (alike, pairs)):
+        lines = mined(world, tmp_path / "pairs.jsonl", *options)
+        assert [(line["item_id_1"], line["item_id_2"]) for line in lines] == found
+
+
+def test_nothing_is_written_where_something_is_wrong(expected: Any, world: World, tmp_path: Path) -> None:
+    said = [refusal("mine", "pairs", *world, "--out", tmp_path / "pairs.txt")]
+    (tmp_path / "ids.txt").write_text("a.mp4\n")
+    said.append(refusal("mine", "pairs", *world, "--out", tmp_path / "pairs.jsonl"))
+    said.append(refusal("mine", "pairs", "causalvqa:test", *world[1:], "--out", tmp_path / "pairs.csv"))
+    expected("\n".join(said))
+    assert not list(tmp_path.glob("pairs.*"))
