@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -24,14 +25,18 @@ ITEMS = 12
 pytestmark = pytest.mark.slow
 
 
-def start(out: Path, *options: str, parts: int = 3, jobs: int = 2, gpus: str = "") -> subprocess.Popen[str]:
-    command = [sys.executable, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": gpus}
+def launch(count: int, jobs: int, *command: str, gpus: str = "", before: Sequence[str] = (), **variables: str) -> Any:
+    """Start a launch of a command, whose parts this interpreter works on."""
+    launcher = [sys.executable, str(SUPPORT / "launch_parts.py"), str(count), str(jobs), "", sys.executable]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": gpus, **variables}
     return subprocess.Popen(
-        [sys.executable, str(SUPPORT / "launch_parts.py"), str(parts), str(jobs), "", *command],
-        env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [*before, *launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         preexec_fn=heed_ctrl_c,
     )  # fmt: skip
+
+
+def start(out: Path, *options: str, gpus: str = "") -> Any:
+    return launch(3, 2, str(SUPPORT / "numbered_items.py"), "--output_path", str(out), *options, gpus=gpus)
 
 
 def answered(out: Path) -> Counter[int]:
@@ -42,10 +47,9 @@ def commands(out: Path) -> list[psutil.Process]:
     return processes_of(out / "parts")["command"]
 
 
-def read_until(launcher: subprocess.Popen[str], text: str) -> str:
+def read_until(launcher: Any, text: str) -> str:
     """What a launch prints until a line with a text."""
     read = ""
-    assert launcher.stdout is not None
     while text not in read:
         line = launcher.stdout.readline()
         assert line, read
@@ -127,16 +131,13 @@ sys.exit(f"Wrong key: {key} ({sys.argv[-3]})")
 def test_no_key_is_in_a_file_or_on_the_screen_after_a_failure(tmp_path: Path) -> None:
     token, key, other = "hf-made-up-token", "made-up-key-1", "made,up-key-2"
     words = ["-c", PRINTS, "--output_path", str(tmp_path / "out"), "--api_key", other, "--model_args", f"api_key={key}"]
-    launched = subprocess.run(
-        [sys.executable, str(SUPPORT / "launch_parts.py"), "1", "1", "", sys.executable, *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HF_TOKEN": token}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert "    Wrong key: [hidden] ([hidden])\n" in launched.stdout, launched.stdout + launched.stderr
+    output, _ = launch(1, 1, *words, HF_TOKEN=token).communicate(timeout=240)
+    assert "    Wrong key: [hidden] ([hidden])\n" in output
     files = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert b"Tracker: {'token': [hidden]}\rfirst\r" in b"".join(files)
     assert any(b"api_key=[hidden]" in content and b"PartJob" in content for content in files)
     for secret in (token, key, other):
-        assert secret not in launched.stdout + launched.stderr
+        assert secret not in output
         assert not any(secret.encode() in content for content in files)
 
 
@@ -147,11 +148,7 @@ def test_a_full_disk_is_named_with_what_to_do(tmp_path: Path) -> None:
     if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True).returncode:
         pytest.skip("no small file system can be made here")
     fills = f"import sys; open('{small}/big', 'wb').write(bytes(99_999))"
-    command = [sys.executable, "-c", fills, "--output_path", str(small / "out")]
-    launched = subprocess.run(
-        [*mount, sys.executable, str(SUPPORT / "launch_parts.py"), "1", "1", "", *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
-    assert launched.returncode == 1
-    assert f"The disk of {small}/out" in launched.stdout + launched.stderr
-    assert "Remedy: free space there" in launched.stdout + launched.stderr
+    launcher = launch(1, 1, "-c", fills, "--output_path", str(small / "out"), before=mount)
+    output, _ = launcher.communicate(timeout=240)
+    assert launcher.returncode == 1
+    assert f"The disk of {small}/out" in output and "Remedy: free space there" in output

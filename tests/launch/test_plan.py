@@ -1,18 +1,26 @@
+"""What a launch works on, and on which devices, before anything starts."""
+
 from __future__ import annotations
 
 import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from locks import held_by_another_process
+from refusals import refusal
 
-from lmms_eval_tasks.launch.executors import LocalJobs, read_parameters
+from lmms_eval_tasks.launch.executors import LocalJobs, deal_devices, free_slots, read_parameters, visible_gpus
 from lmms_eval_tasks.launch.plan import WORDS, LaunchPlan, make_plan
 from lmms_eval_tasks.launch.run import run_parts, show_parts
 from lmms_eval_tasks.runs.run_files import results_files
-from lmms_eval_tasks.utils.core.errors import InputError
+
+EIGHT = tuple("01234567")
+RESULTS = "20260101_results.json"
 
 
 def plan(out: Path, *words: str, count: int = 3) -> LaunchPlan:
@@ -28,36 +36,24 @@ def test_each_part_has_an_output_path_of_its_own(tmp_path: Path) -> None:
     assert joined.command_of(second) == (sys.executable, f"--output_path={tmp_path}/out/parts/2-of-3")
 
 
-def test_a_command_that_cannot_be_launched_is_refused(tmp_path: Path, home: Path) -> None:
-    with pytest.raises(InputError, match=r"no --output_path.*\n.*--model x,api_key=\[hidden\]"):
-        make_plan([sys.executable, "--model", "x,api_key=abcdefgh"], 2)
-    with pytest.raises(InputError, match="There is no command `lmms-evil` to launch"):
-        make_plan(["lmms-evil", "--output_path", "out"], 2)
-    with pytest.raises(InputError, match=r"is not prepared(.|\n)*lmms-eval-tasks prepare"):
-        plan(tmp_path / "out", "--tasks", "mvp_mini_shuffled")
-
-
-def test_another_command_for_the_same_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_launched_is_refused(
+    expected: Any, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
+    said = [
+        refusal(make_plan, [sys.executable, "--model", "x,api_key=abcdefgh"], 2),
+        refusal(make_plan, ["lmms-evil", "--output_path", "out"], 2),
+        refusal(plan, out, "--tasks", "mvp_mini_shuffled"),
+    ]
     with plan(out, "--x", "1").kept():
         pass
-    again = plan(out, "--x", "1").kept()
-    held = held_by_another_process(out / "parts" / "launch.lock")
-    with held, pytest.raises(InputError, match="Another launch is at work"), again:
-        pass
     kept = (out / "parts" / "launch.json").read_bytes()
+    with held_by_another_process(out / "parts" / "launch.lock"):
+        said.append(refusal(plan(out, "--x", "1").kept().__enter__))
     monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "official")
-    with pytest.raises(InputError) as refused, plan(out, "--x", "2", count=4).kept():
-        pass
-    assert str(refused.value) == (
-        f"{out}/parts holds the parts of another launch, nothing was started:\n"
-        f"  command: {sys.executable} --output_path {out} --x 1\n"
-        f"    now {sys.executable} --output_path {out} --x 2\n"
-        "  parts: `3`, now `4`\n"
-        "  settings: LMMS_EVAL_TASKS_PROMPT was `null`, now `official`\n"
-        f"Remedy: give another --output_path, or delete {out}/parts."
-    )
+    said.append(refusal(plan(out, "--x", "2", count=4).kept().__enter__))
     assert (out / "parts" / "launch.json").read_bytes() == kept
+    expected("\n\n".join(said).replace(sys.executable, "python"))
 
 
 def test_no_key_is_kept(tmp_path: Path) -> None:
@@ -71,23 +67,23 @@ def test_parts_are_no_runs_of_the_folder_that_they_are_merged_into(tmp_path: Pat
     found = plan(tmp_path)
     for folder in (tmp_path / "model", found.parts[0].out / "model"):
         folder.mkdir(parents=True)
-        (folder / "20260101_results.json").touch()
+        (folder / RESULTS).touch()
     assert len(results_files(tmp_path)) == 2
     with found.kept():
         pass
-    assert results_files(tmp_path) == [tmp_path / "model" / "20260101_results.json"]
-    assert results_files(found.parts[0].out) == [found.parts[0].out / "model" / "20260101_results.json"]
+    assert results_files(tmp_path) == [tmp_path / "model" / RESULTS]
+    assert results_files(found.parts[0].out) == [found.parts[0].out / "model" / RESULTS]
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = plan(tmp_path)
     for part in found.parts:
         part.out.mkdir(parents=True)
-        part.write_done(part.out / "20260101_results.json")
+        part.write_done(part.out / RESULTS)
     with show_parts(3) as show:
         assert run_parts(found, LocalJobs(found, [()]), 1, show) == {}
     assert capsys.readouterr().err == "Parts: 3 done, 0 running, 0 waiting, 0 failed\n3 of 3 parts are done already.\n"
-    assert found.parts[2].read_results() == found.parts[2].out / "20260101_results.json"
+    assert found.parts[2].read_results() == found.parts[2].out / RESULTS
     assert not (found.folder / "jobs").exists()
 
 
@@ -96,7 +92,35 @@ def test_options_of_sbatch_that_submitit_does_not_know_are_passed_on() -> None:
         "time": 240, "partition": "gpu", "gpus_per_node": 2, "mem": "8GB",
         "additional_parameters": {"reservation": "a=b"},
     }  # fmt: skip
-    with pytest.raises(InputError, match="Expected --slurm KEY=VALUE, but got --slurm partition"):
-        read_parameters(["partition"])
-    with pytest.raises(InputError, match="Expected --slurm time=MINUTES"):
-        read_parameters(["partition=gpu", "time=04:00:00"])
+    unpaired, untimed = (refusal(read_parameters, words) for words in (["partition"], ["time=04:00:00"]))
+    assert "Expected --slurm KEY=VALUE, but got --slurm partition" in unpaired
+    assert "Expected --slurm time=MINUTES" in untimed
+
+
+def test_the_gpus_are_those_that_are_visible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert visible_gpus({}) == ()
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 0\necho 1\n")
+    tool.chmod(0o755)
+    assert visible_gpus({}) == ("0", "1")
+    for chosen, gpus in (("2, 5", "2 5"), ("", ""), ("-1", ""), ("0,-1,3", "0"), ("GPU-a1,MIG-b2", "GPU-a1 MIG-b2")):
+        assert visible_gpus({"CUDA_VISIBLE_DEVICES": chosen}) == tuple(gpus.split())
+
+
+def test_gpus_are_divided_by_jobs_shared_or_counted(expected: Any) -> None:
+    assert deal_devices(EIGHT, 4, None) == [("0", "1"), ("2", "3"), ("4", "5"), ("6", "7")]
+    assert deal_devices(EIGHT, 2, 3) == [("0", "1", "2"), ("3", "4", "5")]
+    assert deal_devices(EIGHT, 3, 0) == [(), (), ()] == deal_devices((), 3, None)
+    expected("\n".join(refusal(deal_devices, *given) for given in ((EIGHT, 9, None), (EIGHT, 4, 3), ((), 1, 1))))
+
+
+@given(st.integers(1, 8), st.lists(st.lists(st.sampled_from(EIGHT), unique=True, max_size=4), max_size=4))
+def test_no_gpu_is_given_twice_and_no_job_too_many_runs(jobs: int, used: list[list[str]]) -> None:
+    slots = deal_devices(EIGHT, jobs, None)
+    free = free_slots(slots, [tuple(devices) for devices in used])
+    given_out = [device for slot in free for device in slot]
+    assert len(set(given_out)) == len(given_out) and not set(given_out) & {one for devices in used for one in devices}
+    assert len(free) <= max(0, jobs - len(used))
+    if not used:
+        assert free == slots
