@@ -72,46 +72,30 @@ def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     assert folders == {Path(manager.task_index[name]["yaml_path"]).parent.name for name in OWN}
     assert folders == {task.benchmark.name for task in OWN.values()}
 
-
-def test_a_tag_stands_for_its_tasks(manager: Any) -> None:
+    # A tag stands for its tasks, and built-in tasks stay.
     tags = read_tags()
-    assert tags
-    for name, members in tags.items():
-        entry = manager.task_index[name]
-        assert entry["type"] == "tag" and set(entry["task"]) == members
+    assert tags and {"videomme", "mmmu_val"} <= set(manager.all_tasks)
+    assert {name: (manager.task_index[name]["type"], set(manager.task_index[name]["task"])) for name in tags} == {
+        name: ("tag", members) for name, members in tags.items()
+    }
 
 
-def test_built_in_tasks_stay(manager: Any) -> None:
-    assert {"videomme", "mmmu_val"} <= set(manager.all_tasks)
-
-
-def test_only_ours_without_the_defaults() -> None:
-    from lmms_eval.tasks import TaskManager
-
-    assert TaskManager(include_defaults=False).all_tasks == []
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_every_hook_and_metric_of_a_task_is_bound(name: str, manager: Any) -> None:
-    config = manager._get_config(name)
-    assert config["task"] == name
-    for hook in ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results"):
-        assert callable(config[hook])
-    names = [metric["metric"] for metric in config["metric_list"]]
-    assert len(names) == len(set(names))
-    assert all(callable(metric["aggregation"]) for metric in config["metric_list"])
-    # lmms-eval takes such names for its own baseline columns and never prints them.
-    assert not [metric for metric in names if metric.startswith("paired_")]
-    assert Path(next(iter(config["dataset_kwargs"]["data_files"].values()))).is_file()
-
-
-def test_versions_of_the_registry_are_the_tasks_versions(manager: Any) -> None:
+def test_every_hook_and_metric_of_a_task_is_bound(manager: Any) -> None:
+    for name in OWN:
+        config = manager._get_config(name)
+        assert config["task"] == name
+        for hook in ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results"):
+            assert callable(config[hook])
+        names = [metric["metric"] for metric in config["metric_list"]]
+        assert len(names) == len(set(names))
+        assert all(callable(metric["aggregation"]) for metric in config["metric_list"])
+        # lmms-eval takes such names for its own baseline columns and never prints them.
+        assert not [metric for metric in names if metric.startswith("paired_")]
+        assert Path(next(iter(config["dataset_kwargs"]["data_files"].values()))).is_file()
     assert registry().groups
     for name in (*registry().tasks, *registry().groups):
         assert manager._get_config(name)["metadata"]["version"] == registry().find_version(name), name
-
-
-def test_templates_are_not_taken_for_tasks() -> None:
+    # Templates are not taken for tasks.
     for path in FOLDER.rglob("*.yaml"):
         text = path.read_text(encoding="utf-8").replace("!function", "")
         assert {"task", "group"} & set(yaml.safe_load(text)), path
@@ -147,7 +131,7 @@ def test_a_misspelt_variable_is_named_at_each_run(
     assert message.startswith("LMMS_EVAL_TASKS_ANSWER is set, but no such variable is read; the nearest is LMMS_")
 
 
-def test_registering_twice_wraps_once(manager: Any) -> None:
+def test_registering_twice_wraps_once_and_nothing_is_there_without_the_defaults(manager: Any) -> None:
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks import plugin
@@ -155,6 +139,7 @@ def test_registering_twice_wraps_once(manager: Any) -> None:
     before = TaskManager.initialize_tasks
     plugin.register()
     assert TaskManager.initialize_tasks is before
+    assert TaskManager(include_defaults=False).all_tasks == []
 
 
 def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alone(
@@ -201,9 +186,8 @@ def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
     assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
 
 
-@pytest.fixture(scope="module")
-def fresh_process() -> subprocess.CompletedProcess[str]:
-    """A process that imports our plugin before lmms-eval, is a rank on a CPU, and ends."""
+def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_group() -> None:
+    """A rank on a CPU."""
     code = (
         "import atexit, torch.distributed as dist\n"
         # What is registered first is called last.
@@ -213,17 +197,9 @@ def fresh_process() -> subprocess.CompletedProcess[str]:
         "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
         f"print('indexed' if {FIRST!r} in TaskManager().all_tasks else 'not in the index')"
     )
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-
-
-def test_our_tasks_are_in_the_index_whatever_is_imported_first(fresh_process: subprocess.CompletedProcess[str]) -> None:
-    assert fresh_process.returncode == 0 and "indexed" in fresh_process.stdout.splitlines(), fresh_process.stderr
-
-
-def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends(
-    fresh_process: subprocess.CompletedProcess[str],
-) -> None:
-    assert (fresh_process.returncode, fresh_process.stdout.split()[-1]) == (0, "left"), fresh_process.stderr
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = made.stdout.splitlines()
+    assert (made.returncode, "indexed" in lines, lines[-1:]) == (0, True, ["left"]), made.stderr
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:
