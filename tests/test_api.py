@@ -103,6 +103,7 @@ def test_a_shared_hook_is_still_found_by_its_former_place() -> None:
         assert importlib.import_module(f"{DOOR}.release").CsvTable(b"a\n").columns == ["a"]
 
 
+@pytest.mark.slow
 def test_everything_is_described(door: griffe.Module) -> None:
     """Methods and properties too. A section `Args` has all arguments; classes and long functions have one."""
     wrong = []
@@ -129,6 +130,7 @@ def undescribed(found: griffe.Object) -> Iterator[str]:
             yield f"no docstring of {member.name}"
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_name_and_each_module_a_page(door: griffe.Module) -> None:
     assert {ROOT / "docs" / page_of(module) for module in modules_of(door)} == set(API_PAGES)
     for module, offered in zip(modules_of(door), modules(), strict=True):

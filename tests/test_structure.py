@@ -288,6 +288,7 @@ def test_one_module_asks_servers() -> None:
     assert found == ["utils/judge/server.py"]
 
 
+@pytest.mark.slow
 def test_every_class_name_stands_for_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:

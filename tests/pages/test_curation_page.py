@@ -6,11 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from docs import ROOT, blocks
+from docs import ROOT, commands_of, run_all
 from logged_runs import strong, weak, write_run
-from typer.testing import CliRunner
-
-from lmms_eval_tasks.cli.app import app
 
 PAGE = ROOT / "docs" / "curation.md"
 TASK = "mvp_mini_temporal_reasoning"
@@ -30,12 +27,9 @@ def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
     # A prepared split has to be prepared, a run made, and a vision model downloaded: those are run in other tests.
     commands = [
         words
-        for block in blocks(PAGE)
-        for words in block.commands()
+        for words in commands_of(PAGE)
         if words[1] in ("mine", "filter") and ":" not in words[3] and "embed" not in words
     ]
     assert len(commands) == 3
-    for program, *arguments in commands:
-        result = CliRunner().invoke(app, arguments)
-        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
+    run_all(commands)
     assert all(Path(name).read_text() for name in ("pairs.jsonl", "frames.jsonl", "blind.jsonl"))

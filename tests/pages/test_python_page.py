@@ -10,14 +10,15 @@ from pathlib import Path
 import generated_docs
 import pandas as pd
 import pytest
+from expected import Expected
 from host_run import environment
 from logged_runs import TASK, strong, weak, write_run
+from refusals import refusal
 from sample_runs import prepared_sample
 
 from lmms_eval_tasks import load_runs
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Number
 
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
@@ -95,19 +96,11 @@ def test_columns_have_types_that_missing_values_keep(tmp_path: Path) -> None:
     assert list(none.scores) == list(scores) and len(none.scores) == len(none.items) == 0
 
 
-def test_runs_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_told_apart_or_read_are_refused(tmp_path: Path, expected: Expected) -> None:
     folder = write_run(tmp_path / "weak", weak(), stratum=STRATUM)
-    with pytest.raises(InputError, match=r"Expected another name for each run, but got .*weak more than once"):
-        load_runs(folder, folder)
-    with pytest.raises(InputError, match="Expected a name for each run, but got 1 for 2"):
-        load_runs(folder, tmp_path, names=["a"])
-    with pytest.raises(InputError, match="holds no run"):
-        load_runs(tmp_path / "nothing")
-
-
-def test_a_score_that_records_do_not_allow_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"Expected records of .* with 'type', .* rescore"):
-        load_runs(write_run(tmp_path / "weak", weak()))
+    plain = write_run(tmp_path / "plain", weak())
+    said = [refusal(load_runs, folder, folder), refusal(load_runs, folder, tmp_path, names=["a"])]
+    expected("\n".join([*said, refusal(load_runs, tmp_path / "nothing"), refusal(load_runs, plain)]))
 
 
 def test_importing_the_package_stays_cheap() -> None:

@@ -10,12 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 from command_lines import host_parser
-from docs import ROOT, blocks
+from docs import ROOT, commands_of, run_all
 from logged_runs import weak, write_run
 from task_states import task_state
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.checks import REFUSED
 from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation
@@ -77,14 +75,7 @@ def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for name in ("first", "second"):
         run = write_run(Path("out") / name, weak())
         (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
-    commands = [words for block in blocks(PAGE) for words in block.commands()]
-    assert [words[1] for words in commands] == ["report"] * 3 + [
-        "tasks",
-        "--power-analysis",
-        "--model",
-        "rescore",
-        "submit",
-    ] + ["rescore"] * 2
-    for _, *arguments in commands[:3]:
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
+    commands = commands_of(PAGE)
+    named = "report report report tasks --power-analysis --model rescore submit rescore rescore"
+    assert " ".join(words[1] for words in commands) == named
+    run_all(commands[:3])

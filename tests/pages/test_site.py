@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import browser
 from docs import ROOT, pages
-from docs_site import CONFIG, PAGES, build_site, relink, write_pages
+from docs_site import CONFIG, PAGES, build_site, relink
 
 LOADED = {"script": "src", "img": "src", "source": "src", "video": "src", "iframe": "src", "link": "href"}
 """What a browser loads of a page by itself."""
@@ -67,18 +67,22 @@ def test_links_are_those_of_the_site() -> None:
     assert relink(f"```\n{text}\n```\n[h](../causalvqa/README.md)", page) == f"```\n{text}\n```\n[h](causalvqa.md)"
 
 
-def test_the_pages_of_the_api_end_with_the_reference(tmp_path: Path) -> None:
-    write_pages(tmp_path)
-    texts = [path.read_text(encoding="utf-8") for path in sorted((tmp_path / "docs" / "api").iterdir())]
-    assert len(texts) > 10 and all("```\n\n## Reference\n\n### `" in text for text in texts)
-
-
-def test_it_is_built_with_every_page(parsed: dict[Path, Parsed], site: Path) -> None:
+@pytest.mark.slow
+def test_it_is_built_with_every_page_and_asks_nothing_of_others(parsed: dict[Path, Parsed], site: Path) -> None:
     built = {path.relative_to(site).with_suffix(".md").as_posix() for path in parsed}
     assert built == {*PAGES, "commands.md", "404.md"}
     assert all(len(page.links) > 10 for page in parsed.values())
+    loaded = {link for page in parsed.values() for link in page.loaded}
+    assert loaded and not [link for link in loaded if urlsplit(link).netloc]
+    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
+    urls = [url for style in styles for url in re.findall(r"(?:url\(|@import )[\"']?([^\"')]+)", style)]
+    assert styles and not [url for url in urls if urlsplit(url).netloc]
+    # The pages of the API end with the reference.
+    api = [path for path in parsed if path.parent.name == "api"]
+    assert len(api) > 10 and all("reference" in parsed[path].ids for path in api)
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(parsed: dict[Path, Parsed]) -> None:
     broken = []
     for path, page in parsed.items():
@@ -91,14 +95,6 @@ def test_every_link_leads_somewhere(parsed: dict[Path, Parsed]) -> None:
             if not found.exists() or (target.fragment and unquote(target.fragment) not in parsed[found].ids):
                 broken.append(f"{path.name}: {link}")
     assert not broken, broken
-
-
-def test_nothing_is_loaded_from_elsewhere(parsed: dict[Path, Parsed], site: Path) -> None:
-    loaded = {link for page in parsed.values() for link in page.loaded}
-    assert loaded and not [link for link in loaded if urlsplit(link).netloc]
-    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
-    urls = [url for style in styles for url in re.findall(r"(?:url\(|@import )[\"']?([^\"')]+)", style)]
-    assert styles and not [url for url in urls if urlsplit(url).netloc]
 
 
 @pytest.mark.browser

@@ -8,12 +8,10 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from beside_people import EXAMPLE, FIRST, SECOND, write_example_run
-from docs import ROOT, blocks
+from docs import ROOT, commands_of, run_all
 from logged_runs import TASK, strong, weak, write_run
-from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_release
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.people.agreement import people_consistency, run_consistency, share_items, share_options
@@ -36,7 +34,7 @@ def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
         write_example_run(Path("out") / name, answers)
     shutil.copy(EXAMPLE / "responses.csv", "people.csv")
     shutil.copy(EXAMPLE / "items.csv", "items.csv")
-    commands = [words for words in page_commands() if not is_of_study(words)]
+    commands = [words for words in commands_of(PAGE) if not is_of_study(words)]
     assert len(commands) == 7
     run_all(commands)
     columns = Path("questions.csv").read_text(encoding="utf-8").partition("\n")[0]
@@ -54,25 +52,15 @@ def test_its_commands_on_a_study_of_pairs_run(tmp_path: Path, monkeypatch: pytes
     responses = [f"{item},forward_first,a{n},{'first' if n else 'second'}" for n, item in enumerate(pairs)]
     Path("people.csv").write_text("\n".join(["item,version,annotator,choice", *responses]) + "\n", encoding="utf-8")
     run_all([["lmms-eval-tasks", "prepare", STUDY]])
-    commands = [words for words in page_commands() if is_of_study(words)]
+    commands = [words for words in commands_of(PAGE) if is_of_study(words)]
     assert len(commands) == 2
     run_all(commands)
     rows = pyarrow.parquet.read_table(table_path(STUDY, "test")).to_pylist()
     assert {row["item_id"] for row in rows if row["human_discriminable"]} == {pairs[0]}
 
 
-def page_commands() -> list[list[str]]:
-    return [words for block in blocks(PAGE) for words in block.commands()]
-
-
 def is_of_study(words: list[str]) -> bool:
     return any(STUDY in word for word in words)
-
-
-def run_all(commands: list[list[str]]) -> None:
-    for program, *arguments in commands:
-        result = CliRunner().invoke(app, arguments)
-        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
 
 
 def test_its_numbers() -> None:

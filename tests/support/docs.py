@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?P<run><!-- run(?P<example> with the example)? -->\n)?```bash\n(?P<text>.*?)```", re.DOTALL)
@@ -50,3 +53,17 @@ def blocks_of(name: str, text: str) -> list[Block]:
         Block(name, match["text"], match["run"] is not None, match["example"] is not None)
         for match in BLOCK.finditer(text)
     ]
+
+
+def commands_of(page: Path) -> list[list[str]]:
+    """All commands of a page, as words."""
+    return [words for block in blocks(page) for words in block.commands()]
+
+
+def run_all(commands: Iterable[Sequence[str]]) -> None:
+    """Run commands of ours in this process; each has to end well."""
+    from lmms_eval_tasks.cli.app import app
+
+    for program, *arguments in commands:
+        result = CliRunner().invoke(app, arguments)
+        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
