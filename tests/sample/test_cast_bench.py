@@ -59,10 +59,6 @@ def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row]
     assert (len(items), len(problems), warnings) == (12, 0, [])
     assert {item["category"] for item in items} == set(CATEGORIES)
     assert all(read_type(row["question_type"]) != UNKNOWN for row in rows)
-    assert list(rows[0]) == [
-        "video", "question", "question_type", "scene_category", "options", "answer", "evidence",
-    ]  # fmt: skip
-    assert {row["video"] for row in rows} == {path.name for path in (folder / "videos").iterdir()}
 
 
 def test_evidence_has_a_box_for_every_second_inside_the_frame(rows: list[Row], folder: Path) -> None:
@@ -70,10 +66,6 @@ def test_evidence_has_a_box_for_every_second_inside_the_frame(rows: list[Row], f
         frames, evidence = decode(folder / "videos" / row["video"]), json.loads(row["evidence"])
         assert 5 <= len(frames) / FPS <= 8 and 2 <= len(evidence) <= 3
         for entry in evidence:
-            assert set(entry) == {
-                "evidence_start_time", "evidence_end_time", "evidence_instance_id", "evidence_rationale",
-                "SAV_instance_id", "bboxes_in_range",
-            }  # fmt: skip
             start, end = (int(entry[f"evidence_{side}_time"].removeprefix("00:")) for side in ("start", "end"))
             assert list(entry["bboxes_in_range"]) == [str(second) for second in range(start, end + 1)]
             assert end - start + 1 >= 3 and end < len(frames) / FPS

