@@ -157,33 +157,12 @@ def test_the_form_that_a_prompt_shows_is_its_schema_of_numbers_from_0_to_10() ->
                     schema.model_validate_json(reply_to(case.text, (1, 2, 3, 4), **{name: wrong}), strict=True)
 
 
-def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> None:
+def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path, expected: Expected) -> None:
     graded = grade_answer(QUESTION, " It hits the wall.\n", judge_both(giving(9, 5, 2.5, 0), tmp_path))
-    assert graded.to_json() == {
-        "item_id": "q1",
-        "group_id": "clip",
-        "stratum": {"category": "explanation", "subtype": "why"},
-        "expected": "Because it hits the wall.",
-        "answered": "It hits the wall.",
-        "outcome": "correct",
-        "unscored_reason": None,
-        "detail": "",
-        "view": "",
-        "fields": {
-            "scores": {
-                "answer_conclusion_correctness": 9.0,
-                "causal_chain_logical_consistency": 5.0,
-                "evidence_coverage_completeness": 2.5,
-                "evidence_conclusion_overall_justification": 0.0,
-            },
-            "judge": {
-                "model": "served",
-                "prompt": read_prompt("cast_bench_judge").signature,
-                "consistency_prompt": read_prompt("cast_bench_judge_consistency").signature,
-            },
-            "prompt": read_prompt("cast_bench_open").signature,
-        },
-    }
+    prompts = [read_prompt(f"cast_bench_{name}").signature for name in ("open", "judge", "judge_consistency")]
+    signed = [graded.fields["prompt"], *(graded.fields["judge"][name] for name in ("prompt", "consistency_prompt"))]
+    assert signed == prompts
+    expected(json.dumps(graded.with_fields(prompt="", judge=graded.fields["judge"]["model"]).to_json(), indent=1))
     assert JUDGE_SCORE.value(graded) == 16.5 / 4
     assert Record.from_json(json.loads(json.dumps(graded.to_json()))) == graded
     # A defect that weakens the answer makes it wrong.

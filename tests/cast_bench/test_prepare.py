@@ -40,7 +40,7 @@ def rows_of_table() -> list[dict[str, Any]]:
     return load_table("cast_bench", "test", require_clips=False).to_list()
 
 
-def test_a_release_with_its_clips(tmp_path: Path) -> None:
+def test_a_release_with_its_clips(tmp_path: Path, expected: Expected) -> None:
     kinds = {"A": "Text based", "C": "near_miss", "D": "video-based"}
     rows = [
         ROW,
@@ -52,24 +52,7 @@ def test_a_release_with_its_clips(tmp_path: Path) -> None:
     prepared = prepare(str(tmp_path / "release"))["test"]
     assert (prepared.rows, prepared.groups, prepared.clips, prepared.answers_withheld) == (3, 3, 2, False)
     first, other, second = rows_of_table()
-    assert first == {
-        "item_id": "sav_000001_1",
-        "group_id": "sav_000001_1",
-        "question": "Why does the ball roll?",
-        "options": ["It was kicked.", "It was thrown.", "The wind blew.", "The ground tilts."],
-        "answer": "B",
-        "clip": "test/sav_000001.mp4",
-        "clip_present": True,
-        "clip_seconds": 1.0,
-        "question_type": "Why (Causal Reasons)",
-        "category": "causal_explanation",
-        "subtype": "why",
-        "scene_category": "Park",
-        "evidence": ROW["evidence"],
-        "width": 64,
-        "height": 64,
-        "option_kinds": None,
-    }
+    expected(json.dumps(first, indent=1))
     assert (other["item_id"], other["clip_present"], other["width"], other["height"]) == (
         "sav_000002_1", False, None, None,
     )  # fmt: skip

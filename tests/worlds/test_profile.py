@@ -22,9 +22,7 @@ from lmms_eval_tasks.worlds.card import COLUMNS
 from lmms_eval_tasks.worlds.profile import (
     ALL,
     CAUSAL,
-    CONTROL_RIGHT,
     CONTROL_WRONG,
-    NO_CONTROL,
     SEEN_RIGHTLY,
     ModelProfile,
     profile_of,
@@ -102,17 +100,6 @@ def test_a_model_that_sees_wrongly_and_reasons_well_is_told_from_the_opposite() 
     assert by_step(other) == [(100, 4), (100, 4), (25, 4), (0, 4), (0, 4)]
     assert percent(other, SEEN_RIGHTLY, *CAUSAL) == (100 / 16, 4)
     assert other.first_failures() == {"explained": 3, "counterfactual": 1}
-
-
-def test_causal_questions_are_counted_by_their_own_control() -> None:
-    found, other = profile(sees_wrongly), profile(reasons_badly)
-    # In s0 and s1 the hit was not seen rightly, and why it is hit and what would become of it is asked.
-    counts = [found.questions(of, CAUSAL) for of in (CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL)]
-    assert counts == [(8, 8), (4, 4), (3, 4)]
-    assert percent(found, CONTROL_WRONG, *CAUSAL) == (100, 2) and percent(found, NO_CONTROL, *CAUSAL) == (75, 4)
-    assert [percent(found, CONTROL_RIGHT, step) for step in ("grounded", "explained")] == [(100, 4), (100, 2)]
-    assert other.questions(CONTROL_RIGHT, CAUSAL) == (1, 12) and other.questions(CONTROL_WRONG, CAUSAL) == (0, 0)
-    assert percent(other, CONTROL_WRONG, *CAUSAL) is None
 
 
 def test_depths_are_scored_apart_and_shares_have_intervals() -> None:

@@ -233,13 +233,6 @@ def test_what_a_model_of_words_earns(said: str, key: str, outcome: str, credit: 
     assert not [name for name in items["record"]["fields"] if name.startswith("official")]
 
 
-def test_the_human_protocol_is_a_mean_over_subsets() -> None:
-    credits = [("a", 100.0), ("a", 50.0), ("b", 0.0), ("b", None)]
-    items = [{"stratum": subset, "value": credit} for subset, credit in credits]
-    assert card.HUMAN_PROTOCOL.score(items) == pytest.approx(37.5)
-    assert card.HUMAN_PROTOCOL.score(items[3:]) is None
-
-
 def cells(records: list[Record]) -> dict[str, str]:
     return {column.heading: column.cell([records]) for column in COLUMNS}
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +18,7 @@ from yocausal_world import write_release
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.utils.data.home import table_path
-from lmms_eval_tasks.utils.people.baseline import label_items, score_study, unknown_share
+from lmms_eval_tasks.utils.people.baseline import score_study
 from lmms_eval_tasks.utils.people.responses import Response, read_human_responses
 from lmms_eval_tasks.yocausal.benchmark import STUDY, prepare
 from lmms_eval_tasks.yocausal.card import CARD
@@ -112,30 +110,6 @@ def read_back(folder: Path, rows: list[Row], answers: Mapping[str, Sequence[str]
     """Answers as they are read from a file, and the study's estimates."""
     responses = read_human_responses(write_responses(folder / "people.csv", answers), STUDY.questions(rows))
     return responses, {score.metric.name: score.estimate for score in score_study(STUDY, rows, responses)}
-
-
-def test_what_was_planted_in_simulated_people_is_recovered(tmp_path: Path) -> None:
-    """160 pairs, 15 people each; 80% of the answers to causal pairs are right and 60% to others, 20% are unknown."""
-    rng = random.Random(4)
-    subsets = ("animal", "general", "human", "physics")
-    rows = [pair(f"{subset}_{number}", subset, number % 2 == 0) for subset in subsets for number in range(40)]
-    answers = {
-        row["item_id"]: rng.choices("rwu", (0.8, 0.0, 0.2) if row["vlm_causality"] else (0.6, 0.2, 0.2), k=15)
-        for row in rows
-    }
-    responses, estimates = read_back(tmp_path, rows, answers)
-    worth = {"r": 1.0, "w": 0.0, "u": 0.5}
-    credit = {item: fmean(worth[answer] for answer in given) for item, given in answers.items()}
-    causal, other = (
-        100 * fmean(credit[row["item_id"]] for row in rows if row["vlm_causality"] is label) for label in (True, False)
-    )
-    rsi, cci = estimates["rsi"], estimates["cci"]
-    assert rsi.value == pytest.approx(100 * fmean(credit.values())) and cci.value == pytest.approx(causal - other)
-    assert abs(rsi.value - 80) < 2 and rsi.low < 80 < rsi.high
-    assert abs(cci.value - 20) < 3 and cci.low < 20 < cci.high
-    assert abs(unknown_share(responses) - 20) < 2
-    labels = label_items(responses)
-    assert all(labels[item] == (given.count("r") > 7) for item, given in answers.items())
 
 
 def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) -> None:
