@@ -98,10 +98,9 @@ def rank(
 def _print_ranking(console: Console, printed: Ranking, title: str | None) -> None:
     table = text_table(title, "model", "place", "sum", "RSI (rank)", "CCI (rank)", "pairs", "unscored")
     for run in printed.runs:
-        place = run.place
-        ranks = f"{run.rsi:.2f} ({place.rsi_rank})", f"{run.cci:.2f} ({place.cci_rank})"
+        ranks = f"{run.rsi:.2f} ({run.rsi_rank})", f"{run.cci:.2f} ({run.cci_rank})"
         counts = "printed" if run.pairs is None else run.pairs, "" if run.unscored is None else run.unscored
-        table.add_row(place.model, *map(str, (place.rank, place.total, *ranks, *counts)))
+        table.add_row(run.model, *map(str, (run.rank, run.total, *ranks, *counts)))
     console.print(table)
 
 

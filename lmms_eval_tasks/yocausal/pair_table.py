@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,17 +18,6 @@ from lmms_eval_tasks.api import InputError, Problems, Progress, RowForm, no_prog
 from lmms_eval_tasks.api.clips import ClipMotion, measure_motion, most_symmetric
 from lmms_eval_tasks.api.release import WholeText, describe
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
-
-
-def measure_all(
-    paths: Sequence[Path], seconds: float | None = None, progress: Progress = no_progress
-) -> Iterator[ClipMotion | None]:
-    """Measure the flow of clips, or of their first seconds, in their order, several at once."""
-    workers = max(1, min(8, os.cpu_count() or 1))
-    with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
-        for done, motion in enumerate(pool.map(lambda path: measure_motion(path, flow, seconds), paths), 1):
-            progress("measuring motion", done, len(paths))
-            yield motion
 
 
 def flow(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:
@@ -95,7 +84,14 @@ def measure_pairs(
 ) -> dict[str, ClipMotion | None]:
     """Measure the motion in the forward clip of each pair whose file exists, by the pair's id, decoding each once."""
     present = {pair.item_id: pair.path for pair in pairs if pair.path is not None}
-    return dict(zip(present, measure_all(list(present.values()), seconds, progress), strict=True))
+    workers = max(1, min(8, os.cpu_count() or 1))
+    motions: dict[str, ClipMotion | None] = {}
+    with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
+        measured = pool.map(lambda path: measure_motion(path, flow, seconds), present.values())
+        for item_id, motion in zip(present, measured, strict=True):
+            motions[item_id] = motion
+            progress("measuring motion", len(motions), len(present))
+    return motions
 
 
 def table_rows(pairs: Sequence[PairRow], motions: Mapping[str, ClipMotion | None]) -> list[dict[str, Any]]:

@@ -31,35 +31,28 @@ _DATE = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-\d{1,2})?|(?P<month_f
 
 @dataclass(frozen=True)
 class RankedModel:
-    """A model's place: the sum of its RSI rank and its CCI rank, lower being better, ties ordered by RSI rank."""
+    """A model's RSI in percent, its CCI in percentage points, and their ranks; of a run also its numbers of pairs."""
 
     model: str
+    rsi: float
+    cci: float
     rank: int
     rsi_rank: int
     cci_rank: int
+    pairs: int | None = None
+    unscored: int | None = None
 
     @property
     def total(self) -> int:
-        """The sum of its two ranks: the paper's aggregate score."""
+        """The sum of its two ranks, lower being better: the paper's aggregate score."""
         return self.rsi_rank + self.cci_rank
-
-
-@dataclass(frozen=True)
-class RankedRun:
-    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs."""
-
-    place: RankedModel
-    rsi: float
-    cci: float
-    pairs: int | None = None
-    unscored: int | None = None
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Runs in order, what to know before comparing them, and why no published score stands beside them."""
 
-    runs: tuple[RankedRun, ...]
+    runs: tuple[RankedModel, ...]
     warnings: tuple[str, ...]
     apart: tuple[str, ...]
 
@@ -74,7 +67,7 @@ def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
     by_cci = ranks({model: -cci for model, (_, cci) in scores.items()})
     rank = ranks({model: (by_rsi[model] + by_cci[model], by_rsi[model]) for model in scores})
     ordered = sorted(scores, key=lambda name: (rank[name], name))
-    return [RankedModel(model, rank[model], by_rsi[model], by_cci[model]) for model in ordered]
+    return [RankedModel(name, *scores[name], rank[name], by_rsi[name], by_cci[name]) for name in ordered]
 
 
 def published_scores() -> dict[str, tuple[float, float]]:
@@ -107,8 +100,9 @@ def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
 def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] | None = None) -> Ranking:
     """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank."""
     problems = Problems()
-    scored: dict[str, tuple[Run | None, float, float]] = {}
-    for name, run in zip(_names(runs), runs, strict=True):
+    scores: dict[str, tuple[float, float]] = {}
+    named = dict(zip(_names(runs), runs, strict=True))
+    for name, run in named.items():
         where = f"{run.path.parent.name}/{run.path.name}"
         if TASK not in run.records:
             problems.add(where, f"Expected a run of {TASK}, but it holds {', '.join(run.records)}.")
@@ -123,18 +117,15 @@ def rank_runs(runs: Sequence[Run], published: Mapping[str, tuple[float, float]] 
                 remedy="label them by `lmms-eval-tasks yocausal label` and prepare with --labels.",
             )
         else:
-            scored[name] = (run, rsi, cci)
+            scores[name] = (rsi, cci)
     problems.raise_if_any("These runs cannot be ranked")
-    for name, values in (published or {}).items():
-        scored[f"{name} (published)" if name in scored else name] = (None, *values)
-    if not scored:
+    scores |= {f"{name} (published)" if name in named else name: both for name, both in (published or {}).items()}
+    if not scores:
         raise InputError("Expected runs to rank, but got none; those with prompt=null are not ranked.")
     rows = []
-    for place in rank_models({name: (rsi, cci) for name, (_, rsi, cci) in scored.items()}):
-        ranked, rsi, cci = scored[place.model]
-        row = RankedRun(place, rsi, cci)
-        if ranked is not None:
-            records = ranked.records[TASK]
+    for row in rank_models(scores):
+        if row.model in named:
+            records = named[row.model].records[TASK]
             pairs = int(card.PAIRS.score_records(records) or 0)
             row = replace(row, pairs=pairs, unscored=len(records) - pairs)
         rows.append(row)
@@ -197,7 +188,7 @@ def correlate(
 
 def places(ranking: Ranking) -> dict[str, float]:
     """Model to its rank, which equal ones share, negative, so that a better model has the greater value."""
-    return {run.place.model: -float(run.place.rank) for run in ranking.runs}
+    return {run.model: -float(run.rank) for run in ranking.runs}
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def test_report_and_rank_of_a_run(whole: HostRun, home: Path, tmp_path: Path) ->
     labels, values = tmp_path / "other_judge.jsonl", tmp_path / "models.csv"
     lines = [json.dumps({"id": item_id, "vlm_causality": n % 2 == 0}) + "\n" for n, item_id in enumerate(sorted(ids))]
     labels.write_text("".join(lines), encoding="utf-8")
-    names = [run.place.model for run in rank_runs([read_run(whole.out)] * 2).runs]
+    names = [run.model for run in rank_runs([read_run(whole.out)] * 2).runs]
     rows = [f'"{name}",{number}' for number, name in enumerate(names)]
     values.write_text("\n".join(["model,parameters", *rows, ""]), encoding="utf-8")
     options = ("--labels", labels, "--against", values)

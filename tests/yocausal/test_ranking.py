@@ -21,7 +21,6 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.yocausal.card import CCI, RSI
 from lmms_eval_tasks.yocausal.ranking import (
-    RankedRun,
     Ranking,
     correlate,
     correlate_scores,
@@ -50,7 +49,7 @@ def published() -> list[dict[str, Any]]:
 
 
 def ranking_of(scores: dict[str, tuple[float, float]]) -> Ranking:
-    return Ranking(tuple(RankedRun(place, 0.0, 0.0, 0, 0) for place in rank_models(scores)), (), ())
+    return Ranking(tuple(rank_models(scores)), (), ())
 
 
 def swapped(models: int, turned: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -136,13 +135,13 @@ MOST, HALF, FEW = "+" * 9 + "-", "+" * 5 + "-" * 5, "+" * 4 + "-" * 6
 
 def test_runs_are_ordered_by_the_sum_of_their_ranks() -> None:
     ranking = rank_runs([run("low", FEW, FEW), run("even", MOST, MOST), run("cause", MOST, HALF)])
-    assert [(one.place.model, one.place.rank, one.place.rsi_rank, one.place.cci_rank) for one in ranking.runs] == [
+    assert [(one.model, one.rank, one.rsi_rank, one.cci_rank) for one in ranking.runs] == [
         ("even", 1, 1, 2), ("cause", 2, 2, 1), ("low", 3, 3, 2),
     ]  # fmt: skip
     assert [(one.rsi, one.cci, one.pairs, one.unscored) for one in ranking.runs][1] == (70, 40, 20, 0)
     assert ranking.warnings == () and ranking.apart == ()
     other = rank_runs([run("a", FEW, FEW, kind=SetKind.SAMPLE), run("a", MOST, MOST + "-")])
-    assert len({one.place.model for one in other.runs}) == 2
+    assert len({one.model for one in other.runs}) == 2
     assert other.warnings == (
         "The runs were asked about different pairs.",
         "The runs are of several sets: sample data; the official release.",
@@ -173,7 +172,7 @@ def test_the_papers_models_are_ranked_as_in_figure_9() -> None:
     ]  # fmt: skip
     assert all(header in ranked.stdout for header in ("place", "RSI (rank)", "CCI (rank)", "sum"))
     found = rank_runs([run("Mochi-1-preview", "+" * 6 + "-" * 4, HALF)], published_scores())
-    among = {one.place.model: (one.place.rank, one.pairs) for one in found.runs}
+    among = {one.model: (one.rank, one.pairs) for one in found.runs}
     assert len(among) == 14 and among["Mochi-1-preview"] == (1, 20)
     assert among["Wan2.2-T2V-A14B"] == (2, None) and "Mochi-1-preview (published)" in among
 
@@ -189,7 +188,7 @@ def test_other_labels_split_the_same_losses_anew(tmp_path: Path) -> None:
     runs = [run("first", "++", "--"), run("second", "--", "++")]
     judges = rank_by_labels(runs, [labels(tmp_path / "gpt.jsonl", "--++"), labels(tmp_path / "qwen.jsonl", "?-++")])
     given, turned = [("first", 100.0), ("second", -100.0)], [("second", 100.0), ("first", -100.0)]
-    found = {name: [(one.place.model, one.cci) for one in of.runs] for name, of in judges.rankings.items()}
+    found = {name: [(one.model, one.cci) for one in of.runs] for name, of in judges.rankings.items()}
     assert found == {"as prepared": given, "gpt": turned, "qwen": turned}
     assert [(one.names, one.tau) for one in judges.agreement] == [
         (("as prepared", "gpt"), -1.0), (("as prepared", "qwen"), -1.0), (("gpt", "qwen"), 1.0),
