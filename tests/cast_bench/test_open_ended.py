@@ -38,19 +38,13 @@ from lmms_eval_tasks.utils.judge.replies import Case, JudgeSettings, Reply, Repl
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED, Outcome, Record, UnscoredReason
 
 TASK = "cast_bench_open"
+PIECE = ("start_time", "end_time", "instance_id", "rationale")
 EVIDENCE = [
-    {
-        "evidence_start_time": "00:01",
-        "evidence_end_time": "00:02",
-        "evidence_instance_id": "ball_a",
-        "evidence_rationale": 'It rolls towards the "wall".',
-    },
-    {
-        "evidence_start_time": "00:03",
-        "evidence_end_time": "00:03",
-        "evidence_instance_id": "wall_b",
-        "evidence_rationale": "Il est là.",
-    },
+    {f"evidence_{name}": value for name, value in zip(PIECE, piece, strict=True)}
+    for piece in (
+        ("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
+        ("00:03", "00:03", "wall_b", "Il est là."),
+    )
 ]
 QUESTION: dict[str, Any] = {
     "item_id": "q1",

@@ -10,6 +10,7 @@ import pytest
 from shared import made_once
 
 from lmms_eval_tasks.sample.write_sample import build_sample
+from lmms_eval_tasks.sample.writers.cast_bench import draw_release
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
 
 LETTERS = "ABCDE"
@@ -40,6 +41,16 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def items(sample: Path) -> list[Item]:
     return [*causalvqa_items(sample), *mvp_items(sample)]
+
+
+@pytest.fixture(scope="session")
+def more_evidence() -> list[Item]:
+    """Questions of CaST-Bench's kind of many samples, without their clips."""
+    rows = [row for seed in range(4, 20) for row in draw_release(seed, 2)[0]]
+    return [
+        Item("cast_bench", "", str(number), 1, row["question"], tuple(row["options"].values()), row["answer"], Path())
+        for number, row in enumerate(rows)
+    ]
 
 
 def causalvqa_items(sample: Path) -> list[Item]:

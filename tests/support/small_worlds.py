@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lmms_eval_tasks.worlds.physics import rendering
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
 from lmms_eval_tasks.worlds.scenes.scene import Body, EventKey, Facts, Intervention, Scene, Sight, Violation, World
 
@@ -127,6 +128,13 @@ def plain_clip(task: tuple[SceneClip, Path]) -> None:
     write_file(path, encode_frames([np.full((16, 16, 3), 99, np.uint8)] * 2, 12, clip.digest))
 
 
+class Here:
+    """Stands for processes that render: what they are asked is done in this one."""
+
+    def each(self, function: Any, things: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        return ((number, rendering._run(function, thing)) for number, thing in enumerate(things))
+
+
 def made(folder: Path) -> list[tuple[int, str]]:
     """The process and the name of each clip that was begun in a folder."""
     log = folder / "log"
@@ -142,7 +150,5 @@ def wait_until(has_happened: Any) -> None:
 
 
 if __name__ == "__main__":
-    from lmms_eval_tasks.worlds.physics import rendering
-
     rendering._why_not = lambda: ""
     rendering.main()

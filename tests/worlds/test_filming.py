@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,12 @@ import numpy as np
 import psutil
 import pytest
 from expected import Expected
-from small_worlds import made, plain_clip, rolling, wait_until
+from small_worlds import Here, made, plain_clip, rolling, wait_until
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.worlds.physics import filming, processes
 from lmms_eval_tasks.worlds.physics.filming import SceneClip, comment_of, encode_frames, film, see
-from lmms_eval_tasks.worlds.physics.processes import RenderAnswer, Renderers, find_backend, open_renderers
+from lmms_eval_tasks.worlds.physics.processes import RenderAnswer, find_backend
 from lmms_eval_tasks.worlds.scenes.scene import Scene, Violation
 
 SCRIPT = """
@@ -51,36 +51,21 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name not in ("log", "go"))
 
 
-def act(patch: pytest.MonkeyPatch) -> None:
-    """Processes that are started act as if they rendered."""
-    patch.setattr(processes, "_PROGRAM", "small_worlds")
-    patch.setattr(processes, "find_backend", lambda: None)
-
-
 @pytest.fixture
 def acting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    act(monkeypatch)
+    """Processes act as if they rendered."""
+    monkeypatch.setattr(processes, "_PROGRAM", "small_worlds")
+    monkeypatch.setattr(processes, "find_backend", lambda: None)
     monkeypatch.setattr(filming, "make_clip", plain_clip)
     before = psutil.Process().children()
     yield
     assert psutil.Process().children() == before
 
 
-@pytest.fixture(scope="module")
-def process_that_acts() -> Iterator[Renderers]:
-    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
-        act(patch)
-        opened = stack.enter_context(open_renderers(1))
-        assert [answer.result for _, answer in opened.each(abs, [-1])] == [1]
-        # It runs: others that are started render.
-        patch.undo()
-        yield opened
-
-
 @pytest.fixture
-def acting_once(process_that_acts: Renderers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One process for all tests that do not end it."""
-    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(process_that_acts))
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does this process."""
+    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(Here()))
     monkeypatch.setattr(filming, "make_clip", plain_clip)
 
 
@@ -134,7 +119,7 @@ def test_what_comes_later_leaves_no_trace_in_the_first_picture_nor_the_direction
     assert np.abs(decoded(encode_frames(frames[::-1], 12, ""))[0].astype(int) - frames[-1]).mean() < 4
 
 
-@pytest.mark.usefixtures("acting_once")
+@pytest.mark.usefixtures("here")
 def test_what_is_there_is_kept_and_what_is_damaged_or_of_another_scene_is_made_again(
     tmp_path: Path,
 ) -> None:
@@ -150,7 +135,7 @@ def test_what_is_there_is_kept_and_what_is_damaged_or_of_another_scene_is_made_a
     assert [comment_of(tmp_path / clip.name) for clip in (other, *clips("b"))] == [other.digest, clips("b")[0].digest]
 
 
-@pytest.mark.usefixtures("acting_once")
+@pytest.mark.usefixtures("here")
 def test_scenes_that_cannot_be_rendered_are_one_message_and_harm_no_other_and_a_full_disk_ends_it_at_once(
     tmp_path: Path, expected: Expected
 ) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from expected import Expected
 from made_facts import made_facts
 from raw_releases import contents
 from releases import write_clip
 from sample_runs import at
-from small_worlds import rolling
+from small_worlds import Here, plain_clip, rolling
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
@@ -27,7 +26,7 @@ from lmms_eval_tasks.worlds.benchmark import SetSize, prepare
 from lmms_eval_tasks.worlds.card import CARD, SPLIT
 from lmms_eval_tasks.worlds.kept_scenes import DraftTwin, SceneDraft, read_drafts, write_drafts
 from lmms_eval_tasks.worlds.physics import filming
-from lmms_eval_tasks.worlds.physics.filming import SceneClip, encode_frames
+from lmms_eval_tasks.worlds.physics.filming import SceneClip
 from lmms_eval_tasks.worlds.questions.question import Question
 from lmms_eval_tasks.worlds.questions.question_set import questions_of_set
 from lmms_eval_tasks.worlds.release import CLIPS, QUESTIONS, faults_of, question_lines
@@ -126,24 +125,6 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     assert not benchmark_dir("worlds").exists()
 
 
-class Camera:
-    """Films a few clips at a call and then stops, as if it were killed, until it may go on."""
-
-    def __init__(self, at_most: int) -> None:
-        self.at_most, self.filmed = at_most, list[str]()
-
-    def film(self, clips: Sequence[SceneClip], folder: Path, progress: Any) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for clip in clips:
-            if (folder / clip.name).is_file():
-                continue
-            if len(self.filmed) == self.at_most:
-                raise KeyboardInterrupt
-            picture = np.zeros((16, 16, 3), np.uint8)
-            (folder / clip.name).write_bytes(encode_frames([picture, picture], 12, clip.digest))
-            self.filmed.append(clip.name)
-
-
 def draft_of_facts(facts: Facts) -> SceneDraft:
     twin = DraftTwin(body=facts.twin.scene.body(facts.twin.body)) if facts.twin else None
     return SceneDraft(scene=facts.scene, unsure=[], twin=twin, violations=facts.violations, digest="0")
@@ -154,22 +135,33 @@ def test_an_interrupted_build_goes_on_and_gives_the_same(tmp_path: Path, monkeyp
     drafts = [draft_of_facts(one) for one in facts]
     monkeypatch.setattr(module, "_drafts", lambda *_: drafts)
     monkeypatch.setattr("lmms_eval_tasks.worlds.facts_and_clips.known_facts", lambda *_: facts)
-    camera = Camera(at_most=4)
-    monkeypatch.setattr(filming, "film", camera.film)
+    filmed: list[str] = []
+
+    def stop(task: tuple[SceneClip, Path]) -> None:
+        if len(filmed) == 4:
+            raise KeyboardInterrupt
+        go_on(task)
+
+    def go_on(task: tuple[SceneClip, Path]) -> None:
+        filmed.append(task[0].name)
+        plain_clip(task)
+
+    monkeypatch.setattr(filming, "open_renderers", lambda processes: nullcontext(Here()))
+    monkeypatch.setattr(filming, "make_clip", stop)
     with pytest.raises(KeyboardInterrupt):
         prepare(scenes=scenes)
-    assert not benchmark_dir("worlds").exists() and len(camera.filmed) == 4
-    camera.at_most = 1_000
+    assert not benchmark_dir("worlds").exists() and len(filmed) == 4
+    monkeypatch.setattr(filming, "make_clip", go_on)
     made = prepare(scenes=scenes)[SPLIT]
-    assert len(camera.filmed) == len(set(camera.filmed)) == made.clips and not made.missing
-    assert set(camera.filmed) <= {clip.name for draft in drafts for clip in draft.clips}
+    assert len(filmed) == len(set(filmed)) == made.clips and not made.missing
+    assert set(filmed) <= {clip.name for draft in drafts for clip in draft.clips}
     # Nobody expects as many items as the standard set has.
     assert not made.warnings and made.data_set.kind is SetKind.OWN
     assert set(made.source_sha256) == {"scenes.jsonl", "events", QUESTIONS}
     assert (benchmark_dir("worlds") / "scenes.jsonl").is_file() and not (benchmark_dir("worlds") / "work").exists()
     # What is prepared is taken over: nothing is rendered again.
     again = prepare(scenes=scenes)[SPLIT]
-    assert len(camera.filmed) == made.clips and again.table_sha256 == made.table_sha256
+    assert len(filmed) == made.clips and again.table_sha256 == made.table_sha256
 
 
 @pytest.mark.slow
