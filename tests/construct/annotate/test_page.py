@@ -95,12 +95,6 @@ def collect(folder: Path, out: str = "people.csv") -> tuple[str, Any]:
         return printed, list(csv.DictReader(file)) if out.endswith("csv") else list(map(json.loads, file))
 
 
-def humans(folder: Path, *options: str) -> str:
-    result = CliRunner().invoke(app, ["humans", str(folder / "people.csv"), *options])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_a_page_is_answered_by_keys_and_kept_through_a_reload(driver: Any, tmp_path: Path) -> None:
     path = one_page(tmp_path, "causalvqa", "debug")
     page = Asked(driver, path)
@@ -115,6 +109,17 @@ def test_a_page_is_answered_by_keys_and_kept_through_a_reload(driver: Any, tmp_p
     assert page.question == second
     assert page.run("return document.querySelector(':checked').value") == "C"
     assert [(given["place"], given["choice"]) for given in page.file["answers"]] == [(1, "B"), (2, "C")]
+    # Answers are written to the chosen file as they go, and a browser that keeps nothing says so.
+    saved = "return document.getElementById('saved').textContent"
+    page.run("Storage.prototype.setItem = () => { throw new Error('full'); }")
+    page.press("a")
+    assert page.run(saved) == "This browser keeps nothing: save to a file, or download."
+    page.run(FAKE_FILE)
+    page.run("document.getElementById('save').click()")
+    page.press("d")
+    page.wait("return written.length > 1")
+    assert json.loads(page.run("return written.at(-1)"))["answers"][1]["choice"] == "D"
+    page.wait("return document.getElementById('saved').textContent === 'Saved to a001.json.'")
     assert page.complaints == []
 
 
@@ -180,24 +185,6 @@ def test_practice_is_of_a_question_that_is_not_asked_and_counts_nowhere(driver: 
     assert not page.run("return document.getElementById('practice').checkVisibility()")
     page.press("b")
     assert [given["place"] for given in page.file["answers"]] == [1]
-
-
-def test_answers_are_written_to_the_chosen_file_as_they_go(driver: Any, tmp_path: Path) -> None:
-    page = Asked(driver, one_page(tmp_path, "causalvqa", "test"))
-    page.run(FAKE_FILE)
-    page.run("document.getElementById('save').click()")
-    page.press("d")
-    page.wait("return written.length > 1")
-    assert json.loads(page.run("return written.at(-1)"))["answers"][0]["choice"] == "D"
-    page.wait("return document.getElementById('saved').textContent === 'Saved to a001.json.'")
-
-
-def test_a_browser_that_keeps_nothing_says_so(driver: Any, tmp_path: Path) -> None:
-    page = Asked(driver, one_page(tmp_path, "causalvqa", "debug"))
-    page.run("Storage.prototype.setItem = () => { throw new Error('full'); }")
-    page.press("a")
-    saved = page.run("return document.getElementById('saved').textContent")
-    assert saved == "This browser keeps nothing: save to a file, or download."
 
 
 @pytest.mark.parametrize(("benchmark", "split"), [("causalvqa", "debug"), ("mvp", "mini"), ("yocausal", "test")])
@@ -293,31 +280,14 @@ def test_simulated_annotators_recover_planted_difficulty(driver: Any, tmp_path: 
     printed, _ = collect(tmp_path)
     assert "10 annotators answered 50 of their 50 items" in printed and "36 responses" in printed
     assert f"left out, attention: 1 ({CARELESS} 1 not passed)" in printed
-    humans(tmp_path, "--items", "causalvqa:debug", "--out", str(tmp_path / "questions.csv"))
+    words = ["humans", str(tmp_path / "people.csv"), "--items", "causalvqa:debug"]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "questions.csv")])
+    assert result.exit_code == 0, result.output
     with (tmp_path / "questions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {row["item"]: row["difficulty"] for row in rows} == difficulty
     disputed = {row["item"] for row in rows if row["disputed"] == "1"}
     assert disputed == {item for item, level in difficulty.items() if level == "dropped"}
-
-
-def test_minimal_pairs_are_answered_into_humans(driver: Any, tmp_path: Path) -> None:
-    plan = planned("mvp", "mini", 2, 1, attention=0)
-    asked = rows_to_ask("mvp", "mini")
-    keys = {row["item_id"]: "12"["AB".index(row["answer"])] for row in asked}
-    pages = write_plan(plan, tmp_path)
-    for annotator, rows in plan.by_annotator.items():
-        page = Asked(driver, pages / f"{annotator}.html")
-        # The first pair that somebody is shown is answered rightly.
-        pair = rows[0].item
-        page.press(*(key for row in rows for key in (keys[row.item_id] if row.item == pair else "1", ENTER)))
-        save(page, tmp_path, annotator)
-    collect(tmp_path)
-    output = humans(tmp_path, "--items", "mvp:mini", "--by", "subset")
-    table = next(line for line in output.splitlines() if line.split()[:1] == ["all"])
-    pairs = {row["group_id"] for row in asked}
-    assert table.split()[1] == f"{len(pairs)}"
-    assert f"{100 * len(plan.by_annotator) / len(pairs):.2f}" in table, output
 
 
 def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path) -> None:
@@ -401,17 +371,6 @@ def test_a_plan_of_what_is_asked_otherwise_now_has_no_pages(sample_home: Path, t
             write_pages(before, tmp_path / "pages", only=["a001"], clips=Clips.link)
         change_column("causalvqa", "debug", "options", lambda options: options[::-1])
         assert plan_digest(planned("causalvqa", "debug", 4, 2)) not in (plan_digest(after), plan_digest(before))
-
-
-def test_the_caption_of_a_pair_is_read_before_its_clips(driver: Any, tmp_path: Path) -> None:
-    """YoCausal: people see the prompt, then both clips."""
-    plan = planned("yocausal", "test", 4, 2, attention=0)
-    page = Asked(driver, write_pages(plan, tmp_path, only=["a002"])[0])
-    captions = {row["item_id"]: row["caption"] for row in rows_to_ask("yocausal", "test")}
-    first = plan.by_annotator["a002"][0]
-    assert captions[first.item_id]
-    head, clip = page.run("return [...document.getElementById('clips').children].slice(0, 2).map(one => one.outerHTML)")
-    assert captions[first.item_id] in head and "<video" in clip and "<video" not in head
 
 
 def test_who_is_too_small_is_skipped(driver: Any, tmp_path: Path) -> None:
@@ -532,6 +491,11 @@ def test_which_is_reversed_is_shown_three_times_and_no_more(driver: Any, tmp_pat
     plan = planned("yocausal", "test", 4, 2, attention=0)
     path = write_pages(plan, tmp_path, only=["a001"])[0]
     page = Asked(driver, path)
+    # YoCausal: people see the prompt, then both clips.
+    captions = {row["item_id"]: row["caption"] for row in rows_to_ask("yocausal", "test")}
+    shown = "return [...document.getElementById('clips').children].slice(0, 2).map(one => one.outerHTML)"
+    head, clip = page.run(shown)
+    assert captions[plan.by_annotator["a001"][0].item_id] in head and "<video" in clip and "<video" not in head
     page.press("1", ENTER)
     assert page.file["answers"] == [], "nobody tells before the clips were shown"
     for left in (2, 1):
@@ -563,25 +527,3 @@ def test_a_clip_that_was_not_seen_to_its_end_cannot_be_answered_after_a_reload(d
     page.press("2")
     assert [(one["choice"], one["plays"]) for one in page.file["answers"]] == [("SECOND", 4)]
     assert page.run("return document.getElementById('play').disabled")
-
-
-def test_simulated_annotators_recover_planted_rsi_and_cci(driver: Any, tmp_path: Path) -> None:
-    """They see which clip of a causal pair is reversed, and cannot tell of the others."""
-    causal = {row["item_id"]: bool(row["vlm_causality"]) for row in rows_to_ask("yocausal", "test")}
-    plan = planned("yocausal", "test", 2, 1, attention=0)
-    pages = write_plan(plan, tmp_path)
-    for annotator, rows in plan.by_annotator.items():
-        page = Asked(driver, pages / f"{annotator}.html")
-        for row in rows:
-            play(page)
-            is_second = row.version == "forward_first"
-            page.press("3" if not causal[row.item] else "2" if is_second else "1", ENTER)
-        save(page, tmp_path, annotator)
-    collect(tmp_path)
-    output = humans(tmp_path, "--items", "yocausal:test", "--labels-out", str(tmp_path / "labels.jsonl"))
-    share = sum(causal.values()) / len(causal)
-    assert f"unknown: {100 * (1 - share):.1f}% of the responses" in output
-    scores = {line.split()[0]: line.split()[2] for line in output.splitlines() if len(line.split()) > 2}
-    assert (scores["RSI"], scores["CCI"]) == (f"{50 + 50 * share:.2f}", "50.00"), output
-    told = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {one["id"]: one["human_discriminable"] for one in told} == causal

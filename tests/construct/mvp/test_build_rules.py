@@ -12,13 +12,11 @@ from typing import cast
 import numpy as np
 import pyarrow.parquet
 import pytest
-from docs import ROOT
 from expected import Expected
 from refusals import refusal
 
 from lmms_eval_tasks.construct.curation.candidates import find_rule
 from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
-from lmms_eval_tasks.construct.engine.config import read_config
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.mvp.minimal_pairs import (
     balance_skills,
@@ -214,16 +212,6 @@ def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> 
         **dict.fromkeys("deh", "in no pair: one answer"),
         **dict.fromkeys("fg", "in no pair: refused"),
     }
-
-
-def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "building_mvp.md").read_text(encoding="utf-8")
-    (tmp_path / "build.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
-    config, _ = read_config(tmp_path / "build.yaml", MvpBuildConfig)
-    assert config.embeddings == tmp_path / "clips.parquet" and set(config.roles) == {"default", "single_frame"}
-    for name in ("others", "contrasts", "tries"):
-        assert f"`{name}: {getattr(config, name)}`" in page
-    assert f"`rule: {config.rule}`" in page
 
 
 class Watchers:
