@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from releases import write_clip
 from task_states import task_state
 
@@ -32,37 +31,28 @@ QUESTION: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def source(home: Path, tmp_path: Path) -> Path:
-    write_clip(tmp_path / "set" / "clips" / "one.mp4")
-    (tmp_path / "set" / "questions.jsonl").write_text(as_lines([QUESTION]), encoding="utf-8")
-    (tmp_path / "set" / "graphs.jsonl").write_text(as_lines([GRAPH]), encoding="utf-8")
-    return tmp_path / "set"
-
-
-@pytest.mark.parametrize(
-    ("response", "expected"),
-    [
-        ("Yes, the main goal would still have been reached.", "yes"),
-        ("The milk tea would still have been made, as salt is never added.", "yes"),
-        ("The main goal does not depend on it.", "yes"),
-        ("No. Without salt the goal could not have been reached.", "no"),
-        ("Making milk tea would not have been possible without it.", "no"),
-    ],
+RESPONSES = (
+    ("Yes, the main goal would still have been reached.", "yes"),
+    ("The milk tea would still have been made, as salt is never added.", "yes"),
+    ("The main goal does not depend on it.", "yes"),
+    ("No. Without salt the goal could not have been reached.", "no"),
+    ("Making milk tea would not have been possible without it.", "no"),
 )
-def test_its_verdict_is_read(source: Path, response: str, expected: str) -> None:
+
+
+def test_its_verdict_is_read_and_it_can_be_trained_on(home: Path, tmp_path: Path) -> None:
+    source = tmp_path / "set"
+    write_clip(source / "clips" / "one.mp4")
+    (source / "questions.jsonl").write_text(as_lines([QUESTION]), encoding="utf-8")
+    (source / "graphs.jsonl").write_text(as_lines([GRAPH]), encoding="utf-8")
     prepare(source)
     row = {**load_table("countervqa", "test")[0], "asked": True}
     assert (row["outcome"], row["action"]) == (GOAL, NEVER)
-    state = task_state("countervqa")
-    record = hooks.grade(row, response, state).record
-    assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
-    probe = task_state("countervqa_probe")
-    record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", probe).record
-    assert (record.fields["detected"], record.answered) == (True, expected)
-
-
-def test_it_can_be_trained_on(source: Path) -> None:
+    for response, expected in RESPONSES:
+        record = hooks.grade(row, response, task_state("countervqa")).record
+        assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
+        record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", task_state("countervqa_probe")).record
+        assert (record.fields["detected"], record.answered) == (True, expected)
     questions = read_set(source)
     assert answer_items(questions)[0].response == QUESTION["explanation"]
     # Nothing of the graph leads to a goal, so that there is nothing that the causal reward could ask for.

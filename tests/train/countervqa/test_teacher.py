@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -65,25 +66,24 @@ def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPa
     assert facts["teacher"]["server"] == "transformers"
 
 
-@pytest.mark.parametrize(
-    ("reasoning", "outcome"),
-    [
-        ("It is in the fridge.", "not in the form"),
-        (f"It is in </think> the fridge. {CLAIMS}", "not in the form"),
-        (f"It is in <answer> the fridge. {CLAIMS}", "not in the form"),
-        (CLAIMS.replace("link:", "because:"), "not in the form"),
-        (CLAIMS.replace("conclusion: no\n", ""), "not in the form"),
-        (f"It is in <video> the fridge. {CLAIMS}", "tags of ms-swift in it"),
-    ],
-)
-def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(
-    source: Path, reasoning: str, outcome: str
-) -> None:
-    said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
-    with JudgeServer(lambda prompt, before: Say(said)) as server:
-        ended = cot(server, source, "--frames", "1")
-    assert ended.exit_code == 1 and outcome in ended.output
-    assert not (source.parent / "cot" / "cot.jsonl").exists()
+def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(source: Path) -> None:
+    form, tags = "not in the form", "tags of ms-swift in it"
+    for reasoning, outcome in (
+        ("It is in the fridge.", form),
+        (f"It is in </think> the fridge. {CLAIMS}", form),
+        (f"It is in <answer> the fridge. {CLAIMS}", form),
+        (CLAIMS.replace("link:", "because:"), form),
+        (CLAIMS.replace("conclusion: no\n", ""), form),
+        (f"It is in <video> the fridge. {CLAIMS}", tags),
+        (None, "No reasoning could be kept"),
+    ):
+        said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
+        said = "I would rather not." if reasoning is None else said
+        with JudgeServer(lambda prompt, before, said=said: Say(said)) as server:
+            ended = cot(server, source, "--frames", "1")
+        assert ended.exit_code == 1 and outcome in ended.output
+        assert not (source.parent / "cot" / "cot.jsonl").exists()
+        shutil.rmtree(source.parent / "cot", ignore_errors=True)
 
 
 @pytest.mark.parametrize("annotations", [True, False])
@@ -115,22 +115,11 @@ def test_a_command_that_was_cut_short_pays_for_no_reply_twice(source: Path) -> N
         assert sorted(server.asked.values()) == [1, 2]
 
 
-def test_nothing_is_written_where_nothing_could_be_kept(source: Path) -> None:
-    with JudgeServer(lambda prompt, before: Say("I would rather not.")) as server:
-        ended = cot(server, source)
-    assert ended.exit_code == 1 and "No reasoning could be kept" in ended.output
-    assert not (source.parent / "cot" / "cot.jsonl").exists()
-
-
-def test_no_teacher_is_paid_for_a_clip_that_is_tested_on(source: Path) -> None:
+def test_no_teacher_is_paid_for_a_clip_that_is_missing_or_tested_on(source: Path) -> None:
     prepare(source)
     with JudgeServer(reply) as server:
         ended = cot(server, source)
         assert ended.exit_code == 1 and "clips of CounterVQA, split test" in ended.output and not server.bodies
-
-
-def test_a_missing_clip_is_named_before_anything_is_asked(source: Path) -> None:
-    (source / "clips" / "one.mp4").unlink()
-    with JudgeServer(reply) as server:
+        (source / "clips" / "one.mp4").unlink()
         ended = cot(server, source)
         assert ended.exit_code == 1 and "one.mp4" in ended.output and not server.bodies

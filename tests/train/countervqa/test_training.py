@@ -22,6 +22,7 @@ from lmms_eval_tasks.train.countervqa import commands as reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
+from lmms_eval_tasks.utils.core.forms import as_lines
 
 REASONED: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],
@@ -44,13 +45,26 @@ def train(swift: FakeSwift, source: Path, *words: str, command: str = "sft") -> 
     return CliRunner().invoke(app, ["train", "countervqa", command, *folders, *words])
 
 
+def said(ended: Result) -> str:
+    """What a command that must succeed printed, on one line."""
+    assert ended.exit_code == 0, ended.output
+    return " ".join(ended.output.split())
+
+
+def refusal(ended: Result, swift: FakeSwift, source: Path | None = None) -> str:
+    """The same of a command that must refuse before anything is trained, and before its folder is made."""
+    assert ended.exit_code == 1 and not swift.calls
+    assert source is None or not (source.parent / "out").exists()
+    return " ".join(ended.output.split())
+
+
 def rows(source: Path, name: str = "sft") -> list[dict[str, Any]]:
     lines = (source.parent / "out" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def test_rows_ask_as_the_evaluation_does_and_answer_with_the_key(swift: FakeSwift, source: Path) -> None:
-    assert train(swift, source, "--dry-run").exit_code == 0
+    assert "no clip was looked for" in said(train(swift, source, "--dry-run"))
     assert not swift.calls
     written = rows(source)
     for row, question in zip(written, (QUESTION, ABSENT), strict=True):
@@ -67,33 +81,32 @@ def test_rows_ask_as_the_evaluation_does_and_answer_with_the_key(swift: FakeSwif
 
 
 def test_reasoning_of_a_teacher_is_trained_on_where_there_is_some(swift: FakeSwift, source: Path) -> None:
+    for name, data in (
+        ("cot.jsonl", {"questions.jsonl", "graphs.jsonl", "cot.jsonl"}),
+        ("taught/questions.jsonl", {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}),
+    ):
+        file = source.parent / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(REASONED) + "\n")
+        assert "1 of 2 questions, 1 clips" in said(train(swift, source, "--dry-run", "--reasoning", str(file)))
+        (row,) = rows(source)
+        answer = f"<think>{REASONED['reasoning']}</think>\n<answer>{REASONED['answer']}</answer>"
+        assert row["messages"][1]["content"] == answer
+        trained = read_trained_on(source.parent / "out")
+        assert trained is not None and trained.stages[0].method == "sft on reasoning"
+        assert set(trained.stages[0].data) == data, "files of one name are both named"
+        shutil.rmtree(source.parent / "out")
+
+
+def test_reasoning_about_other_questions_is_refused(swift: FakeSwift, source: Path) -> None:
     file = source.parent / "cot.jsonl"
-    file.write_text(json.dumps(REASONED) + "\n")
-    ended = train(swift, source, "--dry-run", "--reasoning", str(file))
-    assert ended.exit_code == 0 and "1 of 2 questions, 1 clips" in ended.output
-    (row,) = rows(source)
-    answer = f"<think>{REASONED['reasoning']}</think>\n<answer>{REASONED['answer']}</answer>"
-    assert row["messages"][1]["content"] == answer
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None and trained.stages[0].method == "sft on reasoning"
-    assert set(trained.stages[0].data) == {"questions.jsonl", "graphs.jsonl", "cot.jsonl"}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+    for change, message in (
         ({"id": "q9"}, "Expected a question of the set with its clip and text, but got `q9`"),
         ({"question": "Another?"}, "Expected a question of the set with its clip and text"),
         ({"reasoning": 3}, "reasoning"),
-    ],
-)
-def test_reasoning_about_other_questions_is_refused(
-    swift: FakeSwift, source: Path, change: dict[str, Any], message: str
-) -> None:
-    file = source.parent / "cot.jsonl"
-    file.write_text(json.dumps({**REASONED, **change}) + "\n")
-    ended = train(swift, source, "--reasoning", str(file))
-    assert ended.exit_code == 1 and message in ended.output and not swift.calls
+    ):
+        file.write_text(json.dumps({**REASONED, **change}) + "\n")
+        assert message in refusal(train(swift, source, "--reasoning", str(file)), swift)
 
 
 def test_the_paper_s_settings_are_in_the_file_and_further_options_replace_them(swift: FakeSwift, source: Path) -> None:
@@ -111,19 +124,18 @@ def test_the_paper_s_settings_are_in_the_file_and_further_options_replace_them(s
     assert (options["deepspeed"], options["lora_rank"], options["ENV"]["FPS_MAX_FRAMES"]) == ("zero2", 8, "16")
 
 
-@pytest.mark.parametrize("by", ["prepared", "--test"])
-def test_a_clip_that_is_tested_on_is_refused_under_any_name(swift: FakeSwift, source: Path, by: str) -> None:
+def test_a_clip_that_is_tested_on_is_refused_under_any_name(swift: FakeSwift, source: Path) -> None:
     test = write_set(source.parent / "test", frames=12)
     shutil.copy(source / "clips" / "one.mp4", test / "clips" / "renamed.mp4")
     graphs = [GRAPH, {**GRAPH, "clip": "renamed.mp4"}]
     questions = [QUESTION, {**QUESTION, "id": "q7", "clip": "renamed.mp4"}]
-    (test / "graphs.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
-    (test / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
-    if by == "prepared":
-        prepare(test)
-    ended = train(swift, source, *([] if by == "prepared" else ["--test", str(test)]))
-    assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and "renamed.mp4" in ended.output
-    assert not swift.calls and not (source.parent / "out").exists()
+    (test / "graphs.jsonl").write_text(as_lines(graphs))
+    (test / "questions.jsonl").write_text(as_lines(questions))
+    named = refusal(train(swift, source, "--test", str(test)), swift, source)
+    prepare(test)
+    for told in (named, refusal(train(swift, source), swift, source)):
+        assert "1 of 1 are clips of" in told and "renamed.mp4" in told
+    assert "1 of 1 are clips of" in refusal(grpo(swift, source, "--ablation", "grpo-only"), swift, source)
 
 
 def test_other_clips_of_a_test_do_no_harm_and_missing_ones_are_named(swift: FakeSwift, source: Path) -> None:
@@ -140,48 +152,24 @@ def test_other_clips_of_a_test_do_no_harm_and_missing_ones_are_named(swift: Fake
     assert trained is not None and trained.compared_with == ("CounterVQA, split test",)
 
 
-@pytest.mark.parametrize("is_here", [True, False])
-def test_a_tested_question_about_a_clip_that_was_coded_anew_is_refused(
-    swift: FakeSwift, source: Path, is_here: bool
-) -> None:
+def test_a_tested_question_about_a_clip_that_was_coded_anew_is_refused(swift: FakeSwift, source: Path) -> None:
     test = write_set(source.parent / "test", frames=12, questions=(QUESTION,))
-    if not is_here:
-        (test / "clips" / "one.mp4").unlink()
-    ended = train(swift, source, "--test", str(test))
-    output = " ".join(ended.output.split())
-    assert ended.exit_code == 1 and "one.mp4 is one.mp4 of" in output and "with the same question" in output
-    assert not (source.parent / "out").exists()
+    for _ in range(2):
+        told = refusal(train(swift, source, "--test", str(test)), swift, source)
+        assert "one.mp4 is one.mp4 of" in told and "with the same question" in told
+        (test / "clips" / "one.mp4").unlink(missing_ok=True)
 
 
-def test_another_clip_of_the_same_name_is_pointed_out(swift: FakeSwift, source: Path) -> None:
+def test_another_clip_of_the_same_name_is_pointed_out_and_counts_in_every_test_that_has_it(
+    swift: FakeSwift, source: Path
+) -> None:
     test = write_set(source.parent / "test", frames=12, questions=({**ABSENT, "question": "Had C not sneezed?"},))
-    ended = train(swift, source, "--dry-run", "--test", str(test))
-    output = " ".join(ended.output.split())
-    assert ended.exit_code == 0 and "1 clips are called as clips of" in output and "one.mp4" in output
-
-
-def test_a_clip_of_two_tests_counts_in_both(swift: FakeSwift, source: Path) -> None:
-    test = write_set(source.parent / "test", frames=12, questions=({**QUESTION, "question": "Had C not opened it?"},))
     second = test / "second.jsonl"
     second.write_text((test / "questions.jsonl").read_text())
-    ended = train(swift, source, "--dry-run", "--test", str(test), "--test", str(second))
-    assert ended.exit_code == 0, ended.output
+    told = said(train(swift, source, "--dry-run", "--test", str(test), "--test", str(second)))
+    assert "1 clips are called as clips of" in told and "one.mp4" in told
     trained = read_trained_on(source.parent / "out")
     assert trained is not None and trained.compared_with == (str(test), str(second))
-
-
-def test_files_of_one_name_are_both_in_what_weights_were_trained_on(swift: FakeSwift, source: Path) -> None:
-    file = source.parent / "taught" / "questions.jsonl"
-    file.parent.mkdir()
-    file.write_text(json.dumps(REASONED) + "\n")
-    assert train(swift, source, "--dry-run", "--reasoning", str(file)).exit_code == 0
-    trained = read_trained_on(source.parent / "out")
-    assert trained is not None
-    assert set(trained.stages[0].data) == {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}
-
-
-def test_without_any_test_it_says_that_no_clip_was_looked_for(swift: FakeSwift, source: Path) -> None:
-    assert "no clip was looked for" in " ".join(train(swift, source, "--dry-run").output.split())
 
 
 def test_a_training_that_was_stopped_goes_on_from_its_last_whole_checkpoint(swift: FakeSwift, source: Path) -> None:
@@ -214,21 +202,14 @@ def test_a_folder_goes_on_with_its_own_training_alone(swift: FakeSwift, source: 
     assert not list((source.parent / "out").glob("*.new"))
 
 
-@pytest.mark.parametrize("fault", ["clip", "tag"])
-def test_what_ms_swift_could_not_train_on_is_refused(swift: FakeSwift, source: Path, fault: str) -> None:
-    if fault == "clip":
-        (source / "clips" / "one.mp4").unlink()
-    else:
-        write_set(source, questions=({**QUESTION, "question": "Is <video> a clip?"},))
-    ended = train(swift, source)
-    assert ended.exit_code == 1 and not swift.calls and not (source.parent / "out").exists()
-    assert ("there is no" if fault == "clip" else "Expected none with <video>") in ended.output
-
-
-def test_an_environment_without_ms_swift_is_named_with_its_remedy(swift: FakeSwift, source: Path) -> None:
+def test_what_ms_swift_could_not_train_on_is_refused(swift: FakeSwift, source: Path) -> None:
+    write_set(source, questions=({**QUESTION, "question": "Is <video> a clip?"},))
+    assert "Expected none with <video>" in refusal(train(swift, source), swift, source)
+    (write_set(source) / "clips" / "one.mp4").unlink()
+    assert "there is no" in refusal(train(swift, source), swift, source)
+    write_set(source)
     (swift.folder / "bin" / "swift").unlink()
-    ended = train(swift, source)
-    assert ended.exit_code == 1 and "make train-env" in ended.output
+    assert "make train-env" in refusal(train(swift, source), swift)
 
 
 def export(swift: FakeSwift, source: Path) -> Result:
@@ -239,7 +220,10 @@ def export(swift: FakeSwift, source: Path) -> Result:
 @pytest.mark.parametrize("weights", ["adapter_config.json", "model.safetensors"])
 def test_weights_say_what_they_were_trained_on(swift: FakeSwift, source: Path, weights: str) -> None:
     swift.plan(step=3, steps=12, weights=weights)
-    assert train(swift, source).exit_code == 0
+    said(train(swift, source, "--dry-run"))
+    assert "Expected the folder of a training with a checkpoint" in refusal(export(swift, source), swift)
+    assert not (source.parent / "weights").exists()
+    said(train(swift, source))
     ended = export(swift, source)
     assert ended.exit_code == 0, ended.output
     out = source.parent / "weights"
@@ -257,13 +241,6 @@ def test_weights_say_what_they_were_trained_on(swift: FakeSwift, source: Path, w
         assert len(swift.calls) == 1 and sorted(path.name for path in out.iterdir()) == [weights, "trained_on.json"]
     again = export(swift, source)
     assert again.exit_code == 1 and "is not empty" in again.output
-
-
-def test_nothing_is_exported_of_a_folder_without_a_checkpoint(swift: FakeSwift, source: Path) -> None:
-    assert train(swift, source, "--dry-run").exit_code == 0
-    ended = export(swift, source)
-    assert ended.exit_code == 1 and "Expected the folder of a training with a checkpoint" in ended.output
-    assert not (source.parent / "weights").exists()
 
 
 def test_a_training_of_trained_weights_names_both(swift: FakeSwift, source: Path) -> None:
@@ -343,22 +320,19 @@ def test_a_row_refuses_weights_of_another(
     assert len(swift.calls) == calls and not (source.parent / "out").exists()
 
 
-def test_an_unknown_row_is_refused(swift: FakeSwift, source: Path) -> None:
-    ended = grpo(swift, source, "--ablation", "half")
-    assert ended.exit_code == 1 and "Expected --ablation to be one of full" in ended.output
-
-
-def test_rewards_without_a_weight_are_refused(swift: FakeSwift, source: Path) -> None:
-    ended = grpo(swift, source, "--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0")
-    assert ended.exit_code == 1 and "causal, visual, verdict have 0" in " ".join(ended.output.split())
-    assert not swift.calls and not (source.parent / "out").exists()
-
-
-@pytest.mark.parametrize("option", ["--causal-weight", "--visual-weight"])
-def test_a_weight_that_a_row_has_no_use_for_is_refused(swift: FakeSwift, source: Path, option: str) -> None:
-    ended = grpo(swift, source, "--ablation", "standard-reward", option, "0.7")
-    assert ended.exit_code == 1 and not swift.calls
-    assert f"Expected no {option} with --ablation standard-reward" in " ".join(ended.output.split())
+def test_rows_and_weights_that_there_are_not_are_refused(swift: FakeSwift, source: Path) -> None:
+    for ablation, words, message in (
+        ("half", [], "Expected --ablation to be one of full"),
+        ("grpo-only", ["--causal-weight", "0", "--visual-weight", "0"], "causal, visual, verdict have 0"),
+        ("standard-reward", ["--causal-weight", "0.7"], "Expected no --causal-weight with --ablation standard-reward"),
+        ("standard-reward", ["--visual-weight", "0.7"], "Expected no --visual-weight with --ablation standard-reward"),
+        ("grpo-only", ["--reward", "causal=1"], "to name rewards beside causal, visual, verdict, but got causal"),
+        ("grpo-only", ["--reward", "short=much"], "Expected --reward as NAME or NAME=WEIGHT, but got 'short=much'"),
+        ("grpo-only", ["--reward", "short", "--reward", "short=2"], "Expected each --reward once, but got short again"),
+        ("grpo-only", ["--plugin", "nowhere.py"], "Expected --plugin to name a Python file, but there is no"),
+        ("grpo-only", ["--reward_funcs", "short"], "but got --reward_funcs, which this command writes itself"),
+    ):
+        assert message in refusal(grpo(swift, source, "--ablation", ablation, *words), swift, source)
 
 
 def test_rewards_of_one_s_own_stand_beside_ours(swift: FakeSwift, source: Path) -> None:
@@ -375,24 +349,6 @@ def test_rewards_of_one_s_own_stand_beside_ours(swift: FakeSwift, source: Path) 
     trained = read_trained_on(source.parent / "out")
     assert trained is not None and trained.stages[0].method == "grpo (grpo-only) with short, format"
     assert "mine.py" in trained.stages[0].data
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--reward", "causal=1"], "Expected --reward to name rewards beside causal, visual, verdict, but got causal"),
-        (["--reward", "short=much"], "Expected --reward as NAME or NAME=WEIGHT, but got 'short=much'"),
-        (["--reward", "short", "--reward", "short=2"], "Expected each --reward once, but got short again"),
-        (["--plugin", "nowhere.py"], "Expected --plugin to name a Python file, but there is no"),
-        (["--reward_funcs", "short"], "but got --reward_funcs, which this command writes itself"),
-    ],
-)
-def test_rewards_that_cannot_be_used_are_refused(
-    swift: FakeSwift, source: Path, words: list[str], message: str
-) -> None:
-    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
-    assert ended.exit_code == 1 and message in " ".join(ended.output.split())
-    assert not swift.calls and not (source.parent / "out").exists()
 
 
 def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
@@ -413,21 +369,19 @@ def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> No
     assert sample.absent == "sneezes" and REWARDS["verdict"]("Yes.", sample) == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "kept", "levels"),
-    [
-        (["--ablation", "grpo-only"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
-        (["--ablation", "standard-reward"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
-        (["--ablation", "grpo-only", "--visual-weight", "0"], "1 of 2", "L1: 0 of 1, L3: 1 of 1"),
-        (["--ablation", "grpo-only", "--visual-weight", "0", "--reward", "format"], "2 of 2", "L1: 1 of 1, L3: 1 of 1"),
-    ],
-)
-def test_every_question_to_which_a_reward_applies_is_kept(
-    swift: FakeSwift, source: Path, reasoning: list[str], words: list[str], kept: str, levels: str
-) -> None:
-    weights = ["--model", str(trained(swift, source, *reasoning))] if "standard-reward" in words else []
-    ended = grpo(swift, source, *words, *weights, "--dry-run")
-    assert f"{kept} questions, 1 clips" in ended.output and levels in ended.output, ended.output
+def test_every_question_to_which_a_reward_applies_is_kept(swift: FakeSwift, source: Path, reasoning: list[str]) -> None:
+    only, every = ["--ablation", "grpo-only"], "2 of 2 questions, 1 clips; L1: 1 of 1, L3: 1 of 1"
+    without = [*only, "--visual-weight", "0"]
+    weights = ["--model", str(trained(swift, source, *reasoning))]
+    for words, kept in (
+        (only, every),
+        (["--ablation", "standard-reward", *weights], every),
+        (without, "1 of 2 questions, 1 clips; L1: 0 of 1, L3: 1 of 1"),
+        ([*without, "--reward", "format"], every),
+    ):
+        told = said(grpo(swift, source, *words, "--dry-run"))
+        assert all(part in told for part in kept.split("; ")), told
+        shutil.rmtree(source.parent / "out")
 
 
 def test_a_set_to_which_no_reward_applies_is_refused(
@@ -443,12 +397,6 @@ def test_a_set_to_which_no_reward_applies_is_refused(
     ended = grpo(swift, source, "--ablation", "standard-reward", "--model", str(trained(swift, source, *reasoning)))
     assert "to which verdict applies, but it has none." in " ".join(ended.output.split())
     assert "several links" not in ended.output and "Remedy" not in ended.output
-
-
-def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:
-    prepare(source)
-    ended = grpo(swift, source, "--ablation", "grpo-only")
-    assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and not swift.calls
 
 
 def test_curves_are_shown_when_a_training_ends_and_on_demand(swift: FakeSwift, source: Path) -> None:

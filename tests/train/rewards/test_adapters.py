@@ -19,6 +19,7 @@ from judge_server import JudgeServer, Say
 from lmms_eval_tasks.train import rewards as shared_rewards
 from lmms_eval_tasks.train.countervqa import rewards
 from lmms_eval_tasks.train.rewards.functions import REWARDS, score_answer
+from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.train.rewards.swift import batch_rewards
 
 FOLDER = Path(rewards.__file__).parent
@@ -43,10 +44,8 @@ link: filling the cup -> drinking the water
 conclusion: no
 </claims></think>
 <answer>No.</answer>"""
-RIGHT = CLAIMS
-PART = CLAIMS.replace("link: filling the cup -> drinking the water\n", "")
-NOTHING = "Yes."
-ANSWERS = [RIGHT, PART, NOTHING]
+ANSWERS = [CLAIMS, CLAIMS.replace("link: filling the cup -> drinking the water\n", ""), "Yes."]
+"""Right, right with a part of the links, and wrong."""
 ROW = {"graph": GRAPH, "action": "A00", "outcome": "A02", "answer": "no", "question": QUESTION}
 COLUMNS = {name: [value] * len(ANSWERS) for name, value in ROW.items()}
 
@@ -103,14 +102,9 @@ def test_swift_gets_one_number_a_completion(orms: dict[str, Any]) -> None:
     assert values[0] == pytest.approx(1.0) and values == sorted(values, reverse=True) and len(set(values)) == 3
     assert as_swift_calls(orms["verdict"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
     assert as_swift_calls(orms["format"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
-
-
-def test_swift_gets_none_where_a_reward_does_not_apply(orms: dict[str, Any]) -> None:
-    assert as_swift_calls(orms["causal"](args=None), ANSWERS, {"question": [QUESTION] * 3}) == [None] * 3
+    # Where a reward does not apply, there is none.
+    assert as_swift_calls(causal, ANSWERS, {"question": [QUESTION] * 3}) == [None] * 3
     assert as_swift_calls(orms["choice"](args=None), ANSWERS, COLUMNS) == [None] * 3
-
-
-def test_swift_rewards_option_letters(orms: dict[str, Any]) -> None:
     options = json.dumps(["it stays empty", "it overflows", "it breaks"])
     columns = {"options": [options] * 3, "solution": ["B"] * 3}
     said = ["<think>…</think>The answer is B.", "A", "I cannot tell."]
@@ -140,34 +134,23 @@ def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any
     assert set(orms) == set(REWARDS) and orms["format"] == "its own"
 
 
-@pytest.mark.parametrize(
-    ("values", "got"), [([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")]
-)
-def test_a_column_that_does_not_fit_its_batch_is_refused(values: Any, got: str) -> None:
-    with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
-        batch_rewards(REWARDS["causal"], ANSWERS, {**COLUMNS, "question": values})
-
-
-def test_columns_may_be_arrays() -> None:
+def test_columns_are_lists_or_arrays_that_fit_their_batch() -> None:
+    for values, got in (([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")):
+        with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
+            batch_rewards(REWARDS["causal"], ANSWERS, {**COLUMNS, "question": values})
     arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
     assert batch_rewards(REWARDS["causal"], ANSWERS, arrays) == batch_rewards(REWARDS["causal"], ANSWERS, COLUMNS)
 
 
-def _sample() -> Any:
-    from lmms_eval_tasks.train.rewards.reward_sample import read_sample
-
-    return read_sample(ROW)
-
-
-@pytest.mark.parametrize("form", [dict, json.dumps])
-def test_any_trainer_gets_every_reward_and_their_mean(form: Any) -> None:
-    scores = [score_answer(one, form(ROW), {"causal": 0.5, "visual": 0.5}, rewards.REWARDS) for one in ANSWERS]
-    assert [set(one) for one in scores] == [{"score", *rewards.REWARDS}] * 3
-    for one in scores:
-        assert one["score"] == pytest.approx((one["causal"] + one["visual"]) / 2)
-    assert scores[0]["score"] > scores[1]["score"] > scores[2]["score"] >= 0.0
-    standard = [score_answer(one, form(ROW), {"verdict": 1.0}, rewards.REWARDS)["score"] for one in ANSWERS]
-    assert standard == [1.0, 1.0, 0.0]
+def test_any_trainer_gets_every_reward_and_their_mean() -> None:
+    for row in (dict(ROW), json.dumps(ROW)):
+        scores = [score_answer(one, row, {"causal": 0.5, "visual": 0.5}, rewards.REWARDS) for one in ANSWERS]
+        assert [set(one) for one in scores] == [{"score", *rewards.REWARDS}] * 3
+        for one in scores:
+            assert one["score"] == pytest.approx((one["causal"] + one["visual"]) / 2)
+        assert scores[0]["score"] > scores[1]["score"] > scores[2]["score"] >= 0.0
+        standard = [score_answer(one, row, {"verdict": 1.0}, rewards.REWARDS)["score"] for one in ANSWERS]
+        assert standard == [1.0, 1.0, 0.0]
 
 
 def test_a_key_alone_scores_what_it_can() -> None:
@@ -179,5 +162,5 @@ def test_a_key_alone_scores_what_it_can() -> None:
 
 
 def test_the_verdict_is_read_with_the_question() -> None:
-    assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", _sample()) == 1.0
-    assert rewards.verdict_reward(None, _sample()) == 0.0
+    assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", read_sample(ROW)) == 1.0
+    assert rewards.verdict_reward(None, read_sample(ROW)) == 0.0

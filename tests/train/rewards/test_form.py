@@ -36,7 +36,7 @@ SECONDS = 2.0
 
 
 @given(ANSWERS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100)
 def test_what_is_written_is_read(answer: FormedAnswer) -> None:
     assert read_answer(write_answer(answer)) == answer
 
@@ -55,92 +55,51 @@ def test_the_parts_of_an_answer() -> None:
     assert format_reward(RIGHT) == 1.0
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "He opens the tap.",
-        "- link: a -> b",
-        "link: a",
-        "link: a -> b -> c",
-        "link: -> b",
-        "link: a ->",
-        "happened:",
-        "happened: a -> b",
-        "conclusion:",
-        "links: a -> b",
-        "link: a → b",
-        "->",
-        "because: a -> b",
-    ],
-)
-def test_a_line_is_a_claim_or_a_fault(line: str) -> None:
-    answer = read_answer(RIGHT.replace("conclusion:", f"{line}\nconclusion:"))
-    assert answer is not None and answer.faults == 1 and len(answer.links) == 2
-    assert format_reward(RIGHT.replace("conclusion:", f"{line}\nconclusion:")) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_a_line_is_a_claim_or_a_fault_in_any_spacing() -> None:
+    for line in (
+        "He opens the tap.", "- link: a -> b", "link: a", "link: a -> b -> c", "link: -> b", "link: a ->", "happened:",
+        "happened: a -> b", "conclusion:", "links: a -> b", "link: a → b", "->", "because: a -> b",
+    ):  # fmt: skip
+        answer = read_answer(RIGHT.replace("conclusion:", f"{line}\nconclusion:"))
+        assert answer is not None and answer.faults == 1 and len(answer.links) == 2, line
+        assert format_reward(RIGHT.replace("conclusion:", f"{line}\nconclusion:")) == 0.0
+    for old, new in (
         ("happened: C opens", "  HAPPENED :  C   opens"),
         ("link: C opens", "Link:C opens"),
         ("conclusion: no\n", "conclusion: no\n\n\n"),
         ("conclusion: no\n", "conclusion: no\nconclusion:  no\nhappened: C opens the tap\n"),
-    ],
-)
-def test_spaces_cases_and_repetitions_change_nothing(old: str, new: str) -> None:
-    assert old in RIGHT and read_answer(RIGHT.replace(old, new)) == read_answer(RIGHT)
+    ):
+        assert old in RIGHT and read_answer(RIGHT.replace(old, new)) == read_answer(RIGHT)
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
-        RIGHT + " And so it is.",
-        "So: " + RIGHT,
-        RIGHT + RIGHT,
-        RIGHT.replace("<think>", ""),
-        RIGHT.replace("</think>", ""),
-        RIGHT.replace("<claims>", ""),
-        RIGHT.replace("</claims>", ""),
-        RIGHT.replace("</answer>", ""),
-        RIGHT.replace("</claims></think>", "</think></claims>"),
-        RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
-        RIGHT.replace("</claims></think>", "</claims> So no.</think>"),
-        RIGHT.replace("No. The", "No. <answer>The"),
-        "<think>x</think><answer>No</answer>",
-        "",
-        " ",
-        None,
-        3,
-        b"No",
-        [RIGHT],
-    ],
-)
-def test_another_form_is_no_answer(response: object) -> None:
-    assert read_answer(response) is None and format_reward(response) == 0.0
+OTHERS = (
+    RIGHT + " And so it is.", "So: " + RIGHT, RIGHT + RIGHT,
+    *(RIGHT.replace(tag, "") for tag in ("<think>", "</think>", "<claims>", "</claims>", "</answer>")),
+    RIGHT.replace("</claims></think>", "</think></claims>"),
+    RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
+    RIGHT.replace("</claims></think>", "</claims> So no.</think>"), RIGHT.replace("No. The", "No. <answer>The"),
+    "<think>x</think><answer>No</answer>", "", " ", None, 3, b"No", [RIGHT],
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_another_form_is_no_answer() -> None:
+    assert [(read_answer(other), format_reward(other)) for other in OTHERS] == [(None, 0.0)] * len(OTHERS)
+
+
+def test_the_format_wants_a_claim_one_conclusion_and_an_answer_that_begins_with_yes_or_no() -> None:
+    for old, new in (
         ("conclusion: no\n", ""),
         ("conclusion: no\n", "conclusion: no\nconclusion: yes\n"),
         ("conclusion: no", "conclusion: perhaps"),
         ("<answer>No.", "<answer>"),
         ("<answer>No.", "<answer>Nobody."),
-    ],
-)
-def test_the_format_wants_one_conclusion_and_an_answer_that_begins_with_yes_or_no(old: str, new: str) -> None:
-    assert format_reward(RIGHT.replace(old, new)) == 0.0
-
-
-def test_the_format_wants_a_claim() -> None:
+    ):
+        assert format_reward(RIGHT.replace(old, new)) == 0.0
     assert format_reward("<think><claims>\nconclusion: no\n</claims></think><answer>No.</answer>") == 0.0
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_what_could_not_be_read_again_is_not_written() -> None:
+    for answer in (
         FormedAnswer(happened=("a\nb",)),
         FormedAnswer(happened=("a -> b",)),
         FormedAnswer(links=(LinkClaim("a", ""),)),
@@ -148,35 +107,22 @@ def test_the_format_wants_a_claim() -> None:
         FormedAnswer(prose="<claims>"),
         FormedAnswer(happened=("a", "a")),
         FormedAnswer(faults=1),
-    ],
-)
-def test_what_could_not_be_read_again_is_not_written(answer: FormedAnswer) -> None:
-    with pytest.raises(ValueError, match="Expected claims of one line each"):
-        write_answer(answer)
+    ):
+        with pytest.raises(ValueError, match="Expected claims of one line each"):
+            write_answer(answer)
+
+
+PIECES = (
+    "<think>", "<claims>\n", "</claims>", "</think><answer>", "happened: a\n", "link: a -> b\n", "no link: ", "->",
+    "\n", " ", ":", "<", "happened:" + " " * 9,
+)  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<think>",
-        "<claims>\n",
-        "</claims>",
-        "</think><answer>",
-        "happened: a\n",
-        "link: a -> b\n",
-        "no link: ",
-        "->",
-        "\n",
-        " ",
-        ":",
-        "<",
-        "happened:" + " " * 9,
-    ],
-)
-def test_time_is_linear(piece: str) -> None:
-    many = piece * (200_000 // len(piece))
-    started = time.process_time()
-    for text in (many, f"<think><claims>{many}</claims></think><answer>No</answer>", f"<think>{many}<claims>"):
-        read_answer(text)
-    assert time.process_time() - started < SECONDS
+def test_time_is_linear() -> None:
+    for piece in PIECES:
+        many = piece * (200_000 // len(piece))
+        started = time.process_time()
+        for text in (many, f"<think><claims>{many}</claims></think><answer>No</answer>", f"<think>{many}<claims>"):
+            read_answer(text)
+        assert time.process_time() - started < SECONDS, piece

@@ -43,7 +43,7 @@ def relabelled(columns: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def test_other_names_of_the_actions_change_nothing() -> None:
-    for seed, group in enumerate(GROUPS):
+    for seed, group in enumerate(GROUPS[::4]):
         other = read_sample(relabelled(group.columns, seed))
         for answer in (answer for level in group.levels for answer in level):
             for name in ("causal", "visual", "graph"):
@@ -51,7 +51,7 @@ def test_other_names_of_the_actions_change_nothing() -> None:
 
 
 @given(st.sampled_from(CLIPS), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 def test_a_further_right_link_never_lowers_the_reward(columns: dict[str, Any], seed: int) -> None:
     sample, chance = replace(read_sample(columns), key="no"), random.Random(seed)
     links = sorted(sample.links)
@@ -70,7 +70,7 @@ def test_a_further_right_link_never_lowers_the_reward(columns: dict[str, Any], s
 
 
 @given(outputs() | st.sampled_from(ANSWERS), st.sampled_from(CLIPS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 def test_whatever_is_said_is_rewarded_within_bounds(text: str, columns: dict[str, Any]) -> None:
     sample = read_sample({**columns, "answer": "no", "options": ["yes", "no"]})
     for name, reward in REWARDS.items():
@@ -79,7 +79,7 @@ def test_whatever_is_said_is_rewarded_within_bounds(text: str, columns: dict[str
 
 
 @given(st.text(), st.sampled_from(CLIPS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40)
 def test_whatever_is_in_a_block_is_rewarded_within_bounds(block: str, columns: dict[str, Any]) -> None:
     text = (
         f"<think><claims>{block}\nhappened: {block}\nlink: {block} -> {block}</claims></think><answer>{block}</answer>"
@@ -101,12 +101,14 @@ def test_whatever_is_in_a_block_is_rewarded_within_bounds(block: str, columns: d
         | st.just({"actions": [{"text": "a"}, 3, {}], "links": [[0, 1], {"cause": "0"}, 7]}),
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 def test_whatever_the_columns_hold_nothing_is_raised(columns: dict[str, Any]) -> None:
     sample = read_sample(columns)
     for reward in REWARDS.values():
         value = reward(ANSWERS[0], sample)
         assert value is None or 0.0 <= value <= 1.0
+    nothing = read_sample({})
+    assert [REWARDS[name](ANSWERS[0], nothing) for name in ("causal", "visual", "graph", "choice")] == [None] * 4
 
 
 def test_a_time_too_large_for_a_float_is_no_time() -> None:
@@ -116,21 +118,15 @@ def test_a_time_too_large_for_a_float_is_no_time() -> None:
         assert read_sample({"graph": form}).ids == ("A", "B")
 
 
+LINES = (
+    "link: C cracks the eggs -> C whisks the eggs", "happened: C takes eggs {}", "happened: eggs {} eggs",
+    "no link: {} -> {}", "conclusion: no {}", "happened:" + " C takes eggs" * 500, "{}",
+    "link: C takes eggs -> " + "not " * 500, "because {} -> {} -> {}",
+)  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        "link: C cracks the eggs -> C whisks the eggs",
-        "happened: C takes eggs {}",
-        "happened: eggs {} eggs",
-        "no link: {} -> {}",
-        "conclusion: no {}",
-        "happened:" + " C takes eggs" * 500,
-        "{}",
-        "link: C takes eggs -> " + "not " * 500,
-        "because {} -> {} -> {}",
-    ],
-)
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line[:30])
 def test_time_is_linear(line: str) -> None:
     lines = "\n".join(line.replace("{}", str(number)) for number in range(200_000 // len(line)))
     text = f"<think><claims>\n{lines}\n</claims></think><answer>No.</answer>"
@@ -139,8 +135,3 @@ def test_time_is_linear(line: str) -> None:
     for reward in REWARDS.values():
         reward(text, GROUPS[0].sample)
     assert time.process_time() - started < SECONDS
-
-
-def test_where_a_reward_does_not_apply_it_is_none() -> None:
-    nothing = read_sample({})
-    assert [REWARDS[name](ANSWERS[0], nothing) for name in ("causal", "visual", "graph", "choice")] == [None] * 4

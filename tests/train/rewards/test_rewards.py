@@ -30,19 +30,10 @@ NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not 
 
 
 TAKEN_BACK = (
-    "No. Yes.",
-    "No.yes",
-    "No (yes)",
-    "No => Yes",
-    "No, not really",
-    "No. False.",
-    "No. I changed my mind.",
-    "No. It happens anyway.",
-    "No. \u0423\u0435\u0455",
-    "No, yes, yes.",
-    "No. On second thought, yes.",
+    "No. Yes.", "No.yes", "No (yes)", "No => Yes", "No, not really", "No. False.", "No. I changed my mind.",
+    "No. It happens anyway.", "No. \u0423\u0435\u0455", "No, yes, yes.", "No. On second thought, yes.",
     "No. They are independent of each other.",
-)
+)  # fmt: skip
 
 
 def answer(*claims: str, end: str = "conclusion: no", says: str = "No.") -> str:
@@ -133,49 +124,43 @@ def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
     assert visual_reward(text, CHAIN) == 1.0
 
 
-@pytest.mark.parametrize("says", TAKEN_BACK)
-def test_a_verdict_that_is_taken_back_is_none(says: str) -> None:
+def test_verdicts_that_are_stated_and_not_taken_back() -> None:
     assert verdict_reward("<answer>No.</answer>", CHAIN) == 1.0
-    assert verdict_reward(f"<answer>{says}</answer>", CHAIN) == verdict_reward(says, CHAIN) == 0.0
+    for says in TAKEN_BACK:
+        assert verdict_reward(f"<answer>{says}</answer>", CHAIN) == verdict_reward(says, CHAIN) == 0.0, says
+    stated = {"No.": "no", "**Yes**, he would have.": "yes", "yes": "yes", "No. Without it there is none.": "no"}
+    others = ("No. It would still have happened.", "Yes and no.", "Nobody did.", "", "I think no.")
+    assert {text: stated_verdict(text) for text in (*stated, *others)} == {**stated, **dict.fromkeys(others)}
+    assert [expected_verdict(replace(CHAIN, key=key)) for key in ("No", " yes", "B", None)] == ["no", "yes", "no", "no"]
+    assert expected_verdict(replace(ASIDE, key=None)) == "yes" and expected_verdict(RewardSample()) is None
 
 
-@pytest.mark.parametrize("tag", ["<answer>", "</answer>", "<answer></answer>", "<think>", "<think><claims>"])
 @pytest.mark.parametrize("name", sorted(REWARDS))
-def test_repeated_tags_take_linear_time(name: str, tag: str) -> None:
-    start = time.process_time()
-    REWARDS[name](tag * 20_000, CHAIN)
-    assert time.process_time() - start < 5
+def test_repeated_tags_take_linear_time(name: str) -> None:
+    for tag in ("<answer>", "</answer>", "<answer></answer>", "<think>", "<think><claims>"):
+        start = time.process_time()
+        REWARDS[name](tag * 10_000, CHAIN)
+        assert time.process_time() - start < 5, tag
 
 
-@pytest.mark.parametrize(("wrong", "most"), [((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)])
-def test_the_sum_of_both_has_the_same_ceiling(wrong: tuple[str, ...], most: float) -> None:
+def test_the_sum_of_both_has_the_same_ceiling_and_nothing_is_earned_without_the_form() -> None:
     happened = [f"happened: {text}" for text in (TAP, CUP, TEA)]
-    assert graph_reward(answer(*happened, FIRST, SECOND, *wrong), CHAIN) == most
+    for wrong, most in (((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)):
+        assert graph_reward(answer(*happened, FIRST, SECOND, *wrong), CHAIN) == most
     assert graph_reward(answer(*happened), CHAIN) == 0.3
-
-
-def test_without_the_form_nothing_is_earned() -> None:
     for text in ("No. Opening the tap lets C fill the cup.", f"{TAP} -> {CUP} -> {TEA}", "", None, 3):
         assert (causal_reward(text, CHAIN), visual_reward(text, CHAIN), graph_reward(text, CHAIN)) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    "sample",
-    [
-        RewardSample(),
-        replace(CHAIN, queried=None),
-        replace(CHAIN, intervened=0, queried=1),
-        replace(CHAIN, intervened=3, queried=0, key="yes"),
-    ],
-)
-def test_where_the_graph_has_no_more_to_say_there_is_no_causal_reward(sample: RewardSample) -> None:
-    assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
-
-
-def test_a_path_beside_a_direct_link_is_more_to_say() -> None:
-    sample = replace(CHAIN, links=CHAIN.links | {(0, 2)})
-    assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
-    assert causal_reward(answer(f"link: {TAP} -> {TEA}"), sample) == pytest.approx(0.3)
+def test_what_more_the_graph_has_to_say() -> None:
+    nothing = (RewardSample(), replace(CHAIN, queried=None), replace(CHAIN, queried=1))
+    for sample in (*nothing, replace(CHAIN, intervened=3, queried=0, key="yes")):
+        assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
+    beside = replace(CHAIN, links=CHAIN.links | {(0, 2)})
+    assert causal_reward(answer(FIRST, SECOND), beside) == 1.0
+    assert causal_reward(answer(f"link: {TAP} -> {TEA}"), beside) == pytest.approx(0.3)
+    circle = replace(CHAIN, links=CHAIN.links | {(2, 1)})
+    assert causal_reward(answer(FIRST, SECOND), circle) == 1.0, "read in order of time"
 
 
 def test_the_path_of_which_most_is_said_counts() -> None:
@@ -183,11 +168,6 @@ def test_the_path_of_which_most_is_said_counts() -> None:
     short, long = f"link: {TAP} -> {SONG}\nlink: {SONG} -> {SIP}", f"{FIRST}\n{SECOND}\nlink: {TEA} -> {SIP}"
     assert causal_reward(answer(short), sample) == causal_reward(answer(long), sample) == 1.0
     assert causal_reward(answer(FIRST, SECOND), sample) == pytest.approx(0.8)
-
-
-def test_a_graph_with_a_circle_is_read_in_order_of_time() -> None:
-    sample = replace(CHAIN, links=CHAIN.links | {(2, 1)})
-    assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -214,29 +194,6 @@ def test_claims_of_the_same_words_are_of_any_of_their_actions() -> None:
     sample = replace(CHAIN, actions=(TAP, CUP, TEA, TAP, SIP), intervened=1, queried=4)
     text = answer(f"happened: {CUP}", f"happened: {TEA}", f"happened: {TAP}", f"happened: {SIP}")
     assert visual_reward(text, sample) == 1.0
-
-
-def test_the_expected_verdict_is_the_key_or_follows_from_the_graph() -> None:
-    assert [expected_verdict(replace(CHAIN, key=key)) for key in ("No", " yes", "B", None)] == ["no", "yes", "no", "no"]
-    assert expected_verdict(replace(ASIDE, key=None)) == "yes" and expected_verdict(RewardSample()) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("No.", "no"),
-        ("**Yes**, he would have.", "yes"),
-        ("yes", "yes"),
-        ("No. Without the tap there is no water.", "no"),
-        ("No. It would still have happened.", None),
-        ("Yes and no.", None),
-        ("Nobody did.", None),
-        ("", None),
-        ("I think no.", None),
-    ],
-)
-def test_stated_verdicts(text: str, verdict: str | None) -> None:
-    assert stated_verdict(text) == verdict
 
 
 def test_a_mean_needs_a_weight_for_each_reward() -> None:

@@ -44,9 +44,8 @@ def changed(change: str) -> str:
 def test_a_row_of_the_table(row: tuple[str, str, str, str]) -> None:
     change, *shown = row
     given = [REWARDS[name](changed(change), page_sample()) for name in ("causal", "visual", "graph")]
-    assert [f"{value:.2f}" for value in given] == shown
+    assert [f"{value:.2f}" for value in given] == shown and len(ROWS) >= 14
 
 
 def test_the_answer_itself_earns_it_all() -> None:
     assert [REWARDS[name](changed(""), page_sample()) for name in ("causal", "visual", "graph", "format")] == [1.0] * 4
-    assert len(ROWS) >= 14

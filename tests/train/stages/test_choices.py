@@ -123,23 +123,17 @@ def prepare_set(words: list[str]) -> None:
 
 
 @SETS
-@pytest.mark.parametrize("command", ["sft", "grpo"])
-def test_clips_that_are_tested_on_are_refused(
-    home: Path, swift: FakeSwift, tmp_path: Path, write: Write, command: str
-) -> None:
-    prepare_set(write(tmp_path / "test"))
-    ended = train(swift, command, write(tmp_path / "set"))
-    assert ended.exit_code == 1 and "Expected training clips that nothing is tested on" in ended.output
-    assert not swift.calls and not (tmp_path / "out").exists()
-
-
-@SETS
-def test_clips_of_a_named_test_are_refused(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
-    test = write(tmp_path / "test")
+def test_clips_that_are_tested_on_are_refused(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
+    test, words = write(tmp_path / "test"), write(tmp_path / "set")
     if write is causalvqa:
         write_causalvqa(tmp_path / "test", "test", QUESTIONS, withheld=True)
-    ended = train(swift, "grpo", write(tmp_path / "set"), "--test", test[2])
+    ended = train(swift, "grpo", words, "--test", test[2])
     assert ended.exit_code == 1 and f"clips of {test[2]}" in ended.output.replace("\n", "")
+    prepare_set(write(tmp_path / "prepared"))
+    for command in ("sft", "grpo"):
+        ended = train(swift, command, words)
+        assert ended.exit_code == 1 and "Expected training clips that nothing is tested on" in ended.output
+    assert not swift.calls and not (tmp_path / "out").exists()
 
 
 @SETS
@@ -164,16 +158,15 @@ def test_the_release_itself_is_refused_where_it_is_not_prepared(
     assert ended.exit_code == 1 and "as many questions of each kind as" in output and not swift.calls
 
 
-def test_questions_without_keys_are_refused(home: Path, swift: FakeSwift, tmp_path: Path) -> None:
-    release = write_causalvqa(tmp_path / "set", "test", QUESTIONS, withheld=True)
-    ended = train(swift, "grpo", ["causalvqa", "--source", str(release)])
-    assert ended.exit_code == 1 and "4 of 4" in ended.output and "have none" in " ".join(ended.output.split())
-
-
 @SETS
-def test_a_split_is_named_where_there_are_several(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
+def test_a_split_is_named_where_there_are_several_and_has_keys(
+    home: Path, swift: FakeSwift, tmp_path: Path, write: Write
+) -> None:
     words = write(tmp_path / "set")
     assert train(swift, "grpo", words, "--split", "other").exit_code == 1
+    withheld = write_causalvqa(tmp_path / "withheld", "test", QUESTIONS, withheld=True)
+    ended = train(swift, "grpo", ["causalvqa", "--source", str(withheld)])
+    assert ended.exit_code == 1 and "4 of 4" in ended.output and "have none" in " ".join(ended.output.split())
     write_causalvqa(tmp_path / "more", "debug", QUESTIONS)
     release = write_causalvqa(tmp_path / "more", "test", QUESTIONS)
     ended = train(swift, "grpo", ["causalvqa", "--source", str(release)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.train.stages.commands import BLOCKS, WIDTH, draw_curves, read_curves, spark_line
@@ -33,11 +33,8 @@ def test_each_reward_has_a_curve_and_steps_made_again_count_once(tmp_path: Path)
     }  # fmt: skip
 
 
-def test_without_a_log_there_are_no_curves(tmp_path: Path) -> None:
+def test_the_picture_is_a_png_file_and_without_a_log_there_are_no_curves(tmp_path: Path) -> None:
     assert read_curves(tmp_path / "logging.jsonl") == {}
-
-
-def test_the_picture_is_a_png_file(tmp_path: Path) -> None:
     draw_curves(read_curves(write_log(tmp_path)), tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
@@ -49,6 +46,7 @@ def test_a_line_rises_where_the_values_do() -> None:
     assert len(falling) == WIDTH and list(falling) == sorted(falling, reverse=True)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200))
 def test_a_line_is_as_long_as_it_may_be(values: list[float]) -> None:
     line = spark_line(values)
