@@ -34,8 +34,6 @@ from lmms_eval_tasks.utils.data.card import Row
 
 @dataclass(frozen=True)
 class Request:
-    """One item to answer."""
-
     task: str
     doc: Mapping[str, Any]
     clips: tuple[Path, ...]
@@ -65,7 +63,6 @@ class OwnModel(lmms):  # type: ignore[misc]
 
     @classmethod
     def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> OwnModel:
-        """The model that ``--model_args`` describes, as lmms-eval makes it."""
         problem = None
         try:
             cls.check_arguments(arg_string)
@@ -77,7 +74,6 @@ class OwnModel(lmms):  # type: ignore[misc]
 
     @classmethod
     def argument_names(cls) -> dict[str, bool]:
-        """The arguments that the model takes, and whether each has to be given."""
         parameters = inspect.signature(cls).parameters.values()
         hosts = inspect.signature(OwnModel).parameters.keys()
         return {
@@ -88,7 +84,6 @@ class OwnModel(lmms):  # type: ignore[misc]
 
     @classmethod
     def check_arguments(cls, arg_string: str) -> None:
-        """Refuse arguments that the model does not take."""
         problems, known = Problems(), cls.argument_names()
         try:
             given = simple_parse_args_string(arg_string)
@@ -103,11 +98,9 @@ class OwnModel(lmms):  # type: ignore[misc]
         problems.raise_if_any(f"{model_name(cls)} cannot be run as asked")
 
     def loglikelihood(self, requests: list[Instance]) -> NoReturn:
-        """Not offered: our models give no probabilities."""
         raise NotImplementedError(f"{type(self).__name__} answers in text and has no likelihoods.")
 
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
-        """Not offered: one request, one response."""
         raise NotImplementedError(f"{type(self).__name__} answers in one round.")
 
 
@@ -122,14 +115,12 @@ class RequestModel(OwnModel):
         """The response to one request."""
 
     def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
-        """Responses as they come, in order."""
         return map(self.answer, requests)
 
     def prepare(self, requests: list[Request]) -> None:
         """Called once with all requests of this rank before the first is answered; on every rank."""
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        """Answer lmms-eval's requests in order."""
         asked = [self._read(instance) for instance in requests]
         self.prepare(asked)
         answers = self.answer_each(asked)
@@ -160,7 +151,6 @@ class RepeatedFailures:
         self._causes: list[str] = []
 
     def note(self, message: str | None, shared: str, name: str = "") -> None:
-        """Count one more."""
         if message is None:
             self._causes.clear()
             return
@@ -190,7 +180,6 @@ def describe_error(error: Exception) -> str:
 
 
 def free_memory() -> None:
-    """Give cached device memory back."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -217,11 +206,9 @@ class Work:
                 self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - begun
 
     def count(self, name: str, number: int = 1) -> None:
-        """Add to a count."""
         with self._lock:
             self.counts[name] = self.counts.get(name, 0) + number
 
     def as_facts(self) -> dict[str, dict[str, Any]]:
-        """Both, as `host.asking.throughput` reads them."""
         with self._lock:
             return {"seconds": dict(self.seconds), "counts": dict(self.counts)}

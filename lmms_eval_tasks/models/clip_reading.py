@@ -90,13 +90,10 @@ class ReadAhead:
 
 
 class Reading(Generic[Clip]):
-    """A clip that is being read."""
-
     def __init__(self, future: Future[Clip], room: ClipRoom, work: Work) -> None:
         self._future, self.room, self._work = future, room, work
 
     def result(self) -> Clip:
-        """Return the clip that was read, after waiting for it."""
         with self._work.measure(WAITING):
             return self._future.result()
 
@@ -126,7 +123,6 @@ class ClipRoom:
         self._memory.settle(self.place, size)
 
     def release(self) -> None:
-        """Give its room to others."""
         self._memory.settle(self.place, 0)
 
 
@@ -138,21 +134,17 @@ class OpenClip(PyavFrames):
         super().__init__(path, threads=1)
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """See `PyavFrames.read`."""
         if self._room is not None:
             self._room.reserve(int(len(positions) * self._frame_bytes * self._growth))
         return super().read(positions)
 
     def frame(self, position: int) -> object:
-        """See `PyavFrames.frame`."""
         if self._room is not None:
             self._room.check()
         return super().frame(position)
 
 
 class _Memory:
-    """Bytes that clips share."""
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._changed = Condition()
@@ -196,24 +188,18 @@ class _Memory:
 
 
 class ShownVideo(NamedTuple):
-    """A video as messages show it."""
-
     path: str
     start: float | None
     end: float | None
 
 
 class ShownMedia(NamedTuple):
-    """Media shown by messages."""
-
     videos: tuple[ShownVideo, ...]
     pictures: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ClipQuestion:
-    """One request of lmms-eval."""
-
     place: int
     task: str
     item: str
@@ -245,7 +231,6 @@ def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) ->
 
 
 def media_of(messages: ChatMessages) -> ShownMedia:
-    """Media shown by messages."""
     parts = [part for message in messages.messages for part in message.content]
     videos = (
         ShownVideo(one.url if isinstance(one.url, str) else str(one.url), one.start_time, one.end_time)

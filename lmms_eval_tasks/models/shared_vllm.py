@@ -84,15 +84,12 @@ class VideoSampling:
 
 @dataclass(frozen=True)
 class SampledVideo:
-    """A clip as vLLM takes it."""
-
     frames: NDArray[np.uint8]
     metadata: dict[str, Any]
     media_id: str
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its frames."""
         return self.frames.nbytes
 
 
@@ -103,7 +100,6 @@ def read_video(
     end: float | None = None,
     room: ClipRoom | None = None,
 ) -> SampledVideo:
-    """Decode a clip."""
     file, order = source_of(path)
     reader = OpenClip(path, room)
     if reader.fps <= 0:
@@ -149,8 +145,6 @@ OLD_VLLM = f"Expected vLLM 0.32 or later for shared_vllm, but got {{}}, in which
 
 @dataclass(frozen=True)
 class _Request:
-    """A question and the clips that it shows."""
-
     question: ClipQuestion
     videos: tuple[ShownVideo, ...]
 
@@ -199,7 +193,6 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         return self._work.as_facts()
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
-        """Answer lmms-eval's requests; the answers are in their order."""
         answers = dict(self.generate_each(requests))
         return [answers.get(place, GenerationResult(text="")) for place in range(len(requests))]
 
@@ -219,7 +212,6 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 bar.update(len(part))
 
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
-        """Not offered: one request, one response."""
         raise NotImplementedError("shared_vllm answers in one round.")
 
     def _count_rounds(self, own: int) -> int:

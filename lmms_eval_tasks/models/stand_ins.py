@@ -33,7 +33,6 @@ class ConstantAnswer(RequestModel):
         self.response = None if response is None else str(response)
 
     def answer(self, request: Request) -> str:
-        """The constant."""
         return request.guesses[0] if self.response is None else self.response
 
 
@@ -51,7 +50,6 @@ class RandomAnswer(RequestModel):
         self.seed = int(seed)
 
     def answer(self, request: Request) -> str:
-        """One of the answers that somebody could give who saw nothing, each as likely as any other."""
         key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}"
         key += f"\0{request.sample}" if request.sample > 1 else ""
         guess = random.Random(hashlib.sha256(key.encode()).digest())
@@ -113,7 +111,6 @@ class Replay(RequestModel):
         )
 
     def answer(self, request: Request) -> str:
-        """The saved response; empty where there is none and that is allowed."""
         return self._find(request) or ""
 
     def _find(self, request: Request) -> str | None:
@@ -128,7 +125,6 @@ class SampleSolver(RequestModel):
     shows_clips = True
 
     def answer(self, request: Request) -> str:
-        """The solver's response to the item's question about its clip: with evidence where the question asks for it."""
         question, options = request.doc["question"], request.doc["options"]
         if request.form is AnswerForm.CLIP_LOSSES:
             answers = [solve(question, options, clip) for clip in request.clips]

@@ -33,7 +33,6 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
 
 
 def _splits(source: Path) -> dict[str, list[str]]:
-    """The subsets that a snapshot has, each with its splits."""
     import datasets
 
     try:

@@ -43,33 +43,25 @@ class FrameSettings:
 
 @dataclass(frozen=True)
 class ShownText:
-    """One question as a model takes it."""
-
     text: Mapping[str, torch.Tensor]
 
     @cached_property
     def ids(self) -> list[int]:
-        """The prompt's tokens."""
         return list(map(int, self.text["input_ids"][0]))
 
 
 @dataclass(frozen=True)
 class ProcessedClip:
-    """A clip and its questions as a model takes them."""
-
     media: Mapping[str, Any]
     texts: tuple[ShownText, ...]
 
 
 class OpenClips:
-    """The clips of one group of questions, each opened once."""
-
     def __init__(self, room: ClipRoom | None = None) -> None:
         self._room = room
         self._open: dict[str | Path, OpenClip] = {}
 
     def __getitem__(self, clip: str | Path) -> OpenClip:
-        """An open clip."""
         if clip not in self._open:
             self._open[clip] = OpenClip(clip, self._room, GROWTH)
         return self._open[clip]
@@ -110,7 +102,6 @@ class PlainInputs:
         return processor
 
     def hf_messages(self, messages: ChatMessages, clips: OpenClips) -> list[dict[str, Any]]:
-        """Messages as the chat template takes them."""
         converted: list[dict[str, Any]] = messages.to_hf_messages()
         return converted
 
@@ -180,7 +171,6 @@ class QwenInputs(PlainInputs):
         return {"nframes": max(2, min([self.settings.max_num_frames, *counts]) // 2 * 2)}
 
     def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
-        """See `PlainInputs.load`."""
         images, videos, metadata, _ = _fetch(hf_messages, clips)
         return {"images": images, "videos": videos, "video_metadata": metadata}
 
@@ -212,7 +202,6 @@ class Qwen3Inputs(QwenInputs):
         return {"nframes": min([self.settings.max_num_frames, *counts])}
 
     def render(self, hf_messages: list[dict[str, Any]]) -> str:
-        """See `PlainInputs.render`."""
         thinking = self.settings.enable_thinking
         chosen = {} if thinking is None else {"enable_thinking": thinking}
         text: str = self.processor.apply_chat_template(
@@ -221,7 +210,6 @@ class Qwen3Inputs(QwenInputs):
         return text
 
     def load(self, hf_messages: list[dict[str, Any]], clips: OpenClips) -> dict[str, Any]:
-        """See `PlainInputs.load`."""
         shown = [part["video"] for message in hf_messages for part in message["content"] if part["type"] == "video"]
         images, videos, metadata, sampled = _fetch(hf_messages, clips, image_patch_size=16)
         limits = {**self._sampling(shown, clips), **sampled}
@@ -257,12 +245,10 @@ FAMILIES: Mapping[str, type[PlainInputs]] = {
 
 
 def without_pixels(media: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about the media without the pictures themselves."""
     return {name: value for name, value in media.items() if not name.startswith("pixel_values")}
 
 
 def to_device(values: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    """Values with the tensors on a device."""
     return dict(BatchFeature(dict(values)).to(device))
 
 
@@ -272,8 +258,6 @@ FLASH = "flash_attention_2"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A loaded checkpoint."""
-
     model: Any
     tokenizer: Any
     inputs: PlainInputs

@@ -151,7 +151,6 @@ class SharedPrefix(OwnModel):
 
     @property
     def model(self) -> Any:
-        """The model of transformers."""
         return self._model
 
     @property
@@ -341,14 +340,12 @@ class SharedPrefix(OwnModel):
         return question, None
 
     def _note(self, text: str) -> None:
-        """Say something once."""
         if text not in self._notes:
             self._notes.add(text)
             logger.warning("{}", text)
 
 
 def _choose(kind: type[Kind], name: str, argument: str) -> Kind:
-    """A member by its value."""
     try:
         return kind(name)
     except ValueError:

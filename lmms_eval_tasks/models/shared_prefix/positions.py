@@ -18,8 +18,6 @@ REFERENCE_TYPES = frozenset({"qwen2_vl", "qwen2_5_vl"})
 
 
 class Positions(str, Enum):
-    """Source of the positions used."""
-
     LIBRARY = "library"
     """Those of the installed transformers, as lmms-eval's adapters use them."""
     REFERENCE = "reference"
@@ -27,7 +25,6 @@ class Positions(str, Enum):
 
 
 def check_positions(model_type: str, positions: Positions) -> None:
-    """Refuse positions of reference where none are known."""
     if positions is Positions.REFERENCE and model_type not in REFERENCE_TYPES:
         known = ", ".join(sorted(REFERENCE_TYPES))
         raise InputError(

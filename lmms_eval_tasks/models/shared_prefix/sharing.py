@@ -26,16 +26,12 @@ ENCODED = "mm_encoder_outputs"
 
 
 class SharingMode(str, Enum):
-    """Extent to which questions of a clip share computation."""
-
     SAFE = "safe"
     FAST = "fast"
 
 
 @dataclass(frozen=True)
 class EncodedClip:
-    """A clip after the vision encoder."""
-
     known: Mapping[str, Any]
     shown: Mapping[str, Any]
     texts: tuple[ShownText, ...]
@@ -49,20 +45,16 @@ class EncodedClip:
 
 
 class PrefixSharer:
-    """Generates answers to the questions of clips."""
-
     def __init__(self, model: Any, positions: Positions, pad: int) -> None:
         self.model, self.positions, self.pad = model, positions, pad
         self.work = Work()
 
     @property
     def device(self) -> torch.device:
-        """Device to which prompts go."""
         device: torch.device = self.model.get_input_embeddings().weight.device
         return device
 
     def encode(self, clip: ProcessedClip) -> EncodedClip:
-        """Run the vision encoder on what is shown."""
         with self.work.measure("encoding", self.device), torch.no_grad():
             media = to_device(clip.media, self.device)
             known = without_pixels(media)
@@ -141,8 +133,6 @@ class PrefixSharer:
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Prefix read once for a clip's questions."""
-
     cache: DynamicCache
     length: int
 
@@ -154,8 +144,6 @@ class Prefix:
 
 @dataclass(frozen=True)
 class SharedQuestion:
-    """A question that is answered from what was read of its clip."""
-
     clip: EncodedClip
     prefix: Prefix
     text: ShownText
@@ -220,8 +208,6 @@ Asked = tuple[ClipQuestion, SharedQuestion]
 
 @dataclass(frozen=True)
 class ReadClip:
-    """A clip whose questions are to be answered."""
-
     group: ClipGroup
     encoded: EncodedClip
     prefix: Prefix | None = None
@@ -229,11 +215,9 @@ class ReadClip:
 
     @property
     def texts(self) -> Mapping[ClipQuestion, ShownText]:
-        """Its questions as the model takes them."""
         return dict(zip(self.group.questions, self.encoded.texts, strict=True))
 
     def rows(self) -> list[Asked]:
-        """Questions that can be answered together with others."""
         if self.prefix is None:
             return []
         texts = self.texts
@@ -241,8 +225,6 @@ class ReadClip:
 
 
 class Batching:
-    """Number of questions answered at once."""
-
     def __init__(self, most: int | None, device: torch.device) -> None:
         self.is_auto, self.most = most is None, most or MOST
         self.limit = CPU_BYTES
@@ -251,7 +233,6 @@ class Batching:
             self.limit = int(GPU_SHARE * (whole - torch.cuda.memory_allocated(device)))
 
     def go_together(self, clips: Sequence[ReadClip], arguments: Mapping[str, Any]) -> bool:
-        """Whether the questions of clips are answered at once."""
         if any(clip.prefix is None for clip in clips):
             return False
         rows = [row for clip in clips for _, row in clip.rows()]
@@ -259,7 +240,6 @@ class Batching:
         return max(lengths) <= ALIKE * min(lengths) and len(rows) <= self._fitting(rows, arguments)
 
     def parts(self, rows: Sequence[Asked], arguments: Mapping[str, Any]) -> Iterator[list[Asked]]:
-        """Questions in parts that are answered at once."""
         size = self._fitting([row for _, row in rows], arguments)
         for first in range(0, len(rows), size):
             yield list(rows[first : first + size])
@@ -308,12 +288,10 @@ class ModeComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether the two are the same."""
         return self.same_tokens and self.distance <= self.tolerance
 
     @property
     def text(self) -> str:
-        """The comparison in words."""
         tokens = "the same tokens" if self.same_tokens else "other tokens"
         return f"{tokens}, logits within {self.distance:.1e} (rounding: {self.tolerance:g})"
 

@@ -33,7 +33,6 @@ class Ddpm:
         return _spread(signal.sqrt(), like), _spread((1 - signal).sqrt(), like)
 
     def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noisy clips at their timesteps."""
         scale, spread = self._scales(timesteps, clean)
         return scale * clean + spread * noise
 
@@ -63,7 +62,6 @@ class Flow:
     predicts: str = "velocity"
 
     def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noisy clips at their timesteps."""
         level = _spread(timesteps / TRAIN_STEPS, clean)
         return (1 - level) * clean + level * noise
 
@@ -82,7 +80,6 @@ Noising = Ddpm | Flow
 
 
 def scheduler_noising(scheduler: Any) -> Ddpm:
-    """The DDPM process of a diffusers scheduler."""
     predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
     return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]
 
@@ -116,7 +113,6 @@ class Adapter:
 
     @classmethod
     def load(cls, settings: DenoisingSettings) -> Adapter:
-        """Load a checkpoint through diffusers' own ``from_pretrained``."""
         return cls(load_pipeline(settings), settings.family, settings.fps)
 
     @property
@@ -126,18 +122,15 @@ class Adapter:
 
     @property
     def spatial_compression(self) -> int:
-        """Pixels per latent, in height and in width."""
         return int(getattr(self.pipe, self.compression_names[1]))
 
     @property
     def size_multiple(self) -> int:
-        """Number of which height and width must be multiples."""
         patch = self.pipe.transformer.config.patch_size
         return self.spatial_compression * int(patch if isinstance(patch, int) else patch[-1])
 
     @property
     def denoisers(self) -> dict[str, torch.nn.Module]:
-        """The denoising networks by name."""
         return self._modules(self.denoiser_names)
 
     @property
@@ -184,19 +177,16 @@ class Adapter:
         return prediction.float()
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, by name."""
         inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
         return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
 
 
 def load_pipeline(settings: DenoisingSettings, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
-    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used."""
     dtypes = {"default": getattr(torch, settings.dtype), "vae": getattr(torch, settings.vae_dtype)}
     return pipeline.from_pretrained(settings.pretrained, dtype=dtypes, revision=settings.revision, **components)
 
 
 def posterior_mean(vae: Any, frames: torch.Tensor) -> torch.Tensor:
-    """The VAE's mean for frames, float32."""
     mean: torch.Tensor = vae.encode(frames.to(vae.dtype)).latent_dist.mean
     return mean.float()
 
@@ -225,7 +215,6 @@ class Wan(Adapter):
             self.boundary = self.pipe.config.boundary_ratio
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments; the time once for each token where the checkpoint takes it so."""
         inputs = super().network_inputs(noisy, timesteps, text)
         if self.pipe.config.expand_timesteps:
             tokens = noisy[0, 0].numel() // math.prod(self.pipe.transformer.config.patch_size)
@@ -241,13 +230,11 @@ class CogVideoX(Adapter):
         return -latent_frames % (self.pipe.transformer.config.patch_size_t or 1)
 
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
-        """Encode one window, with the copies in front."""
         latents = super().encode_frames(frames)
         copies = latents[:, :, :1].expand(-1, -1, self.padded_latents(latents.shape[2]), -1, -1)
         return torch.cat([copies, latents], dim=2)
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, with rotary position embeddings where it takes them."""
         rotary = None
         if self.pipe.transformer.config.use_rotary_positional_embeddings:
             frames, height, width = noisy.shape[2:]
@@ -259,7 +246,6 @@ class CogVideoX(Adapter):
         return {**inputs, "image_rotary_emb": rotary}
 
     def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """The v of each clip."""
         return super().predict(noisy, timesteps, text).transpose(1, 2)
 
 
@@ -295,7 +281,6 @@ class Ltx(Adapter):
         return {**inputs, "video_coords": expand(positions, len(noisy))}
 
     def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """Velocity towards noise."""
         return super().predict(noisy, timesteps, text).transpose(1, 2).reshape(noisy.shape)
 
 
@@ -307,7 +292,6 @@ class Mochi(Adapter):
     flow = Flow(towards="data")
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, at its own time."""
         return super().network_inputs(noisy, TRAIN_STEPS - timesteps, text)
 
 
@@ -320,7 +304,6 @@ class HunyuanVideo(Adapter):
     flow = Flow()
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, with the strength of guidance where it takes one."""
         guidance = None
         if self.pipe.transformer.config.guidance_embeds:
             strength = float(self.family.options.get("embedded_guidance", 1.0)) * TRAIN_STEPS
@@ -342,7 +325,6 @@ class HunyuanVideo15(Adapter):
         return dict(zip(self.text_outputs, self.pipe.encode_prompt(caption, device=device), strict=True))
 
     def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
-        """The network's arguments, without a picture."""
         config = self.pipe.transformer.config
         picture = noisy.new_zeros(len(noisy), config.in_channels - noisy.shape[1], *noisy.shape[2:])
         features = noisy.new_zeros(len(noisy), self.pipe.vision_num_semantic_tokens, config.image_embed_dim)
@@ -394,7 +376,6 @@ class AnimateDiff(Adapter):
         return {"embeds": embeds, "pooled": pooled[0]} if pooled else {"embeds": embeds}
 
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
-        """Encode one window, a few pictures at a time."""
         pictures = frames[0].transpose(0, 1)
         mean = torch.cat([posterior_mean(self.pipe.vae, part) for part in pictures.split(IMAGES_AT_ONCE)])
         return (mean * self.pipe.vae.config.scaling_factor).transpose(0, 1)[None]

@@ -53,8 +53,6 @@ Answer = DenoisingResponse | ClipLosses
 
 @dataclass(frozen=True)
 class AskedClips:
-    """The clips of an item, whose losses are to be compared."""
-
     item_id: str
     clips: tuple[Path, ...]
     caption: str
@@ -72,7 +70,6 @@ class AskedClips:
         return cls(item_id, clips, "", group_id, AnswerForm.CLIP_LOSSES)
 
     def read(self, text: str) -> Answer | None:
-        """An answer about them; None where a text is none."""
         if self.form is AnswerForm.CLIP_LOSSES:
             return read_clip_losses(text, len(self.clips))
         answer = read_denoising(text)
@@ -112,7 +109,6 @@ class AnswerStore:
         return asked.read(text) if isinstance(text, str) else None
 
     def put(self, asked: AskedClips, answer: Answer) -> None:
-        """Keep an answer."""
         key = self._key(asked)
         if key is None:
             return
@@ -124,7 +120,6 @@ class AnswerStore:
             logger.warning(f"the answer about {asked.item_id} cannot be kept and would be measured again: {error}")
 
     def close(self) -> None:
-        """Put the answers that were kept on the disk."""
         for values in self._values.values():
             try:
                 values.close()
@@ -151,8 +146,6 @@ class Unit(NamedTuple):
 
 
 class Engine:
-    """Measures clips with one model."""
-
     def __init__(
         self,
         adapter: Adapter,
@@ -236,7 +229,6 @@ class Engine:
             return self.refuse(asked, "failed", message)
 
     def refuse(self, asked: AskedClips, kind: str, message: str) -> Answer:
-        """The answer about clips that have no losses."""
         logger.warning(f"{asked.item_id} is unscored: {message}")
         error = ItemError(kind=kind, message=message)
         known: dict[str, Any] = {

@@ -67,8 +67,6 @@ UNEQUAL_PART = 0.05
 
 
 class ClipFile:
-    """An open clip."""
-
     def __init__(self, path: Path, room: ClipRoom | None = None) -> None:
         self.path = path
         if not path.is_file():
@@ -80,7 +78,6 @@ class ClipFile:
             raise UnreadableClip(f"Expected {path} to have a frame rate above 0, but got {self.fps}.")
 
     def read(self, positions: Sequence[float], height: int, width: int) -> torch.Tensor:
-        """Decode some frames."""
         parts = []
         for first in range(0, len(positions), FRAMES_AT_ONCE):
             some = positions[first : first + FRAMES_AT_ONCE]
@@ -146,7 +143,6 @@ def check_reversal(files: Sequence[ClipFile]) -> None:
 
 
 def check_same_shape(files: Sequence[ClipFile]) -> None:
-    """Refuse files whose frames, size or rate differ."""
     shapes = [f"{file.frames} frames of {file.width}x{file.height} at {file.fps:.6g} a second" for file in files]
     if len(set(shapes)) > 1:
         found = ", ".join(f"{file.path.name} has {shape}" for file, shape in zip(files, shapes, strict=True))
@@ -156,7 +152,6 @@ def check_same_shape(files: Sequence[ClipFile]) -> None:
 def decode_clips(
     files: Sequence[ClipFile], settings: DenoisingSettings, compression: int, room: ClipRoom | None = None
 ) -> DecodedClips:
-    """Decode the frames of files that are used."""
     height, width = settings.size_for(*max((file.height, file.width) for file in files))
     centred = settings.protocol.anchor == "centre"
     # One rate for all, so that files whose headers differ a little still show the same pictures.

@@ -78,7 +78,6 @@ class VideoDiffusion(RequestModel):
 
     @classmethod
     def argument_names(cls) -> dict[str, bool]:
-        """The arguments that the model takes, and whether each has to be given."""
         return {**super().argument_names(), **dict.fromkeys(CHOICES, False)}
 
     def keep_answers_in(self, folder: Path | None) -> None:
@@ -90,7 +89,6 @@ class VideoDiffusion(RequestModel):
         self.store = AnswerStore(root, self.engine.digests)
 
     def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
-        """Load the model on this rank's device."""
         try:
             import diffusers  # noqa: F401
         except ImportError:
@@ -127,18 +125,15 @@ class VideoDiffusion(RequestModel):
 
     @property
     def work(self) -> dict[str, Any]:
-        """For a run card: seconds of each stage, on this rank."""
         return self.engine.work.as_facts()
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        """Answer lmms-eval's requests in order."""
         try:
             return super().generate_until(requests)
         finally:
             self.store.close()
 
     def answer(self, request: Request) -> str:
-        """Losses of an item's clips, or why there are none."""
         return self._answer(request, self._read_asked(request), None)
 
     def answer_each(self, requests: Sequence[Request]) -> Iterator[str]:
@@ -160,7 +155,6 @@ class VideoDiffusion(RequestModel):
                 coming = next(readings, None)
 
     def _looks_at_clips(self, request: Request, asked: AskedClips) -> bool:
-        """Whether an item is to be measured."""
         return request.doc.get("asked", True) and not self.engine.lacks_caption(asked) and self.store.get(asked) is None
 
     def _answer(self, request: Request, asked: AskedClips, reading: Reading[DecodedClips] | None) -> str:
@@ -187,7 +181,6 @@ class VideoDiffusion(RequestModel):
             )
 
     def _read_asked(self, request: Request) -> AskedClips:
-        """The clips that a request asks about, with the caption that the model reads."""
         item_id = str(request.doc["item_id"])
         if request.form is AnswerForm.CLIP_LOSSES:
             return AskedClips.of_group(item_id, str(request.doc["group_id"]), request.clips)
@@ -197,7 +190,6 @@ class VideoDiffusion(RequestModel):
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:
-    """Load a model's weights into main memory."""
     from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
 
     problem = ""

@@ -22,8 +22,6 @@ class ShortClip(ValueError):
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings that a named protocol fixes."""
-
     name: str
     steps: int = 10
     draws: int = 1
@@ -55,8 +53,6 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of frames that the model sees at once."""
-
     start: int
     stop: int
     borrowed: int = 0
@@ -64,7 +60,6 @@ class Window:
 
 
 def plan_windows(frames: int, window: int, compression: int, layout: str = "filled") -> list[Window]:
-    """Cut a clip into windows."""
     if window % compression != 1 % compression or window <= compression:
         raise ValueError(
             f"Expected a window of 1 more than a multiple of {compression} frames, at least {compression + 1}, "

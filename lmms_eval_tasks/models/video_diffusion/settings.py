@@ -42,8 +42,6 @@ class WanScripts(BaseModel):
 
 
 class Family(BaseModel):
-    """One row of the table."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
@@ -65,13 +63,11 @@ class Family(BaseModel):
 
 @cache
 def known_families() -> dict[str, Family]:
-    """All rows of the table by name, in its order."""
     text = (resources.files(__package__) / "families.json").read_text(encoding="utf-8")
     return {family.name: family for family in TypeAdapter(list[Family]).validate_json(text)}
 
 
 def read_family(name: str) -> Family:
-    """The row of a family."""
     families = known_families()
     if name not in families:
         raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
@@ -100,12 +96,10 @@ class DenoisingSettings:
 
     @property
     def own_weights(self) -> bool:
-        """Whether the weights are other than the table's."""
         return self.pretrained != self.family.pretrained
 
     @property
     def vae_dtype(self) -> str:
-        """Precision of the VAE: the family's, or the run's."""
         return self.family.vae_dtype or self.dtype
 
     def size_for(self, height: int, width: int) -> tuple[int, int]:
@@ -149,7 +143,6 @@ CHOICES = tuple(field.name for field in fields(DenoisingSettings) if field.name 
 
 
 def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
-    """Check a user's choices."""
     row = read_family(family)
     problems = Problems()
     chosen = {name: value for name, value in arguments.items() if value is not None}
@@ -211,7 +204,6 @@ def _name_of_weights(family: Family, pretrained: str) -> str:
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:
-    """Check that a loaded model takes the chosen frames and size."""
     problems = Problems()
     frames, step = settings.frames, temporal_compression
     if frames % step != 1 % step or frames <= step:

@@ -164,7 +164,6 @@ def write_grpo(
     beta: float | None = None,
     progress: Progress = no_progress,
 ) -> Written:
-    """Write the second stage."""
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
     chosen = ABLATIONS[ablation]

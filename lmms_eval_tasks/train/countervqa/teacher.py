@@ -33,8 +33,6 @@ NOT_IN_THE_FORM, TAGGED = "not in the form of the rewards", "tags of ms-swift in
 
 
 class TaughtReply(BaseModel):
-    """A teacher's reply."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: WholeText
@@ -50,14 +48,12 @@ class Teaching:
 
     @property
     def share(self) -> float:
-        """The share kept, from 0 to 1."""
         return len(self.rows) / sum(self.outcomes.values())
 
 
 def teach(
     questions: QuestionSet, judge: Judge[TaughtReply], frames: int, annotations: bool, progress: Progress = no_progress
 ) -> Teaching:
-    """Ask a teacher every question of a set."""
     asked = questions.questions
     verdicts = judge.judge_all([_asking(questions, one, judge, frames, annotations) for one in asked], progress)
     outcomes: Counter[str] = Counter()

@@ -35,15 +35,12 @@ class ReasoningRow(RowForm):
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A set in the form that `prepare` takes."""
-
     files: tuple[Path, Path]
     clips: Path
     questions: Sequence[CounterfactualQuestion]
     graphs: Mapping[str, ClipGraph]
 
     def clip(self, question: CounterfactualQuestion) -> Path:
-        """The file of a question's clip; it need not be there."""
         return self.clips / question.clip
 
 
@@ -59,7 +56,6 @@ def read_set(source: Path, videos: Path | None = None) -> QuestionSet:
 
 
 def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow]:
-    """Reasoning by the id of the question that it answers."""
     issues = Problems()
     known = {question.id: question for question in questions.questions}
     rows: dict[str, ReasoningRow] = {}
@@ -148,7 +144,6 @@ def kept_by_level(questions: QuestionSet, items: Iterable[TrainingItem]) -> dict
 
 
 def reasoned(row: ReasoningRow) -> str:
-    """Reasoning, then the answer."""
     return f"<think>{row.reasoning.strip()}</think>\n<answer>{row.answer.strip()}</answer>"
 
 
@@ -176,7 +171,6 @@ def write_sft(inputs: Inputs, reasoning: Path | None, progress: Progress = no_pr
 
 
 def tested_clips(test: Path) -> list[TestedClip]:
-    """The clips of a set that a model is tested on."""
     questions = read_set(test)
     return [
         TestedClip(str(test), name, path if (path := questions.clips / name).is_file() else None, asked)
@@ -185,7 +179,6 @@ def tested_clips(test: Path) -> list[TestedClip]:
 
 
 def asked_of_clips(questions: QuestionSet) -> Mapping[str, list[str]]:
-    """Each clip's name to the questions about it."""
     asked: dict[str, list[str]] = {}
     for question in questions.questions:
         asked.setdefault(question.clip, []).append(question.question)

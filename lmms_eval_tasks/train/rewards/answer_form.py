@@ -31,8 +31,6 @@ class LinkClaim:
 
 @dataclass(frozen=True)
 class FormedAnswer:
-    """An answer in the form."""
-
     happened: tuple[str, ...] = ()
     links: tuple[LinkClaim, ...] = ()
     conclusions: tuple[str, ...] = ()

@@ -147,16 +147,12 @@ LEFT = (1.0, 0.5, 0.2)
 
 @dataclass(frozen=True)
 class ClaimedLinks:
-    """Links claimed by an answer, by the positions of the actions."""
-
     stated: frozenset[Pair]
     wrong: int
 
 
 @dataclass(frozen=True)
 class GraphAgreement:
-    """Agreement between an answer's claims and the links that a question needs."""
-
     covered: float
     needed: int
     beyond_its_pair: bool
@@ -240,7 +236,6 @@ def agreement(answer: FormedAnswer, sample: RewardSample) -> GraphAgreement:
 
 
 def _causes(sample: RewardSample) -> frozenset[Pair]:
-    """The links that lead to the outcome."""
     return frozenset(link for link in sample.links if link[1] == sample.queried)
 
 

@@ -42,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RewardJudge:
-    """A judge of answers."""
-
     judge: Judge[float]
     frames: int = 0
 

@@ -14,8 +14,6 @@ import networkx as nx
 
 @dataclass(frozen=True)
 class RewardSample:
-    """A question about a clip."""
-
     actions: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
     links: frozenset[tuple[int, int]] = frozenset()
@@ -29,7 +27,6 @@ class RewardSample:
 
     @cached_property
     def graph(self) -> nx.DiGraph:
-        """The links between the places of the actions."""
         graph = nx.DiGraph()
         graph.add_nodes_from(range(len(self.actions)))
         graph.add_edges_from(sorted(self.links))

@@ -22,7 +22,6 @@ COLUMNS = (
 def batch_rewards(
     reward: RewardFunction, completions: Sequence[object], columns: Mapping[str, Any]
 ) -> list[float | None]:
-    """The reward of each completion."""
     samples = batch_samples(len(completions), columns)
     return [reward(completion, sample) for completion, sample in zip(completions, samples, strict=True)]
 
@@ -57,8 +56,6 @@ def _values(name: str, values: Any, number: int) -> Sequence[Any]:
 
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
-    """A class of ms-swift's for a reward."""
-
     def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
         return batch_rewards(reward, completions, columns)
 

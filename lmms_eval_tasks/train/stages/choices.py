@@ -45,8 +45,6 @@ class ReleasedChoices:
 
 @dataclass(frozen=True)
 class ChoiceSets:
-    """Multiple-choice sets in a benchmark's form."""
-
     benchmark: Benchmark
     read: Callable[[Path, Path | None], Sequence[ReleasedChoices]]
 
@@ -60,7 +58,6 @@ WEIGHTS: Mapping[str, float] = {"choice": 1.0}
 def write_choice_sft(
     sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
 ) -> Written:
-    """Write a supervised stage on the letters of the right options."""
     return _write(sets, inputs, sft_method(KEYS), split, progress)
 
 

@@ -63,7 +63,6 @@ Its docstring is the subcommand's help, and its keyword-only parameters are opti
 
 
 def add_commands(app: typer.Typer, sft: WriteStage, grpo: WriteStage) -> None:
-    """Add the subcommands of a training."""
     _add_stage(app, SFT, sft)
     _add_stage(app, GRPO, grpo)
     app.command()(export)

@@ -33,8 +33,6 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Frames:
-    """Number and size of the frames by which a clip is shown."""
-
     number: int = FRAMES
     side: int = SIDE
 
@@ -65,7 +63,6 @@ class Configuration:
         return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
 
     def write(self, path: Path) -> None:
-        """Write the YAML file, whole or not at all."""
         write_file(path, self.text(path))
 
 
@@ -155,8 +152,6 @@ REWARD_OPTIONS = ("reward_funcs", "reward_weights", "external_plugins")
 
 @dataclass(frozen=True)
 class OwnRewards:
-    """Rewards that a user adds to those of a command."""
-
     weights: Mapping[str, float] = field(default_factory=dict)
     plugins: Sequence[Path] = ()
 
@@ -191,7 +186,6 @@ def read_own_rewards(texts: Iterable[str], plugins: Iterable[Path]) -> OwnReward
 def grpo_settings(
     weights: Mapping[str, float], plugin: Path, own: OwnRewards, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """ms-swift's options for a stage of GRPO."""
     if taken := [name for name in own.weights if name in weights]:
         raise InputError(f"Expected --reward to name rewards beside {', '.join(weights)}, but got {taken[0]}.")
     if given := [name for name in REWARD_OPTIONS if name in options]:

@@ -23,8 +23,6 @@ TrainedClips = Mapping[Path, Collection[str]]
 
 @dataclass(frozen=True)
 class TestedClip:
-    """A clip that a model is tested on."""
-
     __test__ = False  # for pytest, which takes a class of this name for a test
 
     source: str
@@ -44,7 +42,6 @@ class ClipComparison:
 
 
 def prepared_clips() -> list[TestedClip]:
-    """The clips of every split of every benchmark that is prepared."""
     tested = []
     for name, benchmark in registry().benchmarks.items():
         if not (benchmark_dir(name) / "manifest.json").is_file():
@@ -154,8 +151,6 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs that every stage receives."""
-
     source: Path
     out: Path
     model: str
@@ -169,8 +164,6 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Method:
-    """Training method of a stage."""
-
     name: str
     title: str
     subcommand: str
@@ -178,20 +171,16 @@ class Method:
 
 
 def sft_method(title: str) -> Method:
-    """A supervised stage."""
     return Method(SFT, title, SFT, {"learning_rate": SFT_RATE})
 
 
 def grpo_method(title: str, weights: Mapping[str, float], plugin: Path, inputs: Inputs) -> Method:
-    """A stage of GRPO."""
     settings = grpo_settings(weights, plugin, inputs.rewards, inputs.options)
     return Method(GRPO, f"grpo ({title}){inputs.rewards.summary}", SUBCOMMAND, settings)
 
 
 @dataclass(frozen=True)
 class Written:
-    """A stage that is ready to run."""
-
     method: Method
     configuration: Path
     parts: Mapping[str, tuple[int, int]]
@@ -239,6 +228,5 @@ def compare_with_tests(
 
 
 def require_clips(clips: Iterable[Path]) -> None:
-    """Refuse clips that are not there."""
     if absent := sorted({str(clip) for clip in clips if not clip.is_file()}):
         raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {summarize_names(absent, 3)}.")

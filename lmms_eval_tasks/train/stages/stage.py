@@ -36,8 +36,6 @@ OWN_COLUMNS = ("messages", "videos")
 
 @dataclass(frozen=True)
 class TrainingItem:
-    """A question to train on."""
-
     item_id: str
     clip: Path
     prompt: str
@@ -46,7 +44,6 @@ class TrainingItem:
     question: str = ""
 
     def row(self) -> dict[str, Any]:
-        """The row for ms-swift."""
         messages = [{"role": "user", "content": f"{VIDEO_TAG}{self.prompt}"}]
         if self.response is not None:
             messages.append({"role": "assistant", "content": self.response})
@@ -79,7 +76,6 @@ REMEDY = "Remedy: make train-env TRAIN_VENV=DIR, and give --env DIR."
 
 
 def swift_command(environment: Path) -> Path:
-    """The command `swift` of a virtual environment."""
     path = environment.expanduser().absolute() / "bin" / "swift"
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise InputError(f"Expected --env to name an environment with ms-swift, but there is no {path}.\n{REMEDY}")
@@ -125,8 +121,6 @@ PATHS = ("model", "dataset", "output_dir", "external_plugins")
 
 @dataclass(frozen=True)
 class Training:
-    """A stage to run."""
-
     name: str
     method: str
     subcommand: str
@@ -140,17 +134,14 @@ class Training:
 
 
 def configuration_path(folder: Path, name: str) -> Path:
-    """Return the path of a stage's configuration."""
     return folder / f"{name}.yaml"
 
 
 def rows_path(folder: Path, name: str) -> Path:
-    """Return the path of a stage's rows."""
     return folder / f"{name}.jsonl"
 
 
 def log_path(folder: Path) -> Path:
-    """Return the path of the ms-swift log of losses and rewards."""
     return folder / CHECKPOINTS / LOG
 
 
@@ -240,7 +231,6 @@ def steps_of(checkpoint: Path) -> tuple[int, int]:
 
 
 def is_finished(checkpoint: Path) -> bool:
-    """Whether a training made all its steps."""
     done, steps = steps_of(checkpoint)
     return 0 < steps <= done
 
