@@ -53,29 +53,24 @@ def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) 
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_every_guess_is_read_as_another_answer(name: str) -> None:
+def test_every_guess_is_read_as_another_answer_and_the_floors_choose_from_them(name: str) -> None:
     state = task_state(name, JudgedEvaluation({}))
-    for row in docs(state)[:ITEMS]:
+    rows = docs(state)
+    for row in rows[:ITEMS]:
         guesses = state.kind.guesses(row)
         records = [state.process_results(row, [guess])["record"] for guess in guesses]
         assert not any(record["outcome"] == "unparsed" for record in records), guesses
         if not state.kind.judge or len(guesses) > 1:
             read = {(record["answered"], record["fields"].get("detection")) for record in records}
             assert len(read) == len(guesses) > 1 and None not in {answered for answered, _ in read}
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_the_floors_choose_from_them(name: str) -> None:
-    state = task_state(name, JudgedEvaluation({}))
-    rows = docs(state)
-    guesses = [tuple(state.kind.guesses(row)) for row in rows]
-    assert answers(ConstantAnswer(), state, rows) == [one[0] for one in guesses]
+    every = [tuple(state.kind.guesses(row)) for row in rows]
+    assert answers(ConstantAnswer(), state, rows) == [one[0] for one in every]
     assert answers(ConstantAnswer(response=7), state, rows) == ["7"] * len(rows)
     given = answers(RandomAnswer(seed=1), state, rows)
-    assert all(answer in one for answer, one in zip(given, guesses, strict=True))
+    assert all(answer in one for answer, one in zip(given, every, strict=True))
     assert given == answers(RandomAnswer(seed=1), state, rows)
     drawn = {answer for seed in range(40) for answer in answers(RandomAnswer(seed=seed), state, rows[:1])}
-    assert drawn == set(guesses[0])
+    assert drawn == set(every[0])
 
 
 def test_somebody_elses_form_is_answered_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from lmms_eval_tasks.models.shared_vllm import VideoSampling, read_video
 from lmms_eval_tasks.runs.run_card import DOES_NOT_APPLY, HAZARDS
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.clips import write_placeholder
 from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -94,11 +95,8 @@ def messages_of(doc: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [*content, {"type": "text", "text": doc["question"]}]}]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "trusted"), [("", False), ("trust_remote_code=False", False), ("trust_remote_code=True", True)]
-)
 def test_code_beside_weights_is_run_only_where_that_is_asked_for(
-    arguments: str, trusted: bool, build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
     load = AutoProcessor.from_pretrained
@@ -108,8 +106,8 @@ def test_code_beside_weights_is_run_only_where_that_is_asked_for(
         return load(name)
 
     monkeypatch.setattr(AutoProcessor, "from_pretrained", note)
-    assert build(arguments).client.arguments["trust_remote_code"] is trusted
-    assert seen == [trusted]
+    given = ("", "trust_remote_code=False", "trust_remote_code=True")
+    assert [build(one).client.arguments["trust_remote_code"] for one in given] == seen == [False, False, True]
 
 
 def test_a_clip_is_sent_as_a_video_with_its_times_and_its_id(build: Callable[..., Any], clips: dict[str, Path]) -> None:
@@ -174,47 +172,29 @@ def test_the_questions_of_a_clip_follow_one_another_across_tasks(
     assert len(model.client.encoded) == len(set(model.client.encoded)) == 3
     # Answers are in the order of the requests.
     assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(7)]
+    requests = [request_of(("", messages_of, {}, place, "one", "test")) for place in (0, 1, 3)]
+    assert [place for place, _ in model.generate_each(requests)] == [0, 2, 1]
     ids = [answer.split()[1] for answer in answers]
     assert ids[0] == ids[4] == ids[5] and ids[1] == ids[3] and ids[2] == ids[6] and len(set(ids)) == 3
 
 
-def test_answers_come_one_by_one(build: Callable[..., Any], clips: dict[str, Path]) -> None:
-    model = build("nframes=4", batch_size=1)
-    model.task_dict = {"t": {"test": [{"shown": [clips[name]], "question": "Q:q"} for name in "aba"]}}
-    requests = [request_of(("", messages_of, {}, place, "t", "test")) for place in range(3)]
-    each = model.generate_each(requests)
-    assert [place for place, _ in each] == [0, 2, 1]
-
-
-def test_pictures_alone_and_nothing_at_all(build: Callable[..., Any]) -> None:
-    model = build()
-    assert ask(model, ("t", [new("L", (32, 32), 3)]), ("t", [])) == ["q0", "q1"]
-    pictured, bare = model.client.prompts
-    assert pictured.keys() == {"prompt", "multi_modal_data", "multi_modal_uuids"}
-    assert pictured["multi_modal_uuids"] == {"image": [None]}
-    assert bare.keys() == {"prompt"}
-    assert model.generate_until([]) == []
-
-
-def test_several_clips_of_one_question(build: Callable[..., Any], clips: dict[str, Path]) -> None:
-    model = build("nframes=4")
-    ask(model, ("t", [clips["a"], clips["b"]]), ("t", [clips["a"], clips["a"]]))
-    two, same = model.client.prompts
-    assert len(set(two["multi_modal_uuids"]["video"])) == 2
-    assert len(set(same["multi_modal_uuids"]["video"])) == 1
+def test_pictures_several_clips_placeholders_and_nothing_at_all(
+    build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path
+) -> None:
+    write_placeholder(tmp_path / "placeholder.mp4")
+    shown = [[new("L", (32, 32), 3)], [], [clips["a"], clips["b"]], [clips["a"]] * 2, [tmp_path / "placeholder.mp4"]]
+    model = build("nframes=4", batch_size=8)
+    answers = ask(model, *(("t", one) for one in shown), ("other", shown[-1]))
+    assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(6)] and not model.unanswered
+    sent = {prompt["prompt"].split("Q:")[1][:2]: prompt for prompt in model.client.prompts}
+    assert sent["q0"].keys() == {"prompt", "multi_modal_data", "multi_modal_uuids"}
+    assert sent["q0"]["multi_modal_uuids"] == {"image": [None]} and sent["q1"].keys() == {"prompt"}
+    ids = {name: set(prompt["multi_modal_uuids"]["video"]) for name, prompt in sent.items() if name > "q1"}
+    assert [len(ids[name]) for name in ("q2", "q3", "q4")] == [2, 1, 1] and ids["q3"] < ids["q2"]
+    assert ids["q4"] == ids["q5"], "a placeholder is one clip for all its items"
     # What vLLM names a clip by is the same beside any other.
-    assert two["mm_processor_kwargs"] == same["mm_processor_kwargs"]
-
-
-def test_a_placeholder_clip_is_one_clip_for_all_its_items(build: Callable[..., Any], tmp_path: Path) -> None:
-    from lmms_eval_tasks.utils.data.clips import write_placeholder
-
-    placeholder = tmp_path / "placeholder.mp4"
-    write_placeholder(placeholder)
-    model = build()
-    answers = ask(model, ("t", [placeholder]), ("other", [placeholder]))
-    assert len({answer.split()[1] for answer in answers}) == 1
-    assert model.unanswered == {}
+    assert sent["q2"]["mm_processor_kwargs"] == sent["q3"]["mm_processor_kwargs"]
+    assert model.generate_until([]) == []
 
 
 def test_a_clip_that_cannot_be_decoded_harms_no_other(
@@ -240,21 +220,20 @@ def test_generation_is_that_of_the_hosts_model(build: Callable[..., Any], clips:
     assert sampling == fake_vllm.SamplingParams(max_tokens=16, temperature=0.5, top_p=0.95, top_k=3)
 
 
-def test_arguments_reach_vllm_and_no_other(build: Callable[..., Any]) -> None:
-    model = build("max_model_len=4096,fps=2,max_frame_num=64,max_pixels=1000,gpu_memory_utilization=0.5")
+def test_arguments_reach_vllm_and_no_other(build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path) -> None:
+    template = tmp_path / "own.jinja"
+    template.write_text("own {% for m in messages %}<|video_pad|>{{ m['content'][1]['text'] }}{% endfor %}")
+    limits = "fps=2,max_frame_num=64,max_pixels=1000"
+    model = build(f"max_model_len=4096,{limits},gpu_memory_utilization=0.5,chat_template={template}")
     assert model.client.arguments["max_model_len"] == 4096
     assert model.client.arguments["gpu_memory_utilization"] == 0.5
     assert model.sampling == VideoSampling(32, 2.0, 64, 1000)
-    with pytest.raises(TypeError, match="max_modle_len"):
-        build("max_modle_len=4096")
-
-
-def test_a_chat_template_of_ones_own_is_used(build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path) -> None:
-    template = tmp_path / "own.jinja"
-    template.write_text("own {% for m in messages %}<|video_pad|>{{ m['content'][1]['text'] }}{% endfor %}")
-    model = build(f"chat_template={template}")
     ask(model, ("t", [clips["c"]]))
     assert model.client.prompts[0]["prompt"] == "own <|video_pad|>Q:q0"
+    with pytest.raises(TypeError, match="max_modle_len"):
+        build("max_modle_len=4096")
+    with pytest.raises(NotImplementedError, match="shared_vllm answers in one round"):
+        model.generate_until_multi_round([])
 
 
 def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) -> None:
@@ -284,11 +263,6 @@ def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], che
     assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["most pixels"]) == (8, "not set", 1000)
     assert card["model"]["checkpoint"] == str(checkpoint)
     assert set(card[HAZARDS].values()) == {DOES_NOT_APPLY}
-
-
-def test_it_answers_in_one_round(build: Callable[..., Any]) -> None:
-    with pytest.raises(NotImplementedError, match="shared_vllm answers in one round"):
-        build().generate_until_multi_round([])
 
 
 def test_ranks_that_share_a_model_send_equally_often(
@@ -333,9 +307,8 @@ def test_the_rate_of_a_part_of_a_clip_is_that_of_the_part(clips: dict[str, Path]
     assert known.duration == pytest.approx(14 / 12.5)
 
 
-@pytest.mark.parametrize(
-    ("sampling", "first", "count", "positions"),
-    [
+def test_which_frames_are_taken() -> None:
+    for sampling, first, count, positions in (
         (VideoSampling(nframes=4), 0, 10, [0, 3, 6, 9]),
         (VideoSampling(nframes=4), 5, 10, [5, 8, 11, 14]),
         (VideoSampling(nframes=32), 0, 5, [0, 1, 3, 4]),
@@ -345,29 +318,26 @@ def test_the_rate_of_a_part_of_a_clip_is_that_of_the_part(clips: dict[str, Path]
         (VideoSampling(fps=1.0), 0, 20, [0, 6, 13, 19]),
         (VideoSampling(fps=10.0, max_frame_num=5), 0, 100, [0, 33, 66, 99]),
         (VideoSampling(fps=10.0), 0, 2, [0, 1]),
-    ],
-)
-def test_which_frames_are_taken(sampling: VideoSampling, first: int, count: int, positions: list[int]) -> None:
-    assert sampling.positions(first, count, 10.0) == positions
+    ):
+        assert sampling.positions(first, count, 10.0) == positions, sampling
 
 
-@pytest.mark.parametrize("asked", [{"nframes": 8}, {"nframes": 31}, {"fps": 1.0}, {"fps": 2.0}, {"fps": 0.1}])
-@pytest.mark.parametrize("count", [40, 250, 3001])
-def test_frames_are_those_of_the_hosts_sampler(asked: dict[str, Any], count: int) -> None:
+def test_frames_are_those_of_the_hosts_sampler() -> None:
     process = pytest.importorskip("qwen_vl_utils.vision_process")
-    limits = {"max_frames": 768} if "fps" in asked else {}
-    number = process.smart_nframes({**asked, **limits}, count, 12.5)
-    expected = np.linspace(0, count - 1, number).round().astype(int).tolist()
-    assert VideoSampling(**asked).positions(0, count, 12.5) == expected
+    for asked in ({"nframes": 8}, {"nframes": 31}, {"fps": 1.0}, {"fps": 2.0}, {"fps": 0.1}):
+        limits = {"max_frames": 768} if "fps" in asked else {}
+        for count in (40, 250, 3001):
+            number = process.smart_nframes({**asked, **limits}, count, 12.5)
+            expected = np.linspace(0, count - 1, number).round().astype(int).tolist()
+            assert VideoSampling(**asked).positions(0, count, 12.5) == expected, (asked, count)
 
 
-def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
+def test_large_frames_are_made_smaller_and_a_rate_that_is_not_stated_is_not_guessed_at(
+    clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, small = (read_video(clips["a"], VideoSampling(nframes=4, max_pixels=most)) for most in (80 * 48, 1000))
     assert whole.frames.shape == (4, 48, 80, 3) and small.frames.shape == (4, 24, 40, 3)
     assert small.metadata == whole.metadata
-
-
-def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     reader = clip_reading.OpenClip(clips["a"])
     reader.fps = 0.0
     monkeypatch.setattr(videos, "OpenClip", lambda *_: reader)

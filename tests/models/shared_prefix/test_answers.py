@@ -70,30 +70,18 @@ def test_answers_are_those_of_plain_generation(load: Load, clips: list[Path], fa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", HOSTS)
-@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize("asked", [{"batch_size": 1}, {"batch_size": 4}, {"fps": 4, "max_num_frames": 8}], ids=str)
 def test_answers_are_those_of_the_adapter_of_lmms_eval(
-    load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str, batch_size: int
+    load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str, asked: dict[str, Any]
 ) -> None:
     # Of a batch the adapter takes as many frames as its first clip has, so all have enough.
-    settings = {"max_num_frames": 12, "min_pixels": 3136, "max_pixels": 25088, "batch_size": batch_size}
+    settings = {"max_num_frames": 12, "min_pixels": 3136, "max_pixels": 25088, **asked}
     host = HOSTS[family](str(checkpoint(family)), device="cpu", device_map="cpu", **settings)
     host._model = host._model.float()
     requests, documents = ask(clips, 2, tasks=("one", "two"))
     answers = answer(host, requests, documents)
     for mode in ("safe", "fast", "auto"):
         assert answer(load(family, mode=mode, **settings), requests, documents) == answers, mode
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", HOSTS)
-def test_frames_per_second_are_those_of_the_adapter(
-    load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str
-) -> None:
-    settings = {"fps": 4, "max_num_frames": 8, "min_pixels": 3136, "max_pixels": 25088}
-    host = HOSTS[family](str(checkpoint(family)), device="cpu", device_map="cpu", **settings)
-    host._model = host._model.float()
-    requests, documents = ask(clips, 2)
-    assert answer(load(family, mode="fast", **settings), requests, documents) == answer(host, requests, documents)
 
 
 @pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "llava_onevision"])
@@ -182,13 +170,6 @@ def test_positions_of_reference_are_the_same_in_both_modes_and_others_than_the_l
     assert answer(load(family, mode="safe", max_num_frames=24), requests, documents) != reference
 
 
-def test_a_sampled_answer_reads_its_prompt_whole(load: Load, clips: list[Path]) -> None:
-    requests, documents = ask(clips, 2, temperature=0.7)
-    model = load("qwen2_5_vl", mode="fast")
-    assert all(answer(model, requests, documents))
-    assert "prompt tokens reused" not in model.work["counts"]
-
-
 class OtherLayer:
     """A kind of layer that caches do not have."""
 
@@ -207,10 +188,16 @@ def test_a_cache_that_cannot_be_copied_is_not_shared(
     assert answer(auto, requests, documents) == plain and auto.facts["mode"] == "safe"
 
 
-def test_questions_without_a_clip_are_answered(load: Load, clips: list[Path]) -> None:
+def test_questions_without_a_clip_are_answered_and_a_sampled_answer_reads_its_prompt_whole(
+    load: Load, clips: list[Path]
+) -> None:
     requests, documents = ask([None, clips[0]], 3)
     model = load("qwen2_5_vl", mode="fast")
     assert answer(model, requests, documents) == answer_plainly(model, requests, documents)
+    requests, documents = ask(clips, 2, temperature=0.7)
+    model = load("qwen2_5_vl", mode="fast")
+    assert all(answer(model, requests, documents))
+    assert "prompt tokens reused" not in model.work["counts"]
 
 
 def test_padding_is_not_asked(load: Load, clips: list[Path]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from clip_questions import ask
+from expected import Expected
 
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.models.shared_prefix import SharedPrefix
@@ -93,15 +94,6 @@ def test_a_clip_for_which_there_is_memory_once_others_are_answered_is_answered(
     assert len(calls) == 4 and not model.unanswered
 
 
-def test_questions_that_do_not_fit_together_are_answered_alone(
-    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spoil(monkeypatch, "generate_together", lambda *_: True, OUT_OF_MEMORY)
-    model = load("qwen2_5_vl", mode="fast", batch_size=2)
-    assert answers_by_item(model, clips) == right
-    assert not model.unanswered
-
-
 def test_out_of_memory_halves_how_many_are_answered_at_once(
     load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,30 +126,22 @@ def test_a_run_in_which_clip_after_clip_fails_alike_ends(
         answers_by_item(load("qwen2_5_vl", mode="fast"), clips)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"mode": "quick"}, "mode to be one of safe, fast"),
-        ({"positions": "theirs"}, "positions to be one of library, reference"),
-        ({"pretrained": "/nowhere/at/all"}, "video-language model that AutoModelForImageTextToText"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_refused(
-    checkpoint: Callable[[str], Path], arguments: dict[str, str], message: str
-) -> None:
-    given = {"pretrained": str(checkpoint("qwen2_5_vl")), "device": "cpu", **arguments}
-    with pytest.raises(InputError, match=message):
-        SharedPrefix(**given)
+def test_arguments_that_cannot_be_used_are_refused(load: Load, expected: Expected) -> None:
+    messages = []
+    for family, arguments in (
+        ("qwen2_5_vl", {"mode": "quick"}),
+        ("qwen2_5_vl", {"positions": "theirs"}),
+        ("qwen3_vl", {"positions": "reference"}),
+    ):
+        with pytest.raises(InputError) as refused:
+            load(family, **arguments)
+        messages.append(str(refused.value))
+    expected("\n".join(messages))
+    with pytest.raises(InputError, match="video-language model that AutoModelForImageTextToText"):
+        SharedPrefix("/nowhere/at/all", device="cpu")
 
 
-@pytest.mark.parametrize(("family", "limits"), [("qwen3_vl", (3136, 25088)), ("internvl", (None, None))])
-def test_only_a_family_that_keeps_to_limits_of_pixels_names_them(
-    load: Load, family: str, limits: tuple[int | None, int | None]
-) -> None:
-    model = load(family)
-    assert (model.min_pixels, model.max_pixels) == limits
-
-
-def test_positions_of_reference_are_refused_where_none_are_known(load: Load) -> None:
-    with pytest.raises(InputError, match="known for qwen2_5_vl, qwen2_vl only"):
-        load("qwen3_vl", positions="reference")
+def test_only_a_family_that_keeps_to_limits_of_pixels_names_them(load: Load) -> None:
+    for family, limits in (("qwen3_vl", (3136, 25088)), ("internvl", (None, None))):
+        model = load(family)
+        assert (model.min_pixels, model.max_pixels) == limits

@@ -1,6 +1,9 @@
+"""People's responses and the items that they were asked about, and how people are asked."""
+
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +11,7 @@ import pytest
 from expected import Expected
 
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.people.inquiries import Inquiry, Scale
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, read_human_responses, read_items
 
 ASKED = {
@@ -110,3 +114,16 @@ def test_items_of_a_table_without_options_are_written_and_their_clips_are_no_str
         ("g", "1"): AskedQuestion("3", "", {}, written=True, item_id="1"),
         ("g", "2"): AskedQuestion("4", "", {}, written=True, item_id="2"),
     }
+
+
+SCALE = Scale("hard", "How hard?", {"1": "Easy", "2": "Hard"})
+
+
+def test_what_no_page_could_ask_is_refused_and_a_review_asks_for_another_type_where_there_are_types() -> None:
+    wrong: list[dict[str, Any]] = [{"form": "choices"}, {"form": "ratings"}, {"form": "choice", "scales": (SCALE,)}]
+    for fields in (*wrong, {"form": "review", "attention": 1}):
+        with pytest.raises(ValueError, match="Expected"):
+            Inquiry(**fields)
+    assert "".join(Inquiry("review", kinds=("planning",)).flags) == "abcdef"
+    assert "".join(Inquiry("review").flags) == "abcef"
+    assert not Inquiry("choice", kinds=("planning",)).flags

@@ -1,15 +1,31 @@
+"""People's baseline: summaries by stratum, difficulty, checks of keys, and agreement on links."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from published import TABLE_6, records
+from scipy.stats import fisher_exact
 
-from lmms_eval_tasks.utils.people.baseline import difficulty, human_scores, question_strata, summarise
+from lmms_eval_tasks.utils.people.baseline import (
+    LinkCounts,
+    compare_version_sets,
+    compare_versions,
+    count_links,
+    difficulty,
+    disputed_questions,
+    human_scores,
+    question_strata,
+    summarise,
+)
 from lmms_eval_tasks.utils.people.responses import AskedQuestion, Response, read_human_responses, read_items
 
 EXAMPLE = Path(__file__).parent / "human_example"
@@ -108,24 +124,6 @@ def test_annotators_built_to_the_papers_bands_give_the_papers_strata_back() -> N
         assert scores[name].percent == pytest.approx(percent, abs=0.1), name
 
 
-def test_annotators_who_vary_give_the_difficulty_back_but_for_the_borders() -> None:
-    rng = np.random.default_rng(1)
-    chances = {"easy": 0.97, "medium": 0.78, "hard": 0.52}
-    truth, responses = {}, []
-    for level, chance in chances.items():
-        for index in range(100):
-            truth[f"{level}{index}"] = level
-            for annotator, right in enumerate(rng.random(ANNOTATORS) < chance):
-                choice = "A" if right else "B"
-                responses.append(Response(f"{level}{index}", str(annotator % 2), f"p{annotator}", choice, float(right)))
-    summaries = summarise(responses)
-    found = np.mean([one.difficulty == truth[one.item] for one in summaries])
-    assert found > 0.8
-    scores = {score.name: score for score in human_scores(responses, {item: (truth[item],) for item in truth})}
-    for level, chance in chances.items():
-        assert scores[level].percent == pytest.approx(100 * chance, abs=3)
-
-
 def test_the_interval_is_that_of_one_human() -> None:
     # 100 questions, each right by half of its annotators: one response each is a binomial of 100.
     for annotators in (2, 30):
@@ -154,3 +152,101 @@ def test_order_of_rows_does_not_matter_and_no_questions_have_no_scores() -> None
     strata = question_strata(summarise(responses), asked, ["type"])
     assert human_scores(responses[::-1], strata) == human_scores(responses, strata)
     assert summarise(responses[::-1]) == summarise(responses)
+
+
+def answers_of(item: str, version: str, choices: str, key: str) -> list[Response]:
+    return [
+        Response(item, version, f"{version}{number}", choice, 0.5 if choice == "?" else float(choice == key))
+        for number, choice in enumerate(choices)
+    ]
+
+
+def test_a_question_is_disputed_where_the_modal_answer_of_one_version_is_not_the_key() -> None:
+    cases = {"AAB": False, "ABB": True, "AABB": False, "BBCC": True, "A??": True, "A?": False, "BCD": True}
+    found = {choices: bool(disputed_questions(answers_of("q", "0", choices, "A"))) for choices in cases}
+    assert found == cases
+    both = answers_of("q", "0", "AAA", "A") + answers_of("q", "1", "BBA", "A") + answers_of("p", "0", "AAA", "A")
+    assert disputed_questions(both) == ["q"]
+
+
+def test_versions_are_tested_exactly_and_adjusted_for_their_number() -> None:
+    hard = answers_of("q", "0", "A" * 9, "A") + answers_of("q", "1", "B" * 9, "A")
+    even = answers_of("p", "0", "AAB", "A") + answers_of("p", "1", "AB?", "A")
+    single = answers_of("o", "0", "AAB", "A")
+    tests = compare_versions(hard + even + single)
+    assert [(test.item, test.right, test.responses) for test in tests] == [("p", (2, 1), (3, 3)), ("q", (9, 0), (9, 9))]
+    # 2 of the 48,620 ways to choose 9 of 18 are as extreme.
+    assert tests[1].p_value == pytest.approx(2 / 48_620)
+    assert tests[1].adjusted == pytest.approx(4 / 48_620) and tests[0].adjusted == tests[0].p_value == 1.0
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from("01"), st.sampled_from("AB?")), max_size=30))
+def test_any_responses_are_tested(rows: Sequence[tuple[str, str, str]]) -> None:
+    answered = [
+        Response(item, version, str(number), choice, {"A": 1.0, "B": 0.0, "?": 0.5}[choice])
+        for number, (item, version, choice) in enumerate(rows)
+    ]
+    for test in compare_versions(answered):
+        table = [[right, total - right] for right, total in zip(test.right, test.responses, strict=True)]
+        assert test.p_value == pytest.approx(fisher_exact(table).pvalue)
+        assert test.p_value <= test.adjusted <= 1.0
+    assert set(disputed_questions(answered)) <= {item for item, _, _ in rows}
+
+
+def test_versions_are_compared_as_sets() -> None:
+    right = {"MCQ": 10_079, "MCQ'": 10_111}
+    responses = [
+        Response(str(item), version, f"{version}{item}", "A", float(item < number))
+        for version, number in right.items()
+        for item in range(11_895)
+    ]
+    found = compare_version_sets(responses)
+    assert found is not None
+    assert found[0] == {version: (number, 11_895) for version, number in right.items()}
+    assert round(found[1], 2) == 0.57
+    assert compare_version_sets(responses[:11_895]) is None
+
+
+LINKS = st.sets(st.sampled_from([(a, b) for a in "abcd" for b in "abcd" if a != b]))
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    return [(link[0], link[1]) for link in text.split()]
+
+
+def test_agreement_on_links_by_hand() -> None:
+    # Of six pairs of four actions: a-b and c-d are linked in both, b-c in the prediction alone, a-d in the truth alone.
+    counts = count_links(links("ab cd bc"), links("ab cd ad"), "abcd")
+    assert counts == LinkCounts(hits=2, extra=1, missed=1, neither=2)
+    assert (counts.precision, counts.recall, counts.f1, counts.accuracy) == pytest.approx((2 / 3, 2 / 3, 2 / 3, 4 / 6))
+    # The wrong direction is a link of another pair, which the order of time does not have.
+    turned = count_links(links("ba"), links("ab"), "ab")
+    assert turned == LinkCounts(hits=0, extra=1, missed=1, neither=0)
+    assert (turned.precision, turned.f1, turned.accuracy) == (0.0, 0.0, 0.0)
+
+
+def test_what_cannot_be_said_is_none() -> None:
+    nothing = count_links([], [], "abc")
+    assert (nothing.precision, nothing.recall, nothing.f1, nothing.accuracy) == (None, None, None, 1.0)
+    assert count_links([], [], "a").accuracy is None
+    assert count_links(links("ab"), [], None).recall is None
+    assert count_links(links("ab"), links("ab"), None).accuracy is None
+    assert (LinkCounts(1, 0, 0, 5) + LinkCounts(1, 1, 1, None)) == LinkCounts(2, 1, 1, None)
+
+
+@settings(max_examples=40)
+@given(LINKS, LINKS)
+def test_properties_of_the_agreement_on_links(predicted: set[tuple[str, str]], truth: set[tuple[str, str]]) -> None:
+    counts = count_links(predicted, truth, "abcd")
+    turned = count_links(truth, predicted, "abcd")
+    assert (counts.precision, counts.recall) == (turned.recall, turned.precision)
+    assert (counts.f1, counts.accuracy) == (turned.f1, turned.accuracy)
+    for value in (counts.precision, counts.recall, counts.f1, counts.accuracy):
+        assert value is None or 0.0 <= value <= 1.0
+    if counts.precision and counts.recall:
+        harmonic = 2 * counts.precision * counts.recall / (counts.precision + counts.recall)
+        assert counts.f1 == pytest.approx(harmonic)
+    same = count_links(truth, truth, "abcd")
+    assert same.accuracy == 1.0
+    assert same.f1 == (1.0 if truth else None)

@@ -1,18 +1,22 @@
-"""What holds of the rewards whatever is said: bounds, relabelling, further true claims, time, and no failure."""
+"""What holds of the rewards whatever is said, and the order of answers that were ordered by hand."""
 
 from __future__ import annotations
 
 import json
 import random
 import time
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_output import outputs, pieces
-from ordered_answers import HELD_OUT, ORDERED, read_columns, read_formed
+from oracles import measurement
+from ordered_answers import HELD_OUT, ORDERED, OrderedGroup, read_columns, read_formed
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.answer_form import FormedAnswer, LinkClaim, read_answer, write_answer
@@ -20,6 +24,32 @@ from lmms_eval_tasks.train.rewards.graph_rewards import causal_reward
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 
 GROUPS = list(read_formed())
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
+def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
+    reward = REWARDS["graph" if group.reward == "combined" else group.reward]
+    levels = [[reward(answer, group.sample) for answer in level] for level in group.levels]
+    assert all(value is not None and 0.0 <= value <= 1.0 for level in levels for value in level)
+    # What claims nothing and what claims only wrong things both earn nothing.
+    assert all(min(better) > max(worse) or not any((*better, *worse)) for better, worse in pairwise(levels)), levels
+    assert any(levels[0])
+
+
+@pytest.mark.slow
+def test_neither_distance_nor_order_earn_what_the_links_do() -> None:
+    attacks = measurement("reward_attacks")
+    samples = attacks.samples_of_tests()
+    of = {
+        key: Counter(attacks.distance(one) for one in samples if attacks.expected_verdict(one) == key)
+        for key in ("yes", "no")
+    }
+    assert of["yes"] == of["no"] and len(of["yes"]) >= 10 and len(samples) >= 250
+    for name in ("the two before, not the asked", "no from a distance of 3 on", "links and verdict by shared words"):
+        answers = [attacks.KNOWING_NOTHING[name](one, None) for one in samples[::3]]
+        assert fmean(map(attacks.causal_reward, answers, samples[::3])) < 0.3, name
+
+
 ANSWERS = [answer for group in GROUPS for level in group.levels for answer in level]
 CLIPS = [*read_columns(ORDERED), *read_columns(HELD_OUT)]
 SECONDS = 2.0

@@ -1,12 +1,15 @@
-"""Frames and clips that are made from a clip: which frames they show, how well, and that any reader reads them."""
+"""Frames, clips, parts and masked clips that are made from a clip: what they show, how well, and for any reader."""
 
 from __future__ import annotations
 
+import io
+import math
 import subprocess
 import sys
 from collections import Counter
 from fractions import Fraction
 from functools import partial
+from math import ceil
 from pathlib import Path
 
 import av
@@ -26,8 +29,20 @@ from PIL import Image
 
 from lmms_eval_tasks.utils.data import made as made_clips
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.clips import clip_seconds
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled
+from lmms_eval_tasks.utils.data.made import (
+    MadeClip,
+    black_out,
+    boxes_at,
+    cut_part,
+    mask_boxes,
+    part_pictures,
+    show_frame,
+    show_reversed,
+    show_shuffled,
+)
+from lmms_eval_tasks.utils.data.pictures import from_planes, planes_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 COUNT = 70
@@ -219,3 +234,157 @@ def test_what_cannot_be_decoded_is_refused_and_leaves_nothing(tmp_path: Path, st
         with pytest.raises(UnreadableClip, match="cannot be decoded"):
             make(torn, store)
     assert not list(store.folder.glob("??/[!.]*")) and not list(store.folder.rglob("*.part"))
+
+
+SIZE = (160, 120)
+MASKED = 40
+RATE = 12.5
+BOXES = (
+    (0.0, 1.0, (31, 51, 64, 83)),
+    (0.5, 2.0, (90.4, 60.6, 110.2, 99.1)),
+    (2.4, 9.0, (140, 100, 500, 500)),
+)
+NEAR_BLACK = 20
+"""Most brightness, of 255, of a pixel in a box after coding, in any of its three colours; the mean is below 2."""
+BESIDE = 4
+"""Pixels beside a box that the codec may change more than others, half of one of its blocks."""
+
+
+def inside(second: float, size: tuple[int, int], margin: int = 0) -> NDArray[np.bool_]:
+    """Whether each pixel is touched by a box of that second: a plain loop over pixels; `margin` makes boxes larger."""
+    mask = np.zeros((size[1], size[0]), dtype=bool)
+    for start, end, (x1, y1, x2, y2) in BOXES:
+        if start <= second < end:
+            for y in range(size[1]):
+                for x in range(size[0]):
+                    if x1 - margin < x + 1 and x < x2 + margin and y1 - margin < y + 1 and y < y2 + margin:
+                        mask[y, x] = True
+    return mask
+
+
+@pytest.mark.parametrize("pixels", ["yuv420p", "yuvj420p", "yuv444p"])
+def test_before_coding_every_pixel_in_a_box_is_black_and_every_other_as_it_was(pixels: str, tmp_path: Path) -> None:
+    clip = write_numbered(tmp_path / "clip.mkv", MASKED, SIZE, "mjpeg" if "j" in pixels else "libx264", pixels)
+    with av.open(str(clip)) as container:
+        frames = list(container.decode(video=0))
+    for number in (0, 5, 8, 20, 35):
+        frame = frames[number]
+        planes = planes_of(frame)
+        before = planes.copy()
+        black_out(planes, boxes_at(number / RATE, BOXES), pixels == "yuvj420p")
+        mask = inside(number / RATE, SIZE)
+        assert mask.any() and np.array_equal(planes[:, ~mask], before[:, ~mask])
+        shown = from_planes(planes, frame).to_ndarray(format="rgb24")
+        assert shown[mask].max() == 0
+        assert np.abs(shown[~mask].astype(int) - frame.to_ndarray(format="rgb24")[~mask]).max() <= 3
+
+
+@pytest.mark.parametrize("reader", ["decord", "av", "cv2"])
+def test_after_coding_the_inside_is_black_and_the_outside_as_the_codec_leaves_it(
+    reader: str, tmp_path: Path, store: ClipStore
+) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", MASKED, SIZE)
+    made = mask_boxes(clip, BOXES, store)
+    assert made.frames == tuple(range(MASKED))
+    source, shown = pictures_by(reader, clip), pictures_by(reader, made.path)
+    assert source.shape == shown.shape
+    masked_frames = 0
+    for number in range(MASKED):
+        mask, near = inside(number / RATE, SIZE), inside(number / RATE, SIZE, BESIDE)
+        masked_frames += mask.any()
+        assert number_of(shown[number]) == number
+        errors = np.abs(shown[number].astype(int) - source[number])
+        assert errors[~near].mean() < 3 and errors[~mask].mean() < 4
+        if mask.any():
+            assert shown[number][mask].max() <= NEAR_BLACK and shown[number][mask].mean() < 2
+    assert 30 < masked_frames < MASKED  # between 2.0 and 2.4 s nothing is black
+
+
+def test_boxes_are_of_the_upright_frame(tmp_path: Path, store: ClipStore) -> None:
+    clip = lay_on_its_side(write_numbered(tmp_path / "phone.mp4", 6, (120, 80)))
+    made = mask_boxes(clip, [(0, 9, (8, 72, 32, 112))], store)
+    shown, upright = pictures_by("decord", made.path), pictures_by("cv2", clip)
+    assert shown.shape == upright.shape == (6, 120, 80, 3)
+    assert shown[:, 72:112, 8:32].max() <= NEAR_BLACK and upright[:, 72:112, 8:32].mean() > 50
+    assert np.abs(shown[:, :64].astype(int) - upright[:, :64]).mean() < 3
+
+
+def test_boxes_are_a_set_and_finite_and_the_same_ones_give_the_same_bytes(tmp_path: Path, store: ClipStore) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", 5, SIZE)
+    made = mask_boxes(clip, BOXES, store)
+    assert mask_boxes(clip, BOXES[::-1], store) == made
+    assert mask_boxes(clip, BOXES[:2], store).path != made.path
+    assert mask_boxes(clip, BOXES, ClipStore(tmp_path / "other", 1 << 30)).path.read_bytes() == made.path.read_bytes()
+    for end in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="finite times and corners"):
+            mask_boxes(clip, [(0, 1, (0, 0, end, 1))], store)
+
+
+FPS, LENGTH = 12.5, 100
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight seconds."""
+    return write_numbered(tmp_path_factory.mktemp("parts") / "video.mp4", LENGTH)
+
+
+def shown(pictures: tuple[bytes, ...]) -> list[int]:
+    return [number_of(np.asarray(Image.open(io.BytesIO(picture)))) for picture in pictures]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0.0, 8.0), (0.0, 0.4), (2.0, 4.0), (2.09, 2.15), (5.2, 8.04), (7.93, 8)])
+def test_a_cut_has_the_frames_of_its_time(start: float, end: float, video: Path, tmp_path: Path) -> None:
+    target = tmp_path / "cut.mp4"
+    count = cut_part(video, start, end, target)
+    first = int(start * FPS + 1e-6)
+    expected = list(range(first, min(LENGTH, ceil(end * FPS - 1e-6))))
+    assert [number_of(picture) for picture in pictures_by("av", target)] == expected
+    assert count == len(expected)
+    assert clip_seconds(target) == pytest.approx(len(expected) / FPS, abs=0.01)
+    assert shown(part_pictures(video, start, end, LENGTH)) == expected
+    cut_part(video, start, end, tmp_path / "again.mp4")
+    assert (tmp_path / "again.mp4").read_bytes() == target.read_bytes()
+
+
+def test_each_frame_is_shown_as_long_as_in_the_video(tmp_path: Path) -> None:
+    path = write_numbered(tmp_path / "video.mp4", 8, times=[0, 10, 30, 40, 100, 110, 120, 200])
+    cut_part(path, 0.3, 1.2, tmp_path / "cut.mp4")
+    assert [number_of(picture) for picture in pictures_by("av", tmp_path / "cut.mp4")] == [2, 3, 4, 5]
+    with av.open(str(tmp_path / "cut.mp4")) as container:
+        times = [packet.pts * packet.time_base for packet in container.demux(video=0) if packet.size]
+    assert [float(time) for time in times] == pytest.approx([0.0, 0.1, 0.7, 0.8], abs=1e-3)
+
+
+def test_a_clip_that_lies_on_its_side_is_cut_upright(tmp_path: Path) -> None:
+    path = lay_on_its_side(write_numbered(tmp_path / "video.mp4", 20))
+    cut_part(path, 0.8, 1.2, tmp_path / "cut.mp4")
+    pictures = pictures_by("av", tmp_path / "cut.mp4")
+    assert pictures.shape == (5, 80, 48, 3)
+    assert [number_of(np.rot90(picture)) for picture in pictures] == [10, 11, 12, 13, 14]
+    (first, *_) = part_pictures(path, 0.8, 1.2, 5)
+    assert Image.open(io.BytesIO(first)).size == (48, 80)
+
+
+def test_pictures_are_spread_over_the_part_and_large_ones_made_smaller(video: Path, tmp_path: Path) -> None:
+    assert shown(part_pictures(video, 1.6, 4.8, 5)) == [20, 30, 40, 49, 59]
+    assert shown(part_pictures(video, 1.6, 4.8, 1)) == [20]
+    assert part_pictures(video, 1.6, 4.8, 5) == part_pictures(video, 1.6, 4.8, 5)
+    (picture,) = part_pictures(write_numbered(tmp_path / "large.mp4", 2, (1536, 480)), 0.0, 0.08, 3)
+    assert Image.open(io.BytesIO(picture)).size == (768, 240)
+
+
+def test_what_follows_a_part_has_none_of_its_frames(video: Path, tmp_path: Path) -> None:
+    for end in (1.6, 1.65, 7.9, 8.0, 8.04):
+        count = cut_part(video, 0.0, end, tmp_path / "cut.mp4")
+        assert shown(part_pictures(video, end, end + 3.0, LENGTH, after=True)) == list(range(count, LENGTH))[:38]
+    assert part_pictures(video, 8.0, 11.0, 5, after=True) == ()
+
+
+def test_what_is_no_video_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "text.mp4").write_text("no video")
+    with pytest.raises(UnreadableClip):
+        cut_part(tmp_path / "text.mp4", 0.0, 1.0, tmp_path / "cut.mp4")
+    with pytest.raises(UnreadableClip):
+        part_pictures(tmp_path / "text.mp4", 0.0, 1.0, 2)
+    assert not (tmp_path / "cut.mp4").exists()

@@ -1,9 +1,11 @@
-"""What may take the place of a prepared set."""
+"""Preparing: what may take the place of a prepared set, and measures that are kept over an interruption."""
 
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from expected import Expected
@@ -13,11 +15,12 @@ from submission_world import taken_for_released
 from lmms_eval_tasks.causalvqa.benchmark import CARD, prepare
 from lmms_eval_tasks.registry import read_card
 from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.card import SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.prepare import preparing
+from lmms_eval_tasks.utils.data.prepare import measure_clips, preparing
 
 Question = dict[str, object]
 OTHER: Question = {**QUESTION, "qid": "q9"}
@@ -98,3 +101,34 @@ def test_what_is_not_official_does_not_take_the_place_of_what_is(
     assert held() == (2, SetKind.OFFICIAL)
     mark_as_built(source)
     assert "this one is a set of one's own, 2 items; the new set has its items" in refusal(source)
+
+
+def test_what_was_measured_is_kept(tmp_path: Path) -> None:
+    names, kept, asked = ["a.mp4", "b.mp4", "c.mp4"], tmp_path / "test.measured", []
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+
+    def measure(path: Path) -> dict[str, Any]:
+        asked.append(path.name)
+        return {"size": path.stat().st_size}
+
+    def stop(what: str, done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_clips(tmp_path, names, measure, kept, stop, "measuring")
+    (first,) = kept.iterdir()
+    done_before = len(first.read_text(encoding="utf-8").splitlines())
+    with first.open("a", encoding="utf-8") as file:
+        file.write('{"cut off')
+    assert done_before >= 1
+    asked.clear()
+    found = measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")
+    assert found == {name: {"size": 5} for name in names} and len(asked) == 3 - done_before
+
+    (tmp_path / "b.mp4").write_bytes(b"another")
+    os.utime(tmp_path / "b.mp4", ns=(1, 1))
+    asked.clear()
+    assert measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")["b.mp4"] == {"size": 7}
+    assert asked == ["b.mp4"]

@@ -1,0 +1,206 @@
+"""Boxes: the official reading against its oracle, conventions, overlap, and the frames that Qwen2.5-VL is shown."""
+
+from __future__ import annotations
+
+import ast
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import unit_oracles
+
+from lmms_eval_tasks.api.evidence import EvidenceQuestion
+from lmms_eval_tasks.cast_bench.hooks import evidence_question
+from lmms_eval_tasks.utils.answers.evidence_boxes import (
+    FACTOR,
+    MOST_FRAME_PIXELS,
+    Box,
+    BoxConvention,
+    Evidence,
+    EvidenceInstance,
+    FrameSize,
+    PixelLimits,
+    box_area,
+    box_iou,
+    has_area,
+    is_finite,
+    official_box,
+    qwen_limits,
+    shown_frame,
+    to_pixels,
+)
+from lmms_eval_tasks.utils.answers.evidence_settings import MIN_BOXES, ConventionDiagnosis, diagnose_convention
+
+NUMBERS = st.floats() | st.integers() | st.text(max_size=5) | st.booleans() | st.none()
+SIDES = st.tuples(*[st.floats(-1e4, 1e4)] * 4).map(lambda b: (min(b[::2]), min(b[1::2]), max(b[::2]), max(b[1::2])))
+BOXES = SIDES.filter(is_finite)
+FRAME = (1920, 1080)
+
+
+def test_boxes_as_the_official_code() -> None:
+    for text, expected in unit_oracles()["parse_box"].items():
+        value = [1, 2, math.nan, 4] if "nan" in text else ast.literal_eval(text)
+        box = official_box(value)
+        assert (None if box is None else ["nan" if math.isnan(x) else x for x in box]) == expected, text
+
+
+@given(st.lists(NUMBERS, max_size=6) | st.text(max_size=30) | st.dictionaries(st.text(max_size=2), NUMBERS) | NUMBERS)
+def test_no_box_raises(value: object) -> None:
+    box = official_box(value)
+    assert box is None or (len(box) == 4 and not box[2] <= box[0] and not box[3] <= box[1])
+
+
+def test_huge_boxes() -> None:
+    for value in ([10**400, 0, 1, 1], "[" + "1," * 1_000_000 + "]", "[1,2,3," + "9" * 5000 + "]"):
+        box = official_box(value)
+        assert box is None or box_area(box) == math.inf
+
+
+@given(BOXES)
+def test_text_and_list_are_the_same_box(box: tuple[float, ...]) -> None:
+    assert official_box(list(box)) == official_box(str(list(box))) == box
+
+
+@pytest.mark.parametrize(
+    ("convention", "written", "pixels"),
+    [
+        ("xyxy_px", (1.5, 2.5, 3.5, 4.5), (1.5, 2.5, 3.5, 4.5)),
+        ("yxyx_px", (1.9, 2.9, 3.9, 4.9), (2, 1, 4, 3)),
+        ("xyxy_n1000", (100, 200, 300, 400), (192, 216, 576, 432)),
+        ("yxyx_n1000", (200, 100, 400, 300), (192, 216, 576, 432)),
+        ("xyxy_resized", (96, 54, 480, 270), (192, 108, 960, 540)),
+    ],
+)
+def test_conversion(convention: str, written: Box, pixels: Box) -> None:
+    assert to_pixels(written, BoxConvention(convention), FRAME, (960, 540)) == pixels
+    # Halves are rounded to even, as in the official code.
+    assert to_pixels((1.0, 3.0, 5.0, 7.0), BoxConvention.XYXY_N1000, (500, 500)) == (0, 2, 2, 4)
+
+
+def test_a_size_that_is_needed_is_not_guessed_and_numbers_that_are_not_finite_have_no_pixels() -> None:
+    unsized = [convention for convention in BoxConvention if convention.can_convert(None)]
+    assert unsized == [BoxConvention.XYXY_PX, BoxConvention.YXYX_PX]
+    assert not BoxConvention.XYXY_RESIZED.can_convert((640, 480))
+    assert BoxConvention.XYXY_RESIZED.can_convert((640, 480), (320, 240))
+    assert BoxConvention.YXYX_N1000.can_convert((640, 480))
+    for convention in BoxConvention:
+        if convention not in unsized:
+            with pytest.raises(ValueError, match=f"Expected the size of the frame to convert {convention.value} boxes"):
+                to_pixels((0, 0, 1, 1), convention)
+        for odd in (math.nan, math.inf, -math.inf):
+            if convention is not BoxConvention.XYXY_PX:
+                assert to_pixels((1.0, 2.0, odd, 4.0), convention, FRAME, FRAME) is None
+
+
+@given(BOXES, BOXES)
+def test_iou_is_symmetric_and_bounded_and_of_a_box_with_itself_one(first: Box, second: Box) -> None:
+    assert 0 <= box_iou(first, second) <= 1 + 1e-9
+    assert box_iou(first, second) == pytest.approx(box_iou(second, first))
+    assert box_area(first) <= 1e-9 or box_iou(first, first) == pytest.approx(1)
+
+
+@given(st.tuples(*[st.floats()] * 4), BOXES)
+def test_any_numbers_have_an_iou(box: Box, true: Box) -> None:
+    if has_area(box):
+        iou = box_iou(box, true)
+        assert 0 <= iou <= 1 + 1e-9
+        assert not any(map(math.isnan, box)) or iou == 0
+
+
+SEEN = (640, 360)
+TRUE: Box = (192, 540, 576, 1080)
+WRITTEN: dict[BoxConvention, Box] = {
+    BoxConvention.XYXY_PX: TRUE,
+    BoxConvention.YXYX_PX: (540, 192, 1080, 576),
+    BoxConvention.XYXY_N1000: (100, 500, 300, 1000),
+    BoxConvention.YXYX_N1000: (500, 100, 1000, 300),
+    BoxConvention.XYXY_RESIZED: (64, 180, 192, 360),
+}
+
+
+def instances_with(box: Box, seconds: int = MIN_BOXES) -> list[EvidenceInstance]:
+    return [EvidenceInstance("p", (Evidence(0, seconds - 1, tuple(range(seconds)), (box,) * seconds),))]
+
+
+def question(frame: FrameSize | None = FRAME, seen: FrameSize | None = SEEN) -> EvidenceQuestion:
+    return evidence_question("q", "clip", "other", "other", "A", tuple(instances_with(TRUE)), frame=frame, seen=seen)
+
+
+def diagnose(
+    written: BoxConvention, declared: BoxConvention, frame: FrameSize | None = FRAME, seen: FrameSize | None = SEEN
+) -> ConventionDiagnosis:
+    return diagnose_convention([(question(frame, seen), instances_with(WRITTEN[written]))], declared)
+
+
+@pytest.mark.parametrize("declared", BoxConvention)
+def test_the_convention_in_which_boxes_are_written_is_found(declared: BoxConvention) -> None:
+    for written in BoxConvention:
+        diagnosis = diagnose(written, declared)
+        assert diagnosis.suspected is (None if written is declared else written)
+        assert diagnosis.mean_iou[written] == 1
+        assert written is not declared or not diagnosis.suspicious
+        assert not diagnosis.frames_assumed
+        if BoxConvention.XYXY_RESIZED in (written, declared):
+            continue
+        # Clips of unknown size are taken for the official one.
+        diagnosis = diagnose(written, declared, frame=None, seen=None)
+        assert diagnosis.suspected is (None if written is declared else written)
+        assert diagnosis.frames_assumed and diagnosis.outside_share is None
+        assert diagnosis.mean_iou[BoxConvention.XYXY_RESIZED] is None
+
+
+def test_boxes_outside_the_frame_are_suspicious_and_few_or_none_are_no_evidence() -> None:
+    diagnosis = diagnose(BoxConvention.XYXY_PX, BoxConvention.XYXY_N1000, seen=None)
+    assert diagnosis.outside_share == 1
+    assert diagnosis.mostly_outside and diagnosis.suspicious
+    few = [(question(seen=None), instances_with(WRITTEN[BoxConvention.YXYX_PX], MIN_BOXES - 1))]
+    assert not diagnose_convention(few, BoxConvention.XYXY_PX).suspicious
+    none = diagnose_convention([], BoxConvention.XYXY_PX)
+    assert not none.suspicious and set(none.mean_iou.values()) == {None}
+
+
+@given(st.lists(st.tuples(*[st.floats()] * 4), max_size=30), st.sampled_from(BoxConvention))
+def test_any_boxes(boxes: list[Box], declared: BoxConvention) -> None:
+    evidence = Evidence(0, 29, tuple(range(len(boxes))), tuple(boxes))
+    diagnose_convention([(question(), [EvidenceInstance("p", (evidence,))])], declared)
+
+
+ADAPTER = {"min_pixels": 256 * 28 * 28, "max_pixels": 1605632, "max_num_frames": 32, "fps": None}
+
+
+def test_limits_are_those_of_the_adapter_and_its_video_reader() -> None:
+    assert qwen_limits(SimpleNamespace(**ADAPTER)) == PixelLimits(200704, MOST_FRAME_PIXELS)
+    small = SimpleNamespace(**{**ADAPTER, "min_pixels": 3136, "max_pixels": 25088, "fps": 1})
+    assert qwen_limits(small) == PixelLimits(3136, 25088)
+    assert qwen_limits(SimpleNamespace(**{**ADAPTER, "min_pixels": 1_000_000})) == PixelLimits(1_000_000, 1_050_000)
+
+
+def test_what_cannot_be_known_or_shown_is_nothing() -> None:
+    for changes in ({"min_pixels": None}, {"max_num_frames": 301}, {"fps": 8.0}, {"max_pixels": "big"}):
+        assert qwen_limits(SimpleNamespace(**{**ADAPTER, **changes})) is None
+    assert qwen_limits(None) is None
+    assert shown_frame((10_000, 20), PixelLimits(3136, 602112)) is None
+
+
+@given(width=st.integers(64, 4096), height=st.integers(64, 4096))
+def test_frames_are_multiples_within_the_limits(width: int, height: int) -> None:
+    shown = shown_frame((width, height), PixelLimits(3136, 602112))
+    assert shown is not None
+    assert shown[0] % FACTOR == shown[1] % FACTOR == 0
+    assert 3136 <= shown[0] * shown[1] <= 602112
+
+
+def test_the_real_reader_shows_that_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = pytest.importorskip("qwen_vl_utils.vision_process")
+    torch = pytest.importorskip("torch")
+    limits = qwen_limits(SimpleNamespace(**ADAPTER))
+    assert limits is not None
+    monkeypatch.setattr(reader, "get_video_reader_backend", lambda: "of this test")
+    for width, height in ((1920, 1080), (720, 1280), (480, 854), (3840, 2160), (64, 64)):
+        video = torch.zeros(4, 3, height, width, dtype=torch.uint8)
+        monkeypatch.setitem(reader.VIDEO_READER_BACKENDS, "of this test", lambda _, video=video: (video, {}, 2.0))
+        asked = {name: ADAPTER[name] for name in ("min_pixels", "max_pixels")}
+        shown = reader.fetch_video({"video": "x.mp4", **asked}).shape
+        assert shown_frame((width, height), limits) == (shown[-1], shown[-2])
