@@ -8,9 +8,10 @@ import typer
 
 from lmms_eval_tasks.cli.options import TRAIN, print_warnings
 from lmms_eval_tasks.registry import load_announced, registry
-from lmms_eval_tasks.train.stages.choices import ChoiceSets
+from lmms_eval_tasks.train.stages.choices import KEYS, PLUGIN, WEIGHTS, ChoiceSets, write_choices
 from lmms_eval_tasks.train.stages.commands import add_commands
-from lmms_eval_tasks.train.stages.new_stage import Inputs, Written
+from lmms_eval_tasks.train.stages.new_stage import Written, grpo_method, sft_method
+from lmms_eval_tasks.train.stages.stage import Inputs
 from lmms_eval_tasks.utils.core.work import Progress
 
 Split = Annotated[str | None, typer.Option(help="Split of the set, where it has several.")]
@@ -33,9 +34,7 @@ def choice_app(sets: ChoiceSets) -> typer.Typer:
             {command} --source set --out out/sft --dry-run
             {command} --source set --out out/sft --frames 16 --num_train_epochs 2
         """
-        from lmms_eval_tasks.train.stages.choices import write_choice_sft
-
-        return write_choice_sft(sets, inputs, split, progress)
+        return write_choices(sets, inputs, sft_method(KEYS), split, progress)
 
     def grpo(inputs: Inputs, progress: Progress, *, split: Split = None) -> Written:
         """Train by GRPO on whether the option that an answer chooses is the right one; other options as for sft.
@@ -44,9 +43,7 @@ def choice_app(sets: ChoiceSets) -> typer.Typer:
             {command} --source set --out out/grpo --dry-run
             {command} --source set --out out/grpo --max_steps 200
         """
-        from lmms_eval_tasks.train.stages.choices import write_choice_grpo
-
-        return write_choice_grpo(sets, inputs, split, progress)
+        return write_choices(sets, inputs, grpo_method("choice", WEIGHTS, PLUGIN, inputs), split, progress)
 
     add_commands(app, sft, grpo)
     return app

@@ -17,16 +17,25 @@ from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa.training_set import (
     ANSWERS,
     REASONING,
+    asked_of_clips,
     kept_by_level,
     read_set,
     reward_items,
     tested_clips,
+    write_sft,
 )
 from lmms_eval_tasks.train.stages.commands import Source, Tests, Videos, add_commands, show_comparison
-from lmms_eval_tasks.train.stages.new_stage import Inputs, Written, grpo_method, write_stage
+from lmms_eval_tasks.train.stages.new_stage import (
+    Written,
+    compare_with_tests,
+    grpo_method,
+    require_clips,
+    write_stage,
+)
+from lmms_eval_tasks.train.stages.stage import Inputs
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.work import Progress, no_progress
+from lmms_eval_tasks.utils.core.work import Progress
 
 app = typer.Typer(no_args_is_help=True, help="CFGPT, the paper's post-training: a reimplementation, on ms-swift.")
 
@@ -63,9 +72,6 @@ def cot(
         {command} --source set --out out/cot --teacher gpt-4o --frames 16
     """
     from lmms_eval_tasks.train.countervqa.teacher import REPLIES, TaughtReply, teach, write_teaching
-    from lmms_eval_tasks.train.countervqa.training_set import asked_of_clips, read_set, tested_clips
-    from lmms_eval_tasks.train.stages.new_stage import compare_with_tests, require_clips
-    from lmms_eval_tasks.utils.core.errors import InputError
     from lmms_eval_tasks.utils.judge.client import open_named_judge
     from lmms_eval_tasks.utils.judge.replies import ReplyRecord
 
@@ -105,8 +111,6 @@ def sft(
         {command} --source set --reasoning out/cot/cot.jsonl --out out/sft
         {command} --source set --out out/sft --dry-run
     """
-    from lmms_eval_tasks.train.countervqa.training_set import write_sft
-
     return write_sft(inputs, reasoning, progress)
 
 
@@ -130,8 +134,27 @@ def grpo(
         {command} --source set --model weights/sft --out out/grpo
         {command} --source set --out out/grpo --ablation grpo-only --dry-run
     """
-
-    return write_grpo(inputs, ablation, causal_weight, visual_weight, progress)
+    if ablation not in ABLATIONS:
+        raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
+    chosen = ABLATIONS[ablation]
+    if not chosen.by_graph and (causal_weight is not None or visual_weight is not None):
+        given = "--causal-weight" if causal_weight is not None else "--visual-weight"
+        raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
+    weights = reward_weights(chosen, causal_weight, visual_weight)
+    method = grpo_method(ablation, weights, PLUGIN, inputs)
+    _check_model(inputs.model, ablation, chosen)
+    questions = read_set(inputs.source, inputs.videos)
+    rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
+    items = reward_items(questions, rewards)
+    if not items:
+        reason = ": no graph leads over several links, and no outcome has other causes" if "causal" in rewards else ""
+        remedy = "\nRemedy: give --visual-weight a weight." if chosen.by_graph and "visual" not in rewards else ""
+        raise InputError(
+            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has "
+            f"none{reason}.{remedy}"
+        )
+    levels = kept_by_level(questions, items)
+    return write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)
 
 
 add_commands(app, sft, grpo)
@@ -155,36 +178,6 @@ ABLATIONS: Mapping[str, Ablation] = {
     "no-distillation": Ablation(by_graph=True, before=ANSWERS),
     "grpo-only": Ablation(by_graph=True, before=None),
 }
-
-
-def write_grpo(
-    inputs: Inputs,
-    ablation: str = FULL,
-    alpha: float | None = None,
-    beta: float | None = None,
-    progress: Progress = no_progress,
-) -> Written:
-    if ablation not in ABLATIONS:
-        raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
-    chosen = ABLATIONS[ablation]
-    if not chosen.by_graph and (alpha is not None or beta is not None):
-        given = "--causal-weight" if alpha is not None else "--visual-weight"
-        raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
-    weights = reward_weights(chosen, alpha, beta)
-    method = grpo_method(ablation, weights, PLUGIN, inputs)
-    _check_model(inputs.model, ablation, chosen)
-    questions = read_set(inputs.source, inputs.videos)
-    rewards = [name for name, weight in {**weights, **inputs.rewards.weights}.items() if weight]
-    items = reward_items(questions, rewards)
-    if not items:
-        reason = ": no graph leads over several links, and no outcome has other causes" if "causal" in rewards else ""
-        remedy = "\nRemedy: give --visual-weight a weight." if chosen.by_graph and "visual" not in rewards else ""
-        raise InputError(
-            f"Expected {inputs.source} to have questions to which {' or '.join(rewards)} applies, but it has "
-            f"none{reason}.{remedy}"
-        )
-    levels = kept_by_level(questions, items)
-    return write_stage(inputs, items, levels, method, questions.files, tested_clips, progress)
 
 
 def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:

@@ -13,8 +13,8 @@ from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.release import CLIPS, GRAPHS, QUESTIONS, ClipGraph, CounterfactualQuestion, read_release
 from lmms_eval_tasks.prompting import read_prompt
-from lmms_eval_tasks.train.stages.new_stage import Inputs, TestedClip, Written, sft_method, write_stage
-from lmms_eval_tasks.train.stages.stage import TrainingItem
+from lmms_eval_tasks.train.stages.new_stage import TestedClip, Written, sft_method, write_stage
+from lmms_eval_tasks.train.stages.stage import Inputs, TrainingItem
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import describe
@@ -82,31 +82,17 @@ def ask(question: CounterfactualQuestion, prompt: str = CLAIMS_PROMPT) -> str:
 
 def answer_items(questions: QuestionSet) -> list[TrainingItem]:
     """Every question with its verdict and the reference's explanation, and no reasoning before it."""
-    return [
-        TrainingItem(
-            question.id,
-            questions.clip(question),
-            ask(question, PROMPT),
-            reference(question),
-            question=question.question,
-        )
-        for question in questions.questions
-    ]
+    return [_answered(questions, one, ask(one, PROMPT), reference(one)) for one in questions.questions]
 
 
 def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) -> list[TrainingItem]:
     """The questions for which there is reasoning, answered as the teacher did, in the form that `format` rewards."""
-    return [
-        TrainingItem(
-            question.id,
-            questions.clip(question),
-            ask(question),
-            reasoned(rows[question.id]),
-            question=question.question,
-        )
-        for question in questions.questions
-        if question.id in rows
-    ]
+    taught = (one for one in questions.questions if one.id in rows)
+    return [_answered(questions, one, ask(one), reasoned(rows[one.id])) for one in taught]
+
+
+def _answered(questions: QuestionSet, question: CounterfactualQuestion, prompt: str, response: str) -> TrainingItem:
+    return TrainingItem(question.id, questions.clip(question), prompt, response, question=question.question)
 
 
 def reward_items(questions: QuestionSet, rewards: Iterable[str]) -> list[TrainingItem]:

@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,8 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.train import rewards
-from lmms_eval_tasks.train.stages.new_stage import (
-    SFT,
-    Inputs,
-    Method,
-    TestedClip,
-    Written,
-    grpo_method,
-    sft_method,
-    write_stage,
-)
-from lmms_eval_tasks.train.stages.stage import TrainingItem
+from lmms_eval_tasks.train.stages.new_stage import SFT, TestedClip, Written, write_stage
+from lmms_eval_tasks.train.stages.stage import Inputs, Method, TrainingItem
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import task_configs
 from lmms_eval_tasks.utils.core.errors import InputError
@@ -55,31 +47,16 @@ KEYS = "sft on keys"
 WEIGHTS: Mapping[str, float] = {"choice": 1.0}
 
 
-def write_choice_sft(
-    sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
+def write_choices(
+    sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, progress: Progress = no_progress
 ) -> Written:
-    return _write(sets, inputs, sft_method(KEYS), split, progress)
-
-
-def write_choice_grpo(
-    sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
-) -> Written:
-    """Write a stage of GRPO whose reward is `choice`: 1 where the letter that the evaluation reads is the key, else
-    0."""
-    method = grpo_method("choice", WEIGHTS, PLUGIN, inputs)
-    return _write(sets, inputs, method, split, progress)
-
-
-def _write(sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, progress: Progress) -> Written:
+    """Write a stage on keys: on the letters of the right options, or on the reward `choice`, which is 1 where the
+    letter that the evaluation reads is the key."""
     questions = read_training_set(sets, inputs.source, inputs.videos, split)
     ask = asker(sets.benchmark)
     items = [_item(ask, questions, row, with_key=method.name == SFT) for row in questions.rows]
-
-    def read_test(test: Path) -> list[TestedClip]:
-        return tested_choices(sets, test)
-
     parts = {"": (len(items), len(questions.rows))}
-    return write_stage(inputs, items, parts, method, questions.files, read_test, progress)
+    return write_stage(inputs, items, parts, method, questions.files, partial(tested_choices, sets), progress)
 
 
 def read_training_set(

@@ -15,7 +15,9 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.train.stages.configuration import GRPO, Frames, read_options, read_own_rewards
-from lmms_eval_tasks.train.stages.new_stage import SFT, ClipComparison, Inputs, Written
+from lmms_eval_tasks.train.stages.new_stage import SFT, ClipComparison, Written
+from lmms_eval_tasks.train.stages.stage import Inputs, export_weights, log_path, run_training
+from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -120,8 +122,6 @@ def export(
         {command} out/sft --out weights/sft
         {command} out/grpo --out weights/grpo --env .train-venv
     """
-    from lmms_eval_tasks.train.stages.stage import export_weights
-
     trained = export_weights(training, out, env)
     console = make_console()
     console.print(trained.summary())
@@ -137,15 +137,11 @@ def curves(
         {command} out/sft
         {command} out/grpo
     """
-    from lmms_eval_tasks.utils.core.errors import InputError
-
     if not _show_curves(training):
         raise InputError(f"Expected the folder of a training that has logged a step, but got {training}.")
 
 
 def _show_curves(training: Path) -> bool:
-    from lmms_eval_tasks.train.stages.stage import log_path
-
     log = log_path(training)
     logged = read_curves(log)
     if not logged:
@@ -163,8 +159,6 @@ def _show_curves(training: Path) -> bool:
 
 
 def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
-    from lmms_eval_tasks.train.stages.stage import run_training
-
     console = make_console()
     kept, every = map(sum, zip(*written.parts.values(), strict=True))
     console.print(f"{kept:,} of {every:,} questions, {written.clips:,} clips")

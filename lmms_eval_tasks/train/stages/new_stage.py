@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
 
 from lmms_eval_tasks.registry import registry
-from lmms_eval_tasks.train.stages.configuration import GRPO, SUBCOMMAND, Frames, OwnRewards, grpo_settings
-from lmms_eval_tasks.train.stages.stage import Training, TrainingItem, write_training
+from lmms_eval_tasks.train.stages.configuration import GRPO, SUBCOMMAND, grpo_settings
+from lmms_eval_tasks.train.stages.stage import Inputs, Method, TrainingItem, write_training
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import file_sha256
 from lmms_eval_tasks.utils.core.text import summarize_names
@@ -149,27 +148,6 @@ ReadTest = Callable[[Path], Iterable[TestedClip]]
 """Reads the clips of a set that `--test` names; raises InputError."""
 
 
-@dataclass(frozen=True)
-class Inputs:
-    source: Path
-    out: Path
-    model: str
-    model_type: str
-    videos: Path | None = None
-    tests: Sequence[Path] = ()
-    frames: Frames = field(default_factory=Frames)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    rewards: OwnRewards = field(default_factory=OwnRewards)
-
-
-@dataclass(frozen=True)
-class Method:
-    name: str
-    title: str
-    subcommand: str
-    settings: Mapping[str, Any]
-
-
 def sft_method(title: str) -> Method:
     return Method(SFT, title, SFT, {"learning_rate": SFT_RATE})
 
@@ -202,20 +180,7 @@ def write_stage(
     for item in items:
         asked[item.clip].add(item.question)
     comparison = compare_with_tests(asked, inputs.tests, read_test, progress)
-    training = Training(
-        name=method.name,
-        method=method.title,
-        subcommand=method.subcommand,
-        items=items,
-        data=(*data, *inputs.rewards.plugins),
-        # ms-swift runs in the folder of the stage.
-        model=str(Path(inputs.model).absolute()) if Path(inputs.model).is_dir() else inputs.model,
-        model_type=inputs.model_type,
-        frames=inputs.frames,
-        options={**method.settings, **inputs.options},
-        compared_with=tuple(comparison.compared),
-    )
-    path = write_training(inputs.out, training)
+    path = write_training(inputs, method, items, (*data, *inputs.rewards.plugins), tuple(comparison.compared))
     return Written(method, path, parts, len(asked), comparison)
 
 

@@ -21,6 +21,7 @@ from lmms_eval_tasks.train.stages.configuration import (
     LOG,
     Configuration,
     Frames,
+    OwnRewards,
     base_options,
 )
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
@@ -63,11 +64,6 @@ def check_items(items: Iterable[TrainingItem], issues: Problems) -> None:
                 issues.add("texts", f"Expected none with {tag}, which ms-swift takes for a clip, but got", item.item_id)
         if clash := [name for name in OWN_COLUMNS if name in item.columns]:
             issues.add("columns", "Expected other names, but got", f"{describe(clash[0])} ({item.item_id})")
-
-
-def write_items(path: Path, items: Sequence[TrainingItem]) -> None:
-    """Write the rows as JSON lines, whole or not at all."""
-    write_file(path, as_lines(item.row() for item in items))
 
 
 STATE = "trainer_state.json"
@@ -120,17 +116,24 @@ PATHS = ("model", "dataset", "output_dir", "external_plugins")
 
 
 @dataclass(frozen=True)
-class Training:
-    name: str
-    method: str
-    subcommand: str
-    items: Sequence[TrainingItem]
-    data: Sequence[Path]
+class Inputs:
+    source: Path
+    out: Path
     model: str
     model_type: str
-    frames: Frames
-    options: Mapping[str, Any]
-    compared_with: Sequence[str] = ()
+    videos: Path | None = None
+    tests: Sequence[Path] = ()
+    frames: Frames = field(default_factory=Frames)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    rewards: OwnRewards = field(default_factory=OwnRewards)
+
+
+@dataclass(frozen=True)
+class Method:
+    name: str
+    title: str
+    subcommand: str
+    settings: Mapping[str, Any]
 
 
 def configuration_path(folder: Path, name: str) -> Path:
@@ -145,16 +148,22 @@ def log_path(folder: Path) -> Path:
     return folder / CHECKPOINTS / LOG
 
 
-def write_training(folder: Path, training: Training) -> Path:
+def write_training(
+    inputs: Inputs, method: Method, items: Sequence[TrainingItem], data: Sequence[Path], compared_with: Sequence[str]
+) -> Path:
     """Write rows, configuration and provenance into a folder; the same training again changes nothing."""
     issues = Problems()
-    check_items(training.items, issues)
+    check_items(items, issues)
     issues.raise_if_any("The training set cannot be used", "nothing was written")
-    rows, path = rows_path(folder, training.name), configuration_path(folder, training.name)
-    options = {**base_options(training.model, training.model_type, rows, folder / CHECKPOINTS), **training.options}
-    configuration = Configuration(training.subcommand, options, training.frames.environment(str(options["model_type"])))
+    folder = inputs.out
+    rows, path = rows_path(folder, method.name), configuration_path(folder, method.name)
+    # ms-swift runs in the folder of the stage.
+    model = str(Path(inputs.model).absolute()) if Path(inputs.model).is_dir() else inputs.model
+    options = base_options(model, inputs.model_type, rows, folder / CHECKPOINTS)
+    options |= {**method.settings, **inputs.options}
+    configuration = Configuration(method.subcommand, options, inputs.frames.environment(str(options["model_type"])))
     beside = rows.with_name(f"{rows.name}.new")
-    write_items(beside, training.items)
+    write_file(beside, as_lines(item.row() for item in items))
     try:
         if log_path(folder).exists() or last_checkpoint(folder / CHECKPOINTS):
             _refuse_another(folder, path, configuration.text(path), rows, beside)
@@ -162,7 +171,18 @@ def write_training(folder: Path, training: Training) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     configuration.write(path)
-    _provenance(training, configuration, rows).write(folder)
+    stage = Stage(
+        method=method.title,
+        data=digests_by_name(data),
+        items=len(items),
+        clips=len({item.clip for item in items}),
+        rows_sha256=file_sha256(rows),
+        options={
+            **{name: value for name, value in options.items() if name not in PATHS},
+            ENVIRONMENT: dict(configuration.environment),
+        },
+    )
+    _provenance(model, stage, {*compared_with}).write(folder)
     return path
 
 
@@ -179,20 +199,10 @@ def _refuse_another(folder: Path, path: Path, text: str, rows: Path, new_rows: P
         )
 
 
-def _provenance(training: Training, configuration: Configuration, rows: Path) -> TrainedOn:
-    earlier = read_trained_on(Path(training.model))
-    options = {name: value for name, value in configuration.options.items() if name not in PATHS}
-    stage = Stage(
-        method=training.method,
-        data=digests_by_name(training.data),
-        items=len(training.items),
-        clips=len({item.clip for item in training.items}),
-        rows_sha256=file_sha256(rows),
-        options={**options, ENVIRONMENT: dict(configuration.environment)},
-    )
-    compared = {*training.compared_with}
+def _provenance(model: str, stage: Stage, compared: set[str]) -> TrainedOn:
+    earlier = read_trained_on(Path(model))
     return TrainedOn(
-        base=earlier.base if earlier else training.model,
+        base=earlier.base if earlier else model,
         stages=(*(earlier.stages if earlier else ()), stage),
         compared_with=tuple(sorted(compared & {*earlier.compared_with} if earlier else compared)),
         tool_version=lmms_eval_tasks.__version__,
@@ -248,7 +258,7 @@ def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
     beside = out.absolute().with_name(f".{out.name}.part")
     merge = ["--merge_lora", "true", "--exist_ok", "true", "--output_dir", str(beside)]
     if (checkpoint / "adapter_config.json").is_file():
-        _remove(beside)
+        shutil.rmtree(beside, ignore_errors=True)
         run_swift(environment, ["export", "--adapters", str(checkpoint.absolute()), *merge], folder.absolute())
     else:
         _copy_weights(checkpoint, beside)
@@ -261,14 +271,9 @@ def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
     return trained
 
 
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
-
-
 def _copy_weights(checkpoint: Path, out: Path) -> None:
     """Copy the weights of a full fine-tuning, without what only a training that goes on needs."""
-    _remove(out)
+    shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(
         checkpoint,
         out,
