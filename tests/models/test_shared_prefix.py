@@ -1,0 +1,472 @@
+"""Answers of `shared_prefix` are those of lmms-eval and of plain generation; what fails costs its own answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import av
+import pytest
+import torch
+from clip_questions import ask, chat_of, write_clips
+from expected import Expected
+from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
+from lmms_eval.models.chat.qwen3_vl import Qwen3_VL
+from lmms_eval.protocol import ChatMessages
+from tiny_vlms import FAMILIES, write_tiny_family
+
+from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
+from lmms_eval_tasks.models.shared_prefix.model import generation_arguments
+from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions, reference_positions
+from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.frames import FrameOrder, ReorderedClip
+from lmms_eval_tasks.utils.data.made import show_shuffled
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.scoring.record import UnscoredReason
+
+Load = Callable[..., SharedPrefix]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a family's checkpoint."""
+    folder = tmp_path_factory.mktemp("families")
+    return cache(lambda family: write_tiny_family(family, folder / family))
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three clips."""
+    return write_clips(tmp_path_factory.mktemp("clips"))
+
+
+@pytest.fixture(scope="module")
+def load(checkpoint: Callable[[str], Path]) -> Load:
+    """Loads a family's tiny model in float32 on the CPU."""
+
+    def load(family: str, **arguments: Any) -> SharedPrefix:
+        sizes = {"max_num_frames": 8, "min_pixels": 3136, "max_pixels": 25088}
+        return SharedPrefix(str(checkpoint(family)), dtype="float32", device="cpu", **{**sizes, **arguments})
+
+    return load
+
+
+HOSTS = {"qwen2_5_vl": Qwen2_5_VL, "qwen3_vl": Qwen3_VL}
+"""Families that lmms-eval has adapters for which this model answers alike."""
+
+
+def answer(model: Any, requests: Sequence[Any], documents: dict[str, Any]) -> list[str]:
+    model.task_dict = documents
+    return [getattr(response, "text", response) for response in model.generate_until(list(requests))]
+
+
+def answer_plainly(model: SharedPrefix, requests: Sequence[Any], documents: dict[str, Any]) -> list[str]:
+    """What `generate` answers to each question by itself, from pixels on."""
+    answers = []
+    for request in requests:
+        messages = ChatMessages(messages=chat_of(documents[request.task_name]["test"][request.doc_id]))
+        clip = model.inputs.process([messages])
+        text = clip.texts[0].text
+        arguments = generation_arguments(request.args[2], model.tokenizer, True)
+        tokens = model.model.generate(**clip.media, **text, **arguments)
+        new = tokens[0, text["input_ids"].shape[1] :]
+        answers.append(model.tokenizer.decode(new, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+    return answers
+
+
+def count_encodes(model: SharedPrefix) -> list[int]:
+    """One entry for each time that the vision encoder runs from now on."""
+    calls: list[int] = []
+    encoders = [part for name, part in model.model.named_modules() if name.split(".")[-1] in ("visual", "vision_tower")]
+    assert len(encoders) == 1
+    encoders[0].register_forward_hook(lambda *_: calls.append(1))
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("questions", [1, 2, 6])
+def test_answers_are_those_of_plain_generation(load: Load, clips: list[Path], family: str, questions: int) -> None:
+    requests, documents = ask(clips, questions, tasks=("one", "two"))
+    plain = answer_plainly(load(family), requests, documents)
+    assert len(set(plain)) > len(plain) // 2
+    for mode, batch_size in (("safe", "1"), ("fast", "1"), ("fast", 4), ("fast", "auto")):
+        model = load(family, mode=mode, batch_size=batch_size)
+        encodes = count_encodes(model)
+        assert answer(model, requests, documents) == plain, (mode, batch_size)
+        assert len(encodes) == len(clips)
+        assert ("prompt tokens reused" in model.work["counts"]) is (mode == "fast" and questions > 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", HOSTS)
+@pytest.mark.parametrize("asked", [{"batch_size": 1}, {"batch_size": 4}, {"fps": 4, "max_num_frames": 8}], ids=str)
+def test_answers_are_those_of_the_adapter_of_lmms_eval(
+    load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str, asked: dict[str, Any]
+) -> None:
+    # Of a batch the adapter takes as many frames as its first clip has, so all have enough.
+    settings = {"max_num_frames": 12, "min_pixels": 3136, "max_pixels": 25088, **asked}
+    host = HOSTS[family](str(checkpoint(family)), device="cpu", device_map="cpu", **settings)
+    host._model = host._model.float()
+    requests, documents = ask(clips, 2, tasks=("one", "two"))
+    answers = answer(host, requests, documents)
+    for mode in ("safe", "fast", "auto"):
+        assert answer(load(family, mode=mode, **settings), requests, documents) == answers, mode
+
+
+@pytest.mark.parametrize("family", ["qwen2_5_vl", "qwen3_vl", "llava_onevision"])
+def test_a_clip_is_opened_once(load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    open_file = av.open
+    monkeypatch.setattr(av, "open", lambda path, *rest: (opened.append(Path(path)), open_file(path, *rest))[1])
+    requests, documents = ask(clips, 3)
+    assert all(answer(load(family, mode="fast"), requests, documents))
+    assert sorted(opened) == sorted(clips)
+
+
+@pytest.mark.slow
+def test_a_short_clip_is_shown_whole_beside_a_longer_one(load: Load, clips: list[Path]) -> None:
+    requests, documents = ask(clips, 2)
+    alone = [answer(load("qwen2_5_vl", mode="fast", max_num_frames=20), [one], documents)[0] for one in requests]
+    assert answer(load("qwen2_5_vl", mode="fast", max_num_frames=20), requests, documents) == alone
+
+
+def test_safe_logits_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None:
+    model = load("qwen2_5_vl", mode="safe")
+    _, documents = ask(clips[:1], 2)
+    clip = model.inputs.process([ChatMessages(messages=chat_of(doc)) for doc in documents["one"]["test"]])
+    wanted = {"return_dict_in_generate": True, "output_logits": True}
+    arguments = {**generation_arguments({"max_new_tokens": 6}, model.tokenizer, True), **wanted}
+    encoded = model._sharer.encode(clip)
+    for text in clip.texts:
+        plain = model.model.generate(**clip.media, **text.text, **arguments)
+        safe = model._sharer.generate_alone(encoded, text, arguments)
+        assert torch.equal(torch.stack(plain.logits), torch.stack(safe.logits))
+
+
+@pytest.mark.slow
+def test_without_explicit_positions_answers_of_interleaved_clips_differ(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, documents = ask(clips, 6)
+    plain = answer_plainly(load("qwen2_5_vl"), requests, documents)
+
+    def count_tokens(model: Any, inputs: Any, positions: Positions) -> torch.Tensor:
+        return torch.arange(inputs["input_ids"].shape[1]).expand(4, 1, -1)
+
+    monkeypatch.setattr(sharing, "find_positions", count_tokens)
+    assert answer(load("qwen2_5_vl", mode="fast"), requests, documents) != plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_first_clip_shows_whether_fast_mode_is_right(load: Load, clips: list[Path], family: str) -> None:
+    requests, documents = ask(clips, 2)
+    model = load(family)
+    assert answer(model, requests, documents) == answer_plainly(model, requests, documents)
+    assert model.facts["mode"] == "fast" and "same tokens" in model.facts["why"]
+
+
+def test_where_fast_mode_answers_otherwise_the_run_goes_on_in_safe_mode(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, documents = ask(clips, 2)
+    plain = answer_plainly(load("qwen2_5_vl"), requests, documents)
+    model = load("qwen2_5_vl")
+    original = sharing.PrefixSharer.generate_together
+
+    def spoil(self: Any, rows: Any, generation: Any) -> Any:
+        layer = rows[0].prefix.cache.layers[0]
+        layer.keys = layer.keys.flip(-1)
+        return original(self, rows, generation)
+
+    monkeypatch.setattr(sharing.PrefixSharer, "generate_together", spoil)
+    assert answer(model, requests, documents) == plain
+    assert model.facts["mode"] == "safe"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl"])
+def test_positions_of_reference_are_the_same_in_both_modes_and_others_than_the_librarys(
+    load: Load, clips: list[Path], family: str
+) -> None:
+    requests, documents = ask(clips, 3)
+    chosen = {"positions": "reference", "max_num_frames": 24}
+    reference = answer(load(family, mode="safe", **chosen), requests, documents)
+    assert answer(load(family, mode="fast", batch_size=4, **chosen), requests, documents) == reference
+    auto = load(family, **chosen)
+    assert answer(auto, requests, documents) == reference and auto.facts["mode"] == "fast"
+    assert auto.facts["positions"] == "reference"
+    assert answer(load(family, mode="safe", max_num_frames=24), requests, documents) != reference
+
+
+class OtherLayer:
+    """A kind of layer that caches do not have."""
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_copied_is_not_shared(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, documents = ask(clips, 2)
+    plain = answer_plainly(load("qwen2_5_vl"), requests, documents)
+    monkeypatch.setattr(sharing, "DynamicLayer", OtherLayer)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answer(model, requests, documents) == plain
+    assert "prompt tokens reused" not in model.work["counts"]
+    auto = load("qwen2_5_vl")
+    assert answer(auto, requests, documents) == plain and auto.facts["mode"] == "safe"
+
+
+def test_questions_without_a_clip_are_answered_and_a_sampled_answer_reads_its_prompt_whole(
+    load: Load, clips: list[Path]
+) -> None:
+    requests, documents = ask([None, clips[0]], 3)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answer(model, requests, documents) == answer_plainly(model, requests, documents)
+    requests, documents = ask(clips, 2, temperature=0.7)
+    model = load("qwen2_5_vl", mode="fast")
+    assert all(answer(model, requests, documents))
+    assert "prompt tokens reused" not in model.work["counts"]
+
+
+def test_padding_is_not_asked(load: Load, clips: list[Path]) -> None:
+    requests, documents = ask(clips[:1], 1)
+    padding = SimpleNamespace(**{**vars(requests[0]), "metadata": {"__padding_only__": True}})
+    model = load("qwen2_5_vl")
+    encodes = count_encodes(model)
+    assert answer(model, [padding], documents) == [""] and not encodes
+
+
+def question(video: str) -> ChatMessages:
+    content = [{"type": "video", "url": video}, {"type": "text", "text": "What happens?"}]
+    return ChatMessages(messages=[{"role": "user", "content": content}])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sampling", [{"max_num_frames": 8}, {"fps": 4, "max_num_frames": 8}])
+def test_a_model_gets_what_it_would_get_of_the_made_clip(
+    load: Load, clips: list[Path], family: str, sampling: dict[str, int], tmp_path: Path
+) -> None:
+    inputs = load(family, **sampling).inputs
+    made = show_shuffled(clips[1], ClipStore(tmp_path, 1 << 30)).path
+    ours, theirs, whole = (
+        inputs.process([question(video)])
+        for video in (ReorderedClip(clips[1], FrameOrder.SHUFFLED), str(made), str(clips[1]))
+    )
+    assert ours.texts[0].ids == theirs.texts[0].ids
+    assert ours.media.keys() == theirs.media.keys()
+    (pixels,) = (name for name in ours.media if name.startswith("pixel_values"))
+    for name in ours.media.keys() - {pixels}:
+        assert torch.equal(torch.as_tensor(ours.media[name]), torch.as_tensor(theirs.media[name])), name
+    lost = (ours.media[pixels] - theirs.media[pixels]).abs().mean()
+    assert lost < 0.2 * (ours.media[pixels] - whole.media[pixels]).abs().mean(), "but for what coding has lost"
+
+
+def test_questions_are_grouped_by_clip_and_order(load: Load, clips: list[Path]) -> None:
+    def messages(doc: dict[str, Any]) -> list[dict[str, Any]]:
+        return question(doc["clip"]).model_dump()["messages"]  # type: ignore[no-any-return]
+
+    orders = [ReorderedClip(clips[0], order) for order in FrameOrder]
+    requests, documents = ask([clips[0]] * 3, 2)
+    for place, request in enumerate(requests):
+        documents["one"]["test"][request.doc_id]["clip"] = [str(clips[0]), *orders][place % 3]
+        request.args = (request.args[0], messages, *request.args[2:])
+    model = load("qwen2_5_vl", mode="fast")
+    model.task_dict = documents
+    answers = [getattr(answer, "text", answer) for answer in model.generate_until(requests)]
+    assert not model.unanswered and all(answers)
+    assert model.work["counts"]["times encoded"] == 3
+
+
+def test_a_clip_that_cannot_be_read_in_order_is_unreadable(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "text.mp4").write_text("no video")
+    for fps in (None, 2):  # with a rate, frames are not counted first
+        inputs = load("qwen2_5_vl", fps=fps).inputs
+        with pytest.raises(UnreadableClip, match=r"text\.mp4"):
+            inputs.process([question(ReorderedClip(tmp_path / "text.mp4", FrameOrder.REVERSED))])
+
+
+OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+
+def answers_by_item(model: SharedPrefix, clips: list[Path], questions: int = 2) -> dict[str, str]:
+    requests, documents = ask(clips, questions)
+    model.task_dict = documents
+    responses = model.generate_until(requests)
+    items = [documents["one"]["test"][request.doc_id]["item_id"] for request in requests]
+    return {
+        item: getattr(response, "text", response) for item, response in zip(items, responses, strict=True)
+    }  # fmt: skip
+
+
+def reasons(model: SharedPrefix) -> dict[str, UnscoredReason]:
+    return {item: reason for (_, item), (reason, _) in model.unanswered.items()}
+
+
+@pytest.fixture(scope="module")
+def right(load: Load, clips: list[Path]) -> dict[str, str]:
+    """Item to its answer where nothing fails."""
+    return answers_by_item(load("qwen2_5_vl", mode="fast"), clips)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, method: str, fails: Callable[..., bool], error: Exception) -> None:
+    """Let a method of the sharer fail where `fails` says so of its arguments."""
+    original = getattr(PrefixSharer, method)
+
+    def wrapped(self: PrefixSharer, *arguments: Any) -> Any:
+        if fails(*arguments):
+            raise error
+        return original(self, *arguments)
+
+    monkeypatch.setattr(PrefixSharer, method, wrapped)
+
+
+def test_a_clip_that_cannot_be_decoded_is_left_out(
+    load: Load, clips: list[Path], right: dict[str, str], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(clips[1].read_bytes()[:300])
+    model = load("qwen2_5_vl", mode="fast")
+    answers = answers_by_item(model, [clips[0], broken, clips[2]])
+    assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.UNREADABLE_CLIP)
+    assert answers == {**right, "1.0": "", "1.1": ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["safe", "fast"])
+def test_a_clip_beside_which_memory_runs_out_is_left_out(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    encoded: list[Any] = []
+
+    def is_second(clip: Any) -> bool:
+        encoded.extend([clip] if all(clip is not one for one in encoded) else [])
+        return clip is encoded[1:2][-1] if len(encoded) > 1 else False
+
+    spoil(monkeypatch, "encode", is_second, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode=mode)
+    answers = answers_by_item(model, clips)
+    assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.OUT_OF_MEMORY)
+    assert answers == {**right, "1.0": "", "1.1": ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["encode", "read_prefix"])
+def test_a_clip_for_which_there_is_memory_once_others_are_answered_is_answered(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    calls: list[int] = []
+    spoil(monkeypatch, method, lambda *_: calls.append(1) or len(calls) == 3, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answers_by_item(model, clips) == right
+    assert len(calls) == 4 and not model.unanswered
+
+
+def test_out_of_memory_halves_how_many_are_answered_at_once(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    spoil(monkeypatch, "generate_together", lambda rows, _: sizes.append(len(rows)) or len(rows) > 2, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answers_by_item(model, clips) == right
+    assert sizes == [6, 3, 2, 1, 3, 2, 1]
+    assert model.facts["questions at once"] == "up to 2" and not model.unanswered
+
+
+def test_one_question_that_fails_costs_its_own_answer(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(
+        monkeypatch, "generate_alone", lambda clip, text, _: text is clip.texts[1], RuntimeError("shapes differ by 3")
+    )
+    model = load("qwen2_5_vl", mode="safe")
+    answers = answers_by_item(model, clips[:1])
+    assert reasons(model) == {"0.1": UnscoredReason.FAILED}
+    assert model.unanswered["one", "0.1"][1] == "RuntimeError: shapes differ by 3"
+    assert answers == {"0.0": right["0.0"], "0.1": ""}
+
+
+def test_a_run_in_which_clip_after_clip_fails_alike_ends(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, "encode", lambda _: True, RuntimeError("expected 14 channels"))
+    with pytest.raises(RunStopped, match="3 clips in a row failed in the same way"):
+        answers_by_item(load("qwen2_5_vl", mode="fast"), clips)
+
+
+def test_arguments_that_cannot_be_used_are_refused(load: Load, expected: Expected) -> None:
+    messages = []
+    for family, arguments in (
+        ("qwen2_5_vl", {"mode": "quick"}),
+        ("qwen2_5_vl", {"positions": "theirs"}),
+        ("qwen3_vl", {"positions": "reference"}),
+    ):
+        with pytest.raises(InputError) as refused:
+            load(family, **arguments)
+        messages.append(str(refused.value))
+    expected("\n".join(messages))
+    with pytest.raises(InputError, match="video-language model that AutoModelForImageTextToText"):
+        SharedPrefix("/nowhere/at/all", device="cpu")
+
+
+def test_only_a_family_that_keeps_to_limits_of_pixels_names_them(load: Load) -> None:
+    for family, limits in (("qwen3_vl", (3136, 25088)), ("internvl", (None, None))):
+        model = load(family)
+        assert (model.min_pixels, model.max_pixels) == limits
+
+
+# ``get_rope_index`` of transformers 4.57.6, taken out of ``modeling_qwen2_5_vl.py`` and ``modeling_qwen2_vl.py`` and
+# run on prompts of text, pictures and videos: the last position and the sum of place times position of each axis.
+CASES = json.loads(Path(__file__).with_name("shared_prefix_positions.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_positions_of_reference_are_those_of_the_release(case: dict[str, Any]) -> None:
+    kinds = [kind for kind, count in case["kinds"] for _ in range(count)]
+    positions = reference_positions(
+        kinds, case["image_grids"], case["video_grids"], case["seconds"] or None, 2, case["tokens_per_second"]
+    )
+    assert positions.shape == (3, len(kinds))
+    assert positions[:, -1].tolist() == case["last"]
+    assert (positions * torch.arange(1, len(kinds) + 1)).sum(dim=1).tolist() == case["sums"]
+
+
+def prompt(model: Any, frames: int, seconds: float) -> dict[str, Any]:
+    config = model.config
+    grid = torch.tensor([[frames // 2, 12, 16]])
+    shown = int(grid.prod()) // 4
+    ids = [5, 6, 7, config.vision_start_token_id, *[config.video_token_id] * shown, config.vision_end_token_id, 8, 9]
+    tokens = torch.tensor([ids])
+    return {
+        "input_ids": tokens,
+        "attention_mask": torch.ones_like(tokens),
+        "mm_token_type_ids": torch.where(tokens == config.video_token_id, 2, 0),
+        "video_grid_thw": grid,
+        "second_per_grid_ts": torch.tensor([2 * seconds / frames]),
+    }
+
+
+@pytest.mark.parametrize(("frames", "seconds", "same"), [(4, 1, True), (64, 60, False)])
+def test_a_long_video_pushes_text_further_in_the_release_than_in_the_library(
+    frames: int, seconds: float, same: bool
+) -> None:
+    model, _ = FAMILIES["qwen2_5_vl"]()
+    inputs = prompt(model, frames, seconds)
+    library = find_positions(model, inputs, Positions.LIBRARY)
+    reference = find_positions(model, inputs, Positions.REFERENCE)
+    assert library.shape == reference.shape == (4, 1, inputs["input_ids"].shape[1])
+    assert torch.equal(library[0], reference[0])
+    assert (int(library[1:, 0, -1].max()) == int(reference[1:, 0, -1].max())) is same
+    assert int(reference[1:, 0, -1].max()) >= int(library[1:, 0, -1].max())
+    # What the model remembers of positions stays.
+    model.model.rope_deltas = torch.tensor([[17]])
+    find_positions(model, inputs, Positions.LIBRARY)
+    assert model.model.rope_deltas.tolist() == [[17]]
