@@ -37,8 +37,6 @@ LARGEST = "40B and more"
 
 @dataclass(frozen=True)
 class BoardRun:
-    """A run."""
-
     tag: str
     title: str
     scores: ScoresFile
@@ -46,13 +44,11 @@ class BoardRun:
 
     @property
     def parameters(self) -> int | None:
-        """Number of parameters of the model, or None if the card does not say."""
         value = self.card.get("model", {}).get("parameters")
         return value if isinstance(value, int) else None
 
     @property
     def size(self) -> str:
-        """The same as a text, such as ``8.3B``."""
         number = self.parameters
         if number is None:
             return NOT_KNOWN
@@ -92,8 +88,6 @@ NO_RANK = "Runs without an interval have no rank."
 
 @dataclass(frozen=True)
 class Row:
-    """A run in a table."""
-
     run: BoardRun
     part: PartScores
     rank: int | None = None
@@ -101,14 +95,11 @@ class Row:
 
     @property
     def leading(self) -> ScoreEntry | None:
-        """The score that it is ranked by."""
         return find_score(self.part, self.part.leading)
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """Published row of a task that was not measured here."""
-
     label: str
     kind: str
     values: dict[str, float]
@@ -139,17 +130,14 @@ class BoardTable:
 
     @property
     def about(self) -> str:
-        """Phrase that names the properties its runs have in common."""
         return f"version {self.version}, {self.view}, {self.data}"
 
     @property
     def others(self) -> list[str]:
-        """The metrics beside the leading one."""
         return [metric for metric in self.titles if metric != self.leading]
 
     @property
     def unit(self) -> str:
-        """Of the leading score."""
         return next((row.leading.unit for row in self.rows if row.leading), "")
 
 
@@ -250,7 +238,6 @@ def _ranked(entries: Sequence[tuple[BoardRun, PartScores]]) -> list[Row]:
 
 
 def _published(references: Sequence[ReferencedMetric], leading: str) -> tuple[PublishedRow, ...]:
-    """Return the published rows of a task or group: chance, people, then models by the leading score."""
     chance = {one.metric.name: one.chance for one in references if one.chance is not None}
     people: list[dict[str, float]] = []
     models: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -290,7 +277,6 @@ def board_tables(tables: Sequence[BoardTable]) -> list[FittingTable]:
 
 
 def overview_table(tables: Sequence[BoardTable]) -> FittingTable:
-    """Return each run's leading score and rank in every table."""
     numbered = {f"({place})": table for place, table in enumerate(tables, start=1)}
     overview = FittingTable("overview: leading scores and ranks", ["run", *numbered])
     for run, places in _overview(tables):
@@ -307,7 +293,6 @@ def overview_table(tables: Sequence[BoardTable]) -> FittingTable:
 
 
 def _overview(tables: Sequence[BoardTable]) -> Iterator[tuple[BoardRun, list[Row | None]]]:
-    """Give each run, by number, with its row in every table."""
     runs = {int(row.run.tag): row.run for table in tables for row in table.rows}
     for _, run in sorted(runs.items()):
         yield run, [next((row for row in table.rows if row.run.tag == run.tag), None) for table in tables]
@@ -378,7 +363,6 @@ def write_board(tables: Sequence[BoardTable], path: Path) -> None:
 
 
 def build_board(tables: Sequence[BoardTable]) -> str:
-    """The page's text."""
     rows = list(_overview(tables))
     script = (ASSETS / "board.js").read_text(encoding="utf-8").strip()
     environment = template_environment(ASSETS)
@@ -430,6 +414,5 @@ def _frames_number(value: str) -> float | None:
 
 
 def _place(value: float, table: BoardTable) -> float:
-    """Return the position of a value on a table's axis, from 0 to 1."""
     low, high = table.axis
     return min(max(0.0, (value - low) / (high - low)), 1.0)

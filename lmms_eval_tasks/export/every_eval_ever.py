@@ -39,8 +39,6 @@ _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)+")
 
 
 class Relationship(str, Enum):
-    """Relationship between the evaluator and the developer of a model."""
-
     FIRST_PARTY = "first_party"
     THIRD_PARTY = "third_party"
     COLLABORATIVE = "collaborative"
@@ -48,16 +46,12 @@ class Relationship(str, Enum):
 
 
 class Deployment(str, Enum):
-    """Party that ran the model."""
-
     SELF = "self_deployed"
     EXTERNAL = "externally_managed"
     UNKNOWN = "unknown"
 
 
 class Availability(str, Enum):
-    """Whether anybody can have the model's weights."""
-
     OPEN = "open_weights"
     CLOSED = "closed_weights"
     UNKNOWN = "unknown"
@@ -65,8 +59,6 @@ class Availability(str, Enum):
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Facts about a run that only a person can give."""
-
     organization: str
     relationship: Relationship
     deployment: Deployment = Deployment.UNKNOWN

@@ -82,7 +82,6 @@ def export_hub(runs: Sequence[ScoredRun]) -> tuple[dict[Path, str], list[str]]:
 
 
 def _why_not(part: PartScores) -> str:
-    """Return the reason a task or group has no entry on the hub, empty if it has one."""
     card = card_of(part)
     if is_sample(part):
         return SAMPLE
@@ -132,7 +131,6 @@ def _signature(run: ScoredRun, part: PartScores) -> str:
 
 
 def _section(exported: Exported) -> str:
-    """A section of a model card, in Markdown."""
     table = FittingTable(
         "Video causal reasoning", ["task", "score", "value", "groups", "items", "unparsed", "version", "asked"], names=2
     )

@@ -44,7 +44,6 @@ HOUR = 3600
 
 
 def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the results file of a whole run, in which the scores are still those of parts."""
     first = next(part for part in parts if part["configs"])
     whole: Mapping[str, Any] = first[SHARD_OF_RUN]["n-samples"]
     merged = {name: value for name, value in first.items() if name not in (SHARD_OF_RUN, ONE_PROCESS)}
@@ -76,7 +75,6 @@ def merge_results(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merge_cards(parts: Sequence[Sections]) -> dict[str, dict[str, Value]]:
-    """Return the card of a whole run."""
     merged: dict[str, dict[str, Value]] = {}
     sections = dict.fromkeys(name for part in parts for name in part)
     # Tasks come first, by their names; the other sections stay as they are.
@@ -152,8 +150,6 @@ PREPARE = "Prepare the data that the parts were made with, or name its home in L
 
 @dataclass(frozen=True)
 class Part:
-    """The run of a part."""
-
     shard: Shard
     path: Path
     form: ResultsFile
@@ -172,8 +168,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Merged:
-    """A whole run that was put together."""
-
     path: Path
     parts: int
     items: Mapping[str, int]
@@ -332,7 +326,6 @@ def _check_data(parts: Sequence[Part], logs: Mapping[str, Sequence[Line]], probl
 
 
 def _card(parts: Sequence[Part]) -> dict[str, dict[str, Value]]:
-    """Return the whole run's card, and where it comes from."""
     merged: dict[str, Value] = {
         "parts": len(parts),
         "lmms-eval-tasks": package_version("lmms-eval-tasks"),

@@ -147,7 +147,6 @@ def regrade(run: Run, names: Sequence[str], notes: list[str]) -> dict[str, Regra
 
 
 def graded_items(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
-    """Return the items of some tasks of a run, graded again."""
     return [
         GradedItem.from_json(json.loads(json.dumps(item[SUBMISSION_ROWS])))
         for task in regrade(run, tasks, []).values()
@@ -219,7 +218,6 @@ def asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
 
 
 def _grade(config: Mapping[str, Any], doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
-    """Return the contribution of an item to each score."""
     is_text = config.get("output_type", GENERATED[0]) in GENERATED
     responses = [response.strip() for response in item.responses] if is_text else item.responses
     brought: dict[str, Any] = config["process_results"](doc, responses)
@@ -244,8 +242,6 @@ _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 @dataclass(frozen=True)
 class Change:
-    """A score that is not what it was."""
-
     name: str
     score: str
     old: Any
@@ -254,8 +250,6 @@ class Change:
 
 @dataclass(frozen=True)
 class Rescored:
-    """A run scored again."""
-
     run: Run
     results: Mapping[str, Any]
     logs: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -410,7 +404,6 @@ def _compare(old: Entries, new: Entries) -> tuple[int, list[Change]]:
 
 
 def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
-    """Return the run's card, with what scores it now and where it comes from."""
     card: dict[str, dict[str, Value]] = {section: dict(fields) for section, fields in rescored.run.card.items()}
     for task in rescored.logs:
         if fields := card.get(f"{TASK}{task}"):

@@ -30,8 +30,6 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class SubmissionFile:
-    """A leaderboard's file, made from finished runs."""
-
     built: Built
     split: str
     part: str
@@ -204,8 +202,6 @@ ONE_RUN = "Give only the run whose answers are to be sent."
 
 @dataclass(frozen=True)
 class Slot:
-    """A place of a leaderboard, and the file for it."""
-
     place: LeaderboardPlace
     path: Path
     tasks: str
@@ -217,8 +213,6 @@ class Slot:
 
 @dataclass(frozen=True)
 class LeaderboardFiles:
-    """Files written for a leaderboard."""
-
     slots: tuple[Slot, ...]
     unused: tuple[Run, ...]
 
@@ -307,7 +301,6 @@ def _fill(
 
 
 def _raise(name: str, refusals: Sequence[str], problems: Problems) -> None:
-    """Raise what was refused and what is wrong as one error."""
     messages = list(refusals)
     try:
         problems.raise_if_any(f"The runs cannot be submitted to {name}", "nothing was written")

@@ -35,8 +35,6 @@ Key = tuple[Stratum, str]
 
 @dataclass(frozen=True)
 class BestOf:
-    """The best of several runs."""
-
     place: int
     best: Estimate
     mean: float
@@ -95,8 +93,6 @@ OPTIMISTIC = (
 
 
 class _Entry(NamedTuple):
-    """Entry of one task in a run."""
-
     run: Run
     task: Task
 
@@ -109,7 +105,6 @@ class _Entry(NamedTuple):
         return self.task.view, version, self.run.set_of(self.task.name), items
 
     def __str__(self) -> str:
-        """Return the name of the entry in messages."""
         return f"{self.task.name} of {self.run.title}"
 
 
@@ -131,13 +126,11 @@ class Several:
 
     @property
     def metric(self) -> Metric:
-        """The score."""
         kind = (*self.alike, *self.apart)[0].task.kind
         return kind.metric(kind.best_of)
 
     @property
     def tasks(self) -> frozenset[str]:
-        """Names of all tasks in it."""
         return frozenset(entry.task.name for entry in (*self.alike, *self.apart))
 
     @property

@@ -75,7 +75,6 @@ def _tasks(run: Run, place: LayoutPlace, view: str) -> Sequence[str]:
 
 
 def _published(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[_Shown]:
-    """Return the published scores by model, in the order of the entries."""
     of_model: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for entry in entries:
         if any(fits(entry, place.where) for place in layout.places):
@@ -93,7 +92,6 @@ def _published(layout: Layout, entries: Sequence[Mapping[str, Any]]) -> list[_Sh
 
 
 def _of_run(layout: Layout, run: Run, view: str) -> _Shown | None:
-    """A run in a table; None where it has no score there."""
     cells: list[Cell] = []
     for place in layout.places:
         tasks = _tasks(run, place, view)

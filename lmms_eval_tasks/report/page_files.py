@@ -39,7 +39,6 @@ class ClipShelf:
     sizes: list[int | None] = field(default_factory=list)
 
     def place(self, benchmark: str, clip: str) -> int:
-        """A clip's place in the list."""
         key = (benchmark, clip)
         if key not in self.places:
             self.places[key] = len(self.places)
@@ -64,7 +63,6 @@ class ClipShelf:
         }
 
     def encoded(self) -> Iterator[tuple[int, str]]:
-        """Place and base64 text of each clip that is there."""
         for (benchmark, clip), place in self.places.items():
             if self.sizes[place] is not None:
                 yield place, base64.b64encode(clip_path(benchmark, clip).read_bytes()).decode("ascii")

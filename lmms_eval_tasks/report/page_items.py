@@ -121,7 +121,6 @@ class TaskRows:
         return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
 
     def item_view(self, record: Record) -> ItemView:
-        """Return the view of an item besides its question; empty if its row is not available."""
         row = self.row(record.item_id)
         if not self.task or row is None:
             return ItemView()
@@ -129,7 +128,6 @@ class TaskRows:
         return kind.item_view(record, row) if kind.item_view else usual_item_view(row, kind.visuals)
 
     def answer_view(self, record: Record, response: str) -> AnswerView:
-        """Return the view of an answer besides its response."""
         row = self.row(record.item_id)
         if not self.task or row is None:
             return AnswerView()
@@ -199,7 +197,6 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
 
 
 def _open_rows(name: str, data_set: DataSet) -> TaskRows:
-    """The prepared rows of a task by id, or none and why."""
     task = registry().find_task(name)
     if task is None:
         return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
@@ -221,7 +218,6 @@ def _responses(run: Run, task: str) -> SavedResponses | None:
 
 
 def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
-    """The prompt of each item, as the sample logs have it."""
     prompts = {}
     for run in runs:
         for item in run.items_of(task):
@@ -269,7 +265,6 @@ def _places(graph: EventGraph, names: Sequence[str]) -> list[int]:
 
 
 def _curves(curves: Mapping[str, Sequence[tuple[float, float]]]) -> list[Any]:
-    """Names and points, those that are numbers in JSON."""
     return [
         [name, [[_short(x), _short(y)] for x, y in points if math.isfinite(x) and math.isfinite(y)]]
         for name, points in curves.items()

@@ -122,7 +122,6 @@ class SharedTask:
 def share_tasks(
     responses: Sequence[Response], asked: Asked, runs: Mapping[int, Run], task: str = ""
 ) -> list[SharedTask]:
-    """Return the items that people and runs share, for each task or group of the runs."""
     numbers = {id(run): number for number, run in runs.items()}
     found = []
     for name, entries in entries_of(list(runs.values()), task).items():
@@ -185,7 +184,6 @@ def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> Fi
 
 
 def _pairs_of_observers(items: Sequence[SharedItem], labels: Sequence[str]) -> Iterator[tuple[str, Consistency | None]]:
-    """Each run with people, people with one another, and every two runs."""
     for run, label in enumerate(labels):
         yield f"{label}, people", run_consistency(items, run)
     yield "people, people", people_consistency(items)
@@ -219,7 +217,6 @@ def _option_cells(found: SharedOptions | None) -> list[Cell]:
 
 
 def _coefficient(value: float | None, interval: tuple[float, float] | None = None, groups: int | None = None) -> Cell:
-    """A kappa or rho, with two decimals."""
     low, high = interval or (None, None)
     return NONE if value is None else Number(value, low, high, groups, digits=2)
 
@@ -228,7 +225,6 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def print_mode(output: Output, responses: Path, items: str, mode: str, by: Sequence[str]) -> None:
-    """Show what people said in a mode of a prepared split."""
     name = prepared_benchmark(items)
     if name is None:
         raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")

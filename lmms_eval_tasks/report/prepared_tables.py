@@ -47,7 +47,6 @@ def print_card(console: Console, card: Card) -> None:
 
 
 def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
-    """Show what `prepare` has just written, with its warnings."""
     console = make_console()
     printed: set[str] = set()
     for split, facts in splits.items():
@@ -70,7 +69,6 @@ def describe_unreadable(facts: SplitManifest) -> str:
 
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Sequence[ClipCount]) -> None:
-    """Show one split: how much it holds, from which release, and which clips are there."""
     release = facts.source
     if facts.revision:
         release += f" @ {facts.revision[:12]}"
@@ -89,7 +87,6 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 
 
 def _describe(data_set: DataSet) -> str:
-    """Return a description of a prepared set and of its consequences."""
     if data_set.is_sample:
         return "SAMPLE DATA, made up: its scores say nothing about a model"
     why = f"{data_set.text}: its scores are not compared with people or published models, and no leaderboard"
@@ -121,7 +118,6 @@ def print_warnings(console: Console, warnings: Sequence[str], printed: set[str])
 
 
 def counts_table(counts: Sequence[Count]) -> FittingTable:
-    """Published counts beside the table's."""
     table = text_table(None, "counts", "published", "here", "")
     for count in counts:
         table.add_row(count.what, str(count.expected), str(count.found), "" if count.expected == count.found else "≠")
@@ -167,5 +163,4 @@ def print_statistics(console: Console, benchmark: str, split: str) -> None:
 
 
 def _number(value: float | None, decimals: int) -> str:
-    """A number, or a dash where there is none."""
     return "–" if value is None else f"{value:,.{decimals}f}"

@@ -105,7 +105,6 @@ def _expected(one: float, other: float, both: float, number: float) -> float:
 
 
 def _scores(questions: Sequence[Question]) -> Floats:
-    """Scores at random and as paired, of one part."""
     counts = list(map(_counts, questions))
     right = np.array([[_expected(*count), count[2]] for count in counts]).sum(axis=0)
     return np.asarray(100 * right / sum(count[3] for count in counts))

@@ -64,7 +64,6 @@ class RunComparison:
     references: Sequence[ReferencedMetric]
 
     def differences(self) -> list[str]:
-        """Return the differences between two of the runs other than the model, as sentences."""
         return [
             f"runs {one} and {two} differ: {difference}"
             for one, two in self.compared
@@ -89,7 +88,6 @@ class RunComparison:
 
 
 def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) -> RunComparison:
-    """Compare runs on a task or group that two of them hold at least, those of the same tasks."""
     parts: dict[int, Part] = {
         number: part for number, run in runs.items() if (part := comparable_parts(run).get(name)) is not None
     }
@@ -132,7 +130,6 @@ def comparison_panels(name: str, runs: Mapping[int, Run]) -> list[Panel]:
 
 
 def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
-    """Yield the basis of a comparison of two runs, in lines."""
     left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
     shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
     yield f"runs {pair[0]} and {pair[1]} share {shared}{f'; left out: {left}' if left else ''}"
@@ -141,7 +138,6 @@ def _stands_on(pair: Pair, comparison: Comparison) -> Iterator[str]:
 
 
 def _difference_table(compared: Mapping[Pair, Comparison]) -> FittingTable:
-    """Each score of two runs, their difference, and the test beside the score that it is of."""
     headings = ("runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table = text_table(None, *headings, names=2, blank_repeats=True)
     table.padding = 0

@@ -35,7 +35,6 @@ def columns_of(task: str) -> tuple[Column, ...]:
 
 
 def versions_of(name: str, entries: Sequence[tuple[Run, Sequence[str]]]) -> str:
-    """The versions of a task or group in the runs that hold it."""
     return ", ".join(sorted({run.versions.get(name, "?") for run, _ in entries}))
 
 
@@ -132,7 +131,6 @@ def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comp
 
 
 def _compare(parent: str, whole: Part, view: Part) -> Comparison:
-    """A view of a task or group, compared with the whole; the difference is the view's score less the whole's."""
     renamed = {registry().find_parent(task): records for task, records in view.items()}
     references = references_of(parent, next(iter(whole)), sum(map(len, whole.values())))
     return compare_records(whole, renamed, [one.metric for one in references])

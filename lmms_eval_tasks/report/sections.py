@@ -37,8 +37,6 @@ GROUPS_NOTE = "The small number is the number of pairs, clips or questions behin
 
 @dataclass(frozen=True)
 class Section:
-    """One task or group of the page."""
-
     name: str
     card: Card | None
     tasks: tuple[str, ...]
@@ -122,7 +120,6 @@ def _with_runs(panel: Panel, runs: Sequence[RunRecords]) -> Panel:
 
 
 def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Record]) -> str:
-    """Return the basis of a run's scores, in one line."""
     parts = [
         f"version {run.versions.get(name, '?')}",
         run.apart(tasks),
@@ -142,7 +139,6 @@ def _text(value: Any) -> str:
 
 
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
-    """Each score beside chance, people and published models, best first."""
     panels = []
     # References of a view are of that view.
     whole, part = [run for run in runs if not run.apart], apart_note(runs)
@@ -223,7 +219,6 @@ def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]
 
 
 def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
-    """A heat map of two columns for each run."""
     rows, columns = strata.values(one), strata.values(two)
     maps = []
     for run in strata.runs:
@@ -249,7 +244,6 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
 
 
 def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
-    """A heat map of the column that divides most, by run."""
     column = max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
     cells: dict[tuple[str, str], Estimate | None] = {

@@ -27,8 +27,6 @@ from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 
 @dataclass(frozen=True)
 class Spread:
-    """Spread of the scores of runs that differ only in their seed."""
-
     mean: float
     deviation: float | None
     low: float
@@ -37,13 +35,11 @@ class Spread:
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> Spread:
-        """The spread of one score or more."""
         deviation = stdev(scores) if len(scores) > 1 else None
         return cls(mean(scores), deviation, min(scores), max(scores), len(scores))
 
     @property
     def text(self) -> str:
-        """The deviation, with two decimals."""
         return "N/A" if self.deviation is None else f"{self.deviation:.2f}"
 
 
@@ -241,7 +237,6 @@ def _is_of_series(run: Path, name: str) -> bool:
 
 
 def _expand(pattern: str) -> list[Path]:
-    """The folders and results files that fit a pattern."""
     path = Path(pattern).expanduser()
     found = [Path(match) for match in sorted(glob(str(path)))] or [path]  # noqa: PTH207  (it takes absolute patterns)
     fitting = [path for path in found if path.is_dir() or path.name.endswith(RESULTS)]

@@ -70,7 +70,6 @@ def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[Choi
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Without the progress bars of `datasets`, which a table of this size does not need."""
     import datasets
 
     shown = not datasets.are_progress_bars_disabled()
@@ -138,7 +137,6 @@ def _rules(one: ChoiceSet, model: TextModel | None) -> list[Shortcut]:
 
 
 def _score_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
-    """Each rule's accuracy on items and on groups beside that of guessing, which is the first row."""
     guess = chance(one.items, one.together)
     scores = [score_shortcut(rule, one.items, one.together) for rule in rules]
     with_pairs = guess.pair is not None

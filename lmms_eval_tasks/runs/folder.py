@@ -320,7 +320,6 @@ def read_latest(files: Sequence[Path], read: Callable[[Path], Read]) -> tuple[Re
 
 
 def note_cut(path: Path) -> str:
-    """Return the note on a run that was cut short beside the one that is read."""
     return f"{path} is of a run that was cut short, and is left out"
 
 

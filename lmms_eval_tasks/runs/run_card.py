@@ -23,8 +23,6 @@ TRAINED_ON = "trained_on.json"
 
 
 class Stage(BaseModel):
-    """One training."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str
@@ -38,13 +36,10 @@ class Stage(BaseModel):
 
     @property
     def progress(self) -> str:
-        """Progress of the training, for a run card."""
         return "not finished" if self.steps is None else f"{self.steps} of {self.all_steps} steps"
 
 
 class TrainedOn(BaseModel):
-    """The trainings that made weights, the first one first."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     base: str
@@ -63,7 +58,6 @@ class TrainedOn(BaseModel):
         return f"{self.base}: {stages}; clips compared with {compared}"
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder of weights."""
         write_file(folder / TRAINED_ON, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
 
 
@@ -96,8 +90,6 @@ _Card = dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
 
 
 class Weight(str, Enum):
-    """Meaning of a difference between two runs in a field."""
-
     MATTERS = "matters"
     """The scores differ in more than the model."""
     MODEL = "model"
@@ -248,7 +240,6 @@ class CardDifference:
 
     @property
     def place(self) -> str:
-        """The task, or the section."""
         return self.section.removeprefix(TASK)
 
     @property
@@ -302,7 +293,6 @@ def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
 
 
 def weight_of(section: str, field: str) -> Weight:
-    """Return the meaning of a difference between runs in a field."""
     section = next((kind for kind in (TASK, HAZARD) if section.startswith(kind)), section)
     line = _BY_NAME.get((section, field)) or _BY_NAME.get((section, ""))
     return line.weight if line else MATTERS

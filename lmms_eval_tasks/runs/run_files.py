@@ -62,7 +62,6 @@ def parse_shard(text: str) -> Shard:
 
 
 def read_shard() -> Shard | None:
-    """Return the part that $LMMS_EVAL_TASKS_SHARD asks for; None where it is not set, or empty."""
     text = os.environ.get(SHARD, "")
     return parse_shard(text) if text else None
 
@@ -74,8 +73,6 @@ class _Part(RowForm):
 
 
 class RunConfig(_Part):
-    """Settings with which lmms-eval was started."""
-
     model: str = "unknown model"
     model_args: str | dict[str, Any] | None = None
     limit: Limit | None = None
@@ -90,8 +87,6 @@ class RunConfig(_Part):
 
 
 class SampleCount(_Part):
-    """Number of items of a task, and the number that a limit leaves."""
-
     original: Count
     effective: Count
 
@@ -126,7 +121,6 @@ class ResultsFile(_Part):
         return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
 
     def is_predicted(self, task: str) -> bool:
-        """Whether a task's answers were kept and not scored."""
         return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
 
     def groups_within(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:

@@ -29,8 +29,6 @@ ItemKey = tuple[str | None, str]
 
 @dataclass(frozen=True)
 class SavedLine:
-    """A response, the line that it stands in, and of what kind that line is."""
-
     response: str
     where: str
     kind: PredictionLines

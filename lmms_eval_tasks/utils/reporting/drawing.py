@@ -102,7 +102,6 @@ class Sheet:
         return axes
 
     def write(self, text: str, x: float, y: float, size: float = BASE, most: float | None = None, **how: Any) -> None:
-        """Write a line with its middle at the height `y`, cut with an ellipsis where it is wider than `most`."""
         shown = one_line(text) if most is None else cut(text, size, most, how.get("weight") == "bold")
         write(self.ground, shown, x, -y, size, **how)
 
@@ -115,7 +114,6 @@ class Sheet:
     def box(
         self, left: float, middle: float, width: float, height: float, ink: str, text: str = "", **how: Any
     ) -> None:
-        """Draw a rectangle, filled if nothing else is said, with its middle at a height."""
         how = {"linewidth": 0, "color": LIGHT[ink], "edgecolor": LIGHT[ink], **how}
         bars = self.ground.barh(-middle, width, height, left, **how)
         self.title(bars[0], text)
@@ -131,7 +129,6 @@ class Sheet:
         self.title(drawn[0], text)
 
     def badge(self, tag: str, x: float, y: float, text: str = "", axes: Axes | None = None) -> None:
-        """Draw a run's mark: its number on its hue, at a place of the sheet or of axes, above what is there."""
         axes, y = (axes, y) if axes else (self.ground, -y)
         ground, number = run_inks(tag)
         size, above = max(BADGE, measure(tag, SMALL, True) + 2.4), 4 + len(axes.texts)
@@ -151,7 +148,6 @@ class Sheet:
             at += width + 8
 
     def named(self, tag: str, name: str, height: float, **how: Any) -> None:
-        """Write a run's number and name on a line of some height."""
         left, middle = BADGE + 3 if tag else 0.0, self.room(height) + LINE / 2
         if tag:
             self.badge(tag, BADGE / 2, middle)
@@ -180,7 +176,6 @@ def draw(figure: Figure) -> Sheet:
 
 @singledispatch
 def draw_on(figure: Figure, sheet: Sheet) -> None:
-    """Draw a figure's own part."""
     raise NotImplementedError(type(figure).__name__)
 
 
@@ -284,7 +279,6 @@ def _(figure: LinePlot, sheet: Sheet) -> None:
 
 
 def two_axes(sheet: Sheet, x: tuple[str, Bounds], y: tuple[str, Bounds]) -> tuple[Axes, float]:
-    """Return framed axes with their titles and ends, and their width."""
     across, up = ([measure(tick_text(tick), SMALL) for tick in ticks(ends)] or [0.0] for _, ends in (x, y))
     left, right = SMALL + 7 + max(up), WIDTH - max(6.0, across[-1] / 2)
     sheet.room(GAP)
@@ -413,12 +407,10 @@ def _(figure: SharePlot, sheet: Sheet) -> None:
 
 
 def write(axes: Axes, text: str, x: float, y: float, size: float, ink: str = "ink", **how: Any) -> None:
-    """Write a line of text with its middle at a height of axes."""
     axes.text(x, y, text, size=size, color=LIGHT[ink], va="center_baseline", **how)
 
 
 def tick_text(tick: float) -> str:
-    """Return a number of an axis."""
     return f"{tick:,.0f}" if abs(tick) >= 10_000 else f"{tick:g}"
 
 
@@ -437,7 +429,6 @@ def one_line(text: str) -> str:
 
 @lru_cache(8192)
 def measure(text: str, size: float, bold: bool = False) -> float:
-    """Return the width of a text, in points."""
     font = FontProperties(family=["DejaVu Sans"], size=size, weight="bold" if bold else "normal")
     return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
 
@@ -466,8 +457,6 @@ def wrap(text: str, size: float, most: float, lines: int) -> list[str]:
 
 
 class FigureFile(str, Enum):
-    """A kind of file that a figure is written as."""
-
     PDF = "pdf"
     SVG = "svg"
     PNG = "png"
@@ -507,7 +496,6 @@ def page_figures(figures: Iterable[Figure]) -> list[Markup]:
 
 
 def saved(sheet: Sheet, form: FigureFile) -> bytes:
-    """Return a drawing as a file."""
     file = io.BytesIO()
     sheet.canvas.savefig(file, format=form.value, dpi=DOTS_PER_INCH, metadata=UNDATED[form])
     return file.getvalue()

@@ -62,8 +62,6 @@ class Figure(ABC):
 
 @dataclass(frozen=True)
 class Dot:
-    """A line of a dot-and-interval plot."""
-
     label: str
     value: float | None
     low: float | None = None
@@ -98,7 +96,6 @@ class DotPlot(Figure):
         return tuple(dict.fromkeys(dot.tag for dot in self.dots if dot.tag)) if self.grouped else ()
 
     def table(self) -> FittingTable:
-        """Return a row for each dot."""
         table = FittingTable(self.caption, ("", "run", "score"), names=2)
         for dot in self.dots:
             named = self.run_named(dot.tag) or ("" if dot.kind == "run" else dot.kind)
@@ -132,7 +129,6 @@ class ScatterPlot(Figure):
         return tuple(point.tag for point in self.points if point.tag)
 
     def table(self) -> FittingTable:
-        """Return a row for each point."""
         table = FittingTable(self.caption, ("", "run", self.x[0], self.y[0]), names=2)
         for point in self.points:
             named = point.tag or ("" if point.kind == "run" else point.kind)
@@ -142,8 +138,6 @@ class ScatterPlot(Figure):
 
 @dataclass(frozen=True)
 class Place:
-    """A score against a quantity."""
-
     label: str
     x: float
     score: Estimate
@@ -152,8 +146,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Line:
-    """Places that are joined in the order of the quantity."""
-
     label: str
     places: Sequence[Place]
     tag: str = ""
@@ -172,7 +164,6 @@ class LinePlot(Figure):
     digits: int = 1
 
     def table(self) -> FittingTable:
-        """Return a row for each place."""
         table = FittingTable(self.caption, ("", "run", self.x, self.y[0]), names=2)
         for line in self.lines:
             for place in sorted(line.places, key=lambda place: place.x):
@@ -182,7 +173,6 @@ class LinePlot(Figure):
         return table
 
     def number(self, score: Estimate) -> Number:
-        """Return a score with its interval."""
         return Number(score.value, score.low, score.high, score.groups, self.unit, self.digits)
 
 
@@ -203,7 +193,6 @@ class HeatMap(Figure):
         return tuple(tag for column, tag in self.tags.items() if column == tag)
 
     def table(self) -> FittingTable:
-        """Return the scores with their intervals, and how many groups are behind each."""
         named = [
             self.run_named(tag) if (tag := self.tags.get(name, "")) == name else f"{tag} {name}".strip()
             for name in self.columns
@@ -259,7 +248,6 @@ class CountTable(Figure):
     columns: Sequence[str]
 
     def table(self) -> FittingTable:
-        """Return the counts, and the sum of each row."""
         table = FittingTable(self.caption, (self.corner, *self.columns, "all"))
         for row, counts in self.rows.items():
             table.add_row(row, *(counts.get(column, 0) for column in self.columns), sum(counts.values()))
@@ -275,7 +263,6 @@ class SharePlot(Figure):
     parts: Sequence[str]
 
     def table(self) -> FittingTable:
-        """Return the count of each part, by run."""
         table = FittingTable(self.caption, ("", "run", *self.parts), names=2)
         for (tag, name), counts in zip(self.runs, self.counts, strict=True):
             table.add_row(name, tag, *(counts.get(part, 0) for part in self.parts))

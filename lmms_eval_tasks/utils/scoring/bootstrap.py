@@ -117,7 +117,6 @@ def intervals(
 
 
 def _quantiles(scores: Floats, shares: Floats) -> Floats:
-    """Quantiles of the draws that have a value; NaN without one."""
     known = scores[~np.isnan(scores)]
     return np.asarray(np.quantile(known, shares)) if known.size else np.full(len(shares), np.nan)
 

@@ -232,7 +232,6 @@ POWER = 0.8
 
 
 def _quantiles() -> tuple[float, float]:
-    """The normal quantiles z and z' of level and power."""
     from scipy.stats import norm
 
     return float(norm.ppf(1 - LEVEL / 2)), float(norm.ppf(POWER))

@@ -303,7 +303,6 @@ def aggregate_tasks(
 
 
 def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:
-    """The score of a group of tasks, or of one, from what counts in each."""
     return aggregate_tasks(metric, [metric.combine(units) for units in parts if units])
 
 

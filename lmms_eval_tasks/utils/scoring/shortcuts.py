@@ -179,7 +179,6 @@ def _all_the_same(members: Sequence[tuple[ChoiceItem, Choice]]) -> float:
 
 
 def _alike(members: Sequence[tuple[ChoiceItem, Choice]]) -> list[list[tuple[ChoiceItem, Choice]]]:
-    """The members of a group by their texts and what the rule thinks of them, whatever the options' order."""
     classes: defaultdict[Hashable, list[tuple[ChoiceItem, Choice]]] = defaultdict(list)
     for item, choice in members:
         texts = tuple(sorted(zip(map(plain_text, item.options), choice, strict=True)))
