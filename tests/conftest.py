@@ -10,9 +10,11 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from expected import Expected
 from hypothesis import HealthCheck, settings
 from shared import shared_folder
@@ -23,6 +25,9 @@ TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[Healt
 settings.register_profile("same", TIMELESS, derandomize=True, database=None)
 settings.register_profile("explore", TIMELESS, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# All commands with their options take 50 ms to build, and tests call one two thousand times.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 JUDGES = "MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL AZURE_API_KEY AZURE_ENDPOINT LLM_JUDGE_URL"
 PROXIES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"

@@ -65,6 +65,7 @@ def assert_written(*keys: str) -> None:
         assert found[f"{key}.jsonl"] == Path("run", FILES[WRITTEN[key], ""]).read_bytes()
 
 
+@pytest.mark.slow
 def test_runs_fill_it_alone_or_together(expected: Expected) -> None:
     told = submit("run")
     assert_written(*WRITTEN)
@@ -90,6 +91,7 @@ def test_what_is_missing_is_named_with_its_task(expected: Expected) -> None:
     expected(told + refused(write_run("other", "cast_bench", "yocausal")))
 
 
+@pytest.mark.slow
 def test_all_that_is_wrong_is_named_at_once(
     world_home: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commands import refusal
 from expected import Expected
 from logged_runs import TASK, weak, write_run
@@ -65,6 +66,7 @@ def refused(tmp_path: Path, *runs: Path) -> str:
     return told
 
 
+@pytest.mark.slow
 def test_what_is_not_all_parts_of_one_run(tmp_path: Path, expected: Expected) -> None:
     def alter(card: dict[str, Any]) -> None:
         card[f"task {TASK}"] |= {"prompt": "mine", "data sha256": "1" * 64}

@@ -15,6 +15,7 @@ from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 
 
+@pytest.mark.slow
 def test_its_commands_run_from_top_to_bottom(
     world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

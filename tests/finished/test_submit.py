@@ -58,6 +58,7 @@ def submit(benchmark: str, run: str, part: str = "", *options: str) -> str:
     return told + printed("validate", benchmark, out, *options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_gives_the_files_that_it_wrote_itself(expected: Expected) -> None:
     expected("\n".join(submit(benchmark, "run", part) for benchmark, part in FILES))
@@ -66,6 +67,7 @@ def test_a_run_gives_the_files_that_it_wrote_itself(expected: Expected) -> None:
     assert "4 of 4 items" in submit("causalvqa", "limited")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_what_cannot_be_submitted(monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:
     def spoil(lines: list[Line]) -> list[Line]:
@@ -116,6 +118,7 @@ def test_a_part_of_the_release_is_no_submission(
     expected("\n".join([*told, printed("validate", "causalvqa", "file")]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_a_run_without_all_items_is_submitted_only_when_told(expected: Expected) -> None:
     def skipping(task: str) -> Answer:
@@ -140,6 +143,7 @@ def test_a_run_without_all_items_is_submitted_only_when_told(expected: Expected)
     expected("\n".join(told))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_what_could_not_be_read_is_an_empty_text_and_counted(expected: Expected) -> None:
     odd = {"Why does the ball roll?": "no idea", "Why does it stop?": '{"answer_choice": "Z"}'}
@@ -180,6 +184,7 @@ def test_runs_with_one_output_path_keep_their_files(tmp_path: Path, expected: Ex
     assert (tmp_path / "again").read_bytes() == (tmp_path / "one/submissions/causalvqa_test.1.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_of_two_splits_the_withheld_one_is_submitted() -> None:
     write_hook_run(Path("both"), {"causalvqa_debug_paired": choose("A"), "causalvqa_paired": choose("B")})
@@ -190,6 +195,7 @@ def test_of_two_splits_the_withheld_one_is_submitted() -> None:
         assert f"split {name}: " in printed("validate", "causalvqa", "file")
 
 
+@pytest.mark.slow
 def test_a_file_is_checked_against_what_is_prepared(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:

@@ -108,6 +108,7 @@ def write_seed(folder: Path, seed: int, model: str = "model", groups: int = 60, 
     return write_run(folder / model, right, tasks=(TASK,), stratum=stratum, **{**FIELDS, **kinds})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hundred_columns")
 def test_runs_of_a_model_have_a_best(tmp_path: Path, expected: Expected) -> None:
     folders = [write_seed(tmp_path / str(seed), seed) for seed in range(3)]

@@ -75,6 +75,7 @@ def of_set(runs: list[Run], data: DataSet) -> list[Run]:
     return made
 
 
+@pytest.mark.slow
 def test_a_figure_names_its_runs_and_says_what_its_scores_are_not_of(runs: list[Run]) -> None:
     figures = figures_of(build_sections(of_set(runs, DataSet(kind=SetKind.SAMPLE, items=8)), TASK)[1])
     by_stratum = figures[f"{TASK}.pair-accuracy-by-type"]

@@ -235,6 +235,7 @@ def run(home: Path, tmp_path: Path) -> Run:
     return read_run(write_run(tmp_path / "<b onload=x>&", strong(12)))
 
 
+@pytest.mark.slow
 def test_names_and_cards_are_text(run: Run, home: Path, tmp_path: Path) -> None:
     page = build_page([run])
     assert "<b onload" not in page and "&lt;b onload=x&gt;&amp;" in page and 'id="cards"' not in page
@@ -245,6 +246,7 @@ def test_names_and_cards_are_text(run: Run, home: Path, tmp_path: Path) -> None:
     assert "Consistency between members" in page and len(block(page, "somebodys")["items"]) == 24
 
 
+@pytest.mark.slow
 def test_known_hazards_stand_at_the_top(run: Run) -> None:
     name = "first_clip_frames"
     cards: list[Any] = [{HAZARDS: {name: APPLIES}}, {}, {HAZARDS: {name: DOES_NOT_APPLY}}, {HAZARDS: {name: APPLIES}}]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from commands import printed
 from logged_runs import TASK, weak, write_run
 from made_runs import C, W, make_groups, make_run
@@ -51,6 +52,7 @@ def test_parts_of_a_run_are_tasks_of_one_kind_and_view() -> None:
     assert groups_of(replace(run, groups={"both": (TASK, TASK)})) == {"both": (TASK, TASK)}
 
 
+@pytest.mark.slow
 def test_a_group_over_two_kinds_is_shown_task_by_task(tmp_path: Path) -> None:
     tasks = ("cast_bench", "cast_bench_open")
     form = {"grounding": None, "format": GROUNDED["format"]}

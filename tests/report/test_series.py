@@ -58,6 +58,7 @@ def test_series_that_cannot_be_used_are_refused(expected: Expected) -> None:
     expected("".join(f"$ report {words}\n{refusal('report', *words.split())}" for words in asked))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("root", "hundred_columns")
 def test_scores_stand_against_the_step(expected: Expected) -> None:
     told = printed("report", "--series", "step=ckpt-*", "base", "--html", "page.html", "--clips", "link")
@@ -71,6 +72,7 @@ def test_scores_stand_against_the_step(expected: Expected) -> None:
     expected(told)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("root", "hundred_columns")
 def test_seeds_have_a_mean_and_a_spread() -> None:
     folders = [f"ckpt-{step}" for step in RIGHT]

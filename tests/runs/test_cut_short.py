@@ -82,6 +82,7 @@ def test_a_log_that_ends_too_early_is_no_run_for_any_command(tmp_path: Path, exp
     assert not isinstance(error.value, CutShort)
 
 
+@pytest.mark.slow
 def test_a_log_without_records_is_named(tmp_path: Path) -> None:
     run = counted(tmp_path / "run", tasks=(TASK, "causalvqa_paired"))
     content = (run / LOG).read_bytes()
@@ -109,6 +110,7 @@ def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
             read_run(run)
 
 
+@pytest.mark.slow
 def test_a_part_is_reported_only_when_asked_for_and_says_so(tmp_path: Path) -> None:
     run, other = (cut(counted(tmp_path / name), 8) for name in ("run", "other"))
     page = tmp_path / "page.html"
