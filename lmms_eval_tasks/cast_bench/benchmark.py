@@ -181,7 +181,8 @@ EVIDENCE = TaskKind(
     read_settings=hooks.read_settings,
     restore=hooks.restore_settings,
     log_form=hooks.EvidenceLine,
-    views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic"),
+    views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic", "rotated", "none_of_these"),
+    by_option=("options", "option_kinds"),
     masking=Masking(masked.masked_row, masked.timed_boxes),
 )
 

@@ -28,6 +28,7 @@ from lmms_eval_tasks.utils.scoring.bootstrap import (
     statistic_of,
 )
 from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum
+from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 Key = tuple[Stratum, str]
 """A stratum, and the id of a group in it."""
@@ -143,7 +144,7 @@ class Several:
     def at_chance(self) -> float | None:
         """Score that the best of as many runs at chance would show, or None if chance is not known."""
         task = self.alike[0].task
-        chance = None if task.view == MASKED else task.benchmark.card.chance.get(task.kind.best_of)
+        chance = None if task.view in (MASKED, ROTATED) else task.benchmark.card.chance.get(task.kind.best_of)
         return chance + self.found.inflation if self.found and chance is not None else None
 
     def cells(self) -> tuple[Cell, ...]:

@@ -55,7 +55,8 @@ def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run,
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
 
-    Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval.
+    Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval; p is
+    of the exact McNemar test of the groups that one of both alone gets wholly right.
     Below stand published scores of the same view, where both are of the whole official release.
 
     Args:
@@ -69,15 +70,15 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
             continue
         apart = _apart(parent, view, run, whole)
         if parent not in tables:
-            headings = ("view", "run", "score", "whole", "view", "view - whole", "groups")
+            headings = ("view", "run", "score", "whole", "view", "view - whole", "p", "groups")
             tables[parent] = FittingTable(f"{parent}: what is left in its views", headings, names=3, blank_repeats=True)
             versions = f"{whole.versions.get(parent, '?')}, view {run.versions.get(f'{parent}_{view}', '?')}"
             of = f"version {versions}{f'; {apart}' if apart else ''}"
             tables[parent].signature = f"{parent}, {of}; paired, {METHOD}"
         if not compared.differences:
-            tables[parent].add_row(view, run.title, "no group answered in both", "", "", "", 0)
+            tables[parent].add_row(view, run.title, "no group answered in both", *[""] * 4, 0)
         for difference in compared.differences:
-            unit, groups = difference.metric.unit, difference.groups
+            unit, groups, test = difference.metric.unit, difference.groups, compared.test
             tables[parent].add_row(
                 view,
                 run.title,
@@ -85,6 +86,7 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 Number(difference.first, n=groups, unit=unit),
                 Number(difference.second, n=groups, unit=unit),
                 Number(difference.change, *difference.interval, n=groups, unit=points(unit), signed=True),
+                Number(test.p_value, digits=3, least=0.001) if test and test.metric == difference.metric else "",
                 groups,
             )
         published = () if apart else _add_published(tables[parent], parent, view)
@@ -107,7 +109,7 @@ def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]
     for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
         assert task is not None
         title = task.kind.metric(entry.score).title
-        table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "")
+        table.add_row(view, f"{entry.model} (published)", title, "", Number(entry.value), "", "", "")
         yield f"published, {view}: {entry.source}"
         if entry.note:
             yield f"{entry.model}: {entry.note}"
@@ -289,12 +291,14 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
     """A line for the items that have no answer, and one for the answers that used all of their tokens."""
     limits: defaultdict[int, list[Record]] = defaultdict(list)
     for task in tasks:
-        limits[token_limit(run.card, task)] += (record for record in run.records[task] if record.asked)
+        each = (one for record in run.records[task] for one in record.each)
+        limits[token_limit(run.card, task)] += (one for one in each if one.asked)
     asked = [record for records in limits.values() for record in records]
+    what = "samples" if any(record.samples for record in asked) else "items"
     if silent := [record for record in asked if record.unanswered]:
         reasons = ", ".join(sorted({record.unscored_reason.value for record in silent if record.unscored_reason}))
         yield (
-            f"NO ANSWER to {len(silent):,} of {len(asked):,} items in {run.title} ({reasons}). They are unscored; the "
+            f"NO ANSWER to {len(silent):,} of {len(asked):,} {what} in {run.title} ({reasons}). They are unscored; the "
             "run's command with the same output path asks them again."
         )
     for limit, records in limits.items():
@@ -310,7 +314,7 @@ def _without_answers(run: Run, tasks: Sequence[str]) -> Iterator[str]:
 
 def _is_unread(records: Sequence[Record]) -> bool:
     """Whether a model was asked, and no response of it could be read."""
-    return {record.outcome for record in records} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
+    return {one.outcome for record in records for one in record.each} - {Outcome.UNSCORED} == {Outcome.UNPARSED}
 
 
 def _new_table(

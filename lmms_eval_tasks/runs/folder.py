@@ -34,6 +34,7 @@ from lmms_eval_tasks.utils.core.forms import read_written_json, validate_value
 from lmms_eval_tasks.utils.core.text import describe
 from lmms_eval_tasks.utils.data.card import UNKNOWN_SET, DataSet, SetKind
 from lmms_eval_tasks.utils.data.manifest import RemovedGroups
+from lmms_eval_tasks.utils.scoring.orders import join_orders, whole_id
 from lmms_eval_tasks.utils.scoring.record import AnyLine, GradedItem, LogLine, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
@@ -256,7 +257,7 @@ class Run:
         log = read_sample_log(sample_log(self.path, task), self.forms.get(task, AnyLine), problems)
         problems.raise_if_any(f"{self.path} cannot be read")
         kept = {record.item_id for record in self.records.get(task, ())}
-        return tuple(item for item in log[0] if item.record.item_id in kept) if log else ()
+        return tuple(item for item in log[0] if whole_id(item.record.item_id) in kept) if log else ()
 
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
@@ -391,7 +392,7 @@ def assemble_run(path: Path, results: ResultsFile, logs: Mapping[str, Sequence[L
     return Run(
         path=path,
         name=results.model_name,
-        records={task: tuple(item.record for item in items) for task, items in logs.items()},
+        records={task: tuple(join_orders(item.record for item in items)) for task, items in logs.items()},
         groups=results.groups_within(logs),
         versions={name: str(version) for name, version in results.versions.items()},
         sets=sets,

@@ -40,6 +40,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     score_tasks,
     variances,
 )
+from lmms_eval_tasks.utils.scoring.orders import ROTATED
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PAIR_METRICS = (
@@ -73,7 +74,7 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
     seen = []
     for one in references:
         models = tuple(model for model in published if model.score == one.metric.name)
-        chance = None if known.view == MASKED else one.chance
+        chance = None if known.view in (MASKED, ROTATED) else one.chance
         note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
         seen.append(replace(one, chance=chance, people=(), published=models, note=note))
     return tuple(seen)

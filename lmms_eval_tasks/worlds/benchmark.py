@@ -238,6 +238,8 @@ STILL = ("blind", "single_frame", "socratic")
 """Views in which every key stays true. Reversed, what falls rises, and what came first comes last."""
 ANY_ORDER = ("blind", "single_frame", "shuffled", "socratic")
 """The same where a key says only what happens, in whatever order its frames come."""
+MOVED = ("rotated", "none_of_these")
+"""Of questions with lettered options."""
 
 
 def _yes_or_no(row: object) -> tuple[str, ...]:
@@ -263,19 +265,19 @@ BENCHMARK = Benchmark(
             "perception",
             card.PERCEPTION,
             # Some of its questions are about what comes first.
-            views=STILL,
+            views=(*STILL, *MOVED),
         ),
         "paired": _kind(
             "paired",
             card.PAIRED,
             members="wordings",
-            views=ANY_ORDER,
+            views=(*ANY_ORDER, *MOVED),
         ),
         "minimal": _kind(
             "minimal",
             card.MINIMAL,
             members="clips",
-            views=(*ANY_ORDER, "video_only"),
+            views=(*ANY_ORDER, "video_only", *MOVED),
             # Both clips look alike in it, where they start alike.
             frame="first",
         ),
@@ -299,7 +301,7 @@ BENCHMARK = Benchmark(
             guesses=report.evidence_guesses,
             log_form=GroundedLine,
             # In another order times and boxes would be others.
-            views=STILL,
+            views=(*STILL, *MOVED),
         ),
         "possible": _kind(
             "possible",
@@ -316,7 +318,7 @@ BENCHMARK = Benchmark(
             card.REVERSAL,
             members="directions",
             # Shuffled, a clip has no direction; reversed, it is the other one of its pair.
-            views=STILL,
+            views=(*STILL, *MOVED),
         ),
     },
     prepare=prepare,

@@ -24,6 +24,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Shown, Task, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made import MadeClip, show_frame, show_reversed, show_shuffled
+from lmms_eval_tasks.utils.scoring.orders import whole_id
 
 pytestmark = pytest.mark.host
 
@@ -174,14 +175,15 @@ def test_a_model_receives_what_the_view_shows_and_nothing_else(
                 videos = [shown[key] for key in shown.files if key.startswith("video")]
             view, item = find_view(task.view), sample["record"]["item_id"]
             assert view is not None and sample["record"]["view"] == view.name
-            question = rows[item].get("question")
+            row = rows[whole_id(item)]
+            question = row.get("question")
             if question and not view.options_alone:
                 assert question in text
             if view.captioned:
                 assert CAPTION.replace(",", "") in text
             expected = (0, 0) if not view.needs_clip else (1, 0) if view.shown is Shown.FRAME else (0, 1)
             assert (len(pictures), len(videos)) == expected, name
-            clip = clip_of(home, task, rows[item])
+            clip = clip_of(home, task, row)
             if view.shown is Shown.FRAME:
                 (frame,) = made_of(home, task, clip).frames
                 assert frame == sample["record"]["fields"]["frame"]

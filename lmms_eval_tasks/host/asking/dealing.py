@@ -33,6 +33,7 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clips_of_rows, media_path, read_manifest, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.judge.client import read_settings
+from lmms_eval_tasks.utils.scoring.orders import whole_id
 
 if TYPE_CHECKING:
     import pyarrow
@@ -382,7 +383,7 @@ def find_part(shard: Shard, tasks: Mapping[TaskState, Any], limit: float | None,
         limit = get_sample_size(task, limit)
         asked = range(offset, len(ids) if limit is None else min(len(ids), offset + int(limit)))
         documents[state.name] = frozenset(
-            document for document in asked if dealt[key][state.kind.row_id(ids[document])] == shard.part
+            document for document in asked if dealt[key][state.kind.row_id(whole_id(ids[document]))] == shard.part
         )
         counts[state.name] = len(ids)
     whole = {

@@ -12,8 +12,10 @@ from typing import Any
 from loguru import logger
 
 from lmms_eval_tasks.host.asking.stages import Ask, AskingStage
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.utils.core.text import summarize_names
+from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 SAMPLE = "__sample__"
 """The entry of a request's metadata with the number of its sample, from 1."""
@@ -67,6 +69,11 @@ def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
     from lmms_eval.api.filter import FilterEnsemble
 
     several = {state.name: task for state, task in tasks.items() if (task.config.repeats or 1) > 1}
+    if rotated := [state.name for state in tasks if state.name in several and state.view.name == ROTATED]:
+        stop_if_any(
+            f"Expected one sample an item of {summarize_names(rotated)}, which asks each in every order of options. "
+            "Run it apart, without --repeats."
+        )
     for task in several.values():
         if task.config.filter_list is None:
             task._filters = [FilterEnsemble("none", [])]

@@ -296,9 +296,9 @@ class TaskState(RunningTask):
             self.evaluation.check_view(self.pointer)
             table = self.evaluation.open_items(self.pointer)
             _ = self.data_set  # of this table: another set may be prepared before the first item is graded
+            return self.shown.select(table)
         except InputError as error:
             raise RunStopped(str(error)) from None
-        return self.shown.select(table)
 
     def answered_items(self, table: datasets.Dataset) -> Callable[[int], ItemKey]:
         """Return a function from the row of the task's table to the key of its answer."""

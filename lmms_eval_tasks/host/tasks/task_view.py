@@ -13,7 +13,7 @@ from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.answers.hooks import OPTIONS_PROMPT, TaskSettings, without_clip
 from lmms_eval_tasks.utils.benchmark.benchmark import CAPTIONS as FIRST_PASS
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Shown, View
+from lmms_eval_tasks.utils.benchmark.benchmark import OPTION_VIEWS, Benchmark, Shown, View
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.text import CAPTIONS, VIEW_BYTES, describe
@@ -34,6 +34,7 @@ from lmms_eval_tasks.utils.data.made import (
 )
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.scoring.orders import ROTATED, replace_key, rotate, turn_back
 from lmms_eval_tasks.utils.scoring.record import FRAME, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
@@ -204,6 +205,8 @@ class TaskView:
         shown = "a caption" if self._view.captioned else self._view.shown.value
         position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
         options = ", and options without the question" if self._view.options_alone else ""
+        if self._view.name in OPTION_VIEWS:
+            options = ", and options in every order" if self._view.name == ROTATED else ", and no option that is right"
         return f"{self._view.name}: {shown}{position}{options}"
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
@@ -214,10 +217,23 @@ class TaskView:
 
             rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
             return datasets.Dataset.from_list(rows, features=table.features)
+        if self._view.name in OPTION_VIEWS:
+            import datasets
+
+            asked = table.to_list()
+            if not any(row["options"] for row in asked):
+                raise InputError(f"Expected items with options for the view {self._view.name}, but none has any.")
+            moved = [one for row in asked for one in self._move_options(row)]
+            return datasets.Dataset.from_list(moved, features=table.features)
         if not self._view.describes:
             return table
         first = {clip: row for row, clip in reversed(list(enumerate(table[self._kind.visuals[0]])))}
         return table.select(sorted(first.values()))
+
+    def _move_options(self, row: Row) -> Iterator[Row]:
+        if self._view.name == ROTATED:
+            return rotate(row, self._kind.by_option)
+        return iter((replace_key(row),))
 
     def clips(self, row: Row) -> tuple[Path, ...]:
         """Return the files of which an item shows something; they may be missing."""
@@ -316,6 +332,8 @@ class TaskView:
         """Return a record with what was shown of its item, by the index of a single frame; of a description, no
         score."""
         record = replace(record, view=self._view.name)
+        if self._view.name == ROTATED:
+            record = turn_back(record, row)
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
         if not self._view.describes:

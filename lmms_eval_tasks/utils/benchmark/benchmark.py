@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import Progress
 from lmms_eval_tasks.utils.data.card import Card, Row
 from lmms_eval_tasks.utils.people.inquiries import Inquiry, with_usual
+from lmms_eval_tasks.utils.scoring.orders import NONE_OF_THESE, ROTATED
 
 if TYPE_CHECKING:
     import datasets
@@ -47,6 +48,8 @@ CLIP_VIEWS = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED)
 """Those that change what is shown and leave the words, which suit every task about a clip."""
 VIEWS = (*CLIP_VIEWS, VIDEO_ONLY, SOCRATIC)
 """Those that need nothing of a benchmark but its clips, questions and options."""
+OPTION_VIEWS = (ROTATED, NONE_OF_THESE)
+"""Those that move options, which suit every task with lettered ones."""
 MASKED = "masked"
 """The clip with its evidence blacked out, and an option more: for benchmarks that know where their evidence is."""
 
@@ -102,6 +105,8 @@ _VIEWS = {
         View(VIDEO_ONLY, options_alone=True),
         View(SOCRATIC, Shown.NOTHING, captioned=True),
         View(CAPTIONS, describes=True),
+        View(ROTATED),
+        View(NONE_OF_THESE),
     )
 }
 
@@ -226,6 +231,7 @@ class TaskKind:
             has others is refused in words.
         views: The views that make sense of it, by their names; each is a task of its own.
             By default all that need nothing but a clip, a question and options.
+        by_option: Columns with an entry for each option, in the options' order, which are moved with them.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         masking: How its evidence is blacked out; the view of masked clips needs it.
         best_of: Name of the score of which its authors report the best of several runs: `report` shows how far such a
@@ -257,7 +263,8 @@ class TaskKind:
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
-    views: tuple[str, ...] = VIEWS
+    views: tuple[str, ...] = (*VIEWS, *OPTION_VIEWS)
+    by_option: tuple[str, ...] = ("options",)
     frame: str = "centre"
     masking: Masking | None = None
     best_of: str = ""
@@ -266,7 +273,7 @@ class TaskKind:
         """Refuse views that there are not, and the best of a score that it lacks."""
         object.__setattr__(self, "answer_form", AnswerForm(self.answer_form))
         object.__setattr__(self, "extractor", self.extractor or _READERS[self.answer_form])
-        known = (*VIEWS, MASKED)
+        known = (*VIEWS, *OPTION_VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
             raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         if self.frame not in POSITIONS:

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     count_groups,
     count_items,
     mean_of_all,
-    vote,
+    settle,
 )
 from lmms_eval_tasks.utils.scoring.record import Record
 
@@ -222,7 +222,7 @@ def _whole_groups(first: Records, second: Records, metric: Metric) -> list[tuple
 
 def _groups(records: Records) -> dict[str, dict[str, Record]]:
     groups: dict[str, dict[str, Record]] = {}
-    for record in map(vote, records):
+    for record in map(settle, records):
         groups.setdefault(record.group_id, {})[record.item_id] = record
     return groups
 

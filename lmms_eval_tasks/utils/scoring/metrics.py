@@ -18,7 +18,8 @@ from math import fsum
 from statistics import fmean, variance
 from typing import Any, Literal, NamedTuple, get_args
 
-from lmms_eval_tasks.utils.scoring.record import Record
+from lmms_eval_tasks.utils.scoring.orders import ORDERS, ROTATED, whole_id
+from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 PERCENT = (0.0, 100.0)
 PAIR = 2
@@ -125,6 +126,9 @@ class Metric:
             mean = None if self.errors == "none" else mean_of_known(map(self.value, record.each))
             return {"samples": items, "group_id": record.group_id, **({} if mean is None else {"score": mean})}
         value = self.value(record)
+        if record.view == ROTATED:
+            whole = {"item": whole_id(record.item_id), ORDERS: record.fields.get(ORDERS, 1)}
+            return {"group_id": record.group_id, "value": value, **self._places(record), **whole}
         if self.errors == "plain":
             return value
         gathered = {"group_id": record.group_id, "value": value, **self._places(record)}
@@ -132,23 +136,21 @@ class Metric:
 
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
-        asked = [item["samples"] if isinstance(item, Mapping) and "samples" in item else (item,) for item in items]
+        asked: dict[str, list[Mapping[str, Any]]] = {}
+        orders: dict[str, int] = {}
+        for place, item in enumerate(map(_as_mapping, items)):
+            name = item.get("item", str(place))
+            asked.setdefault(name, []).extend(map(_as_mapping, item.get("samples", (item,))))
+            orders[name] = item.get(ORDERS, 0)
         samples = [
-            [
-                (str(place), of_item[sample] if isinstance(of_item[sample], Mapping) else {"value": of_item[sample]})
-                for place, of_item in enumerate(asked)
-                if sample < len(of_item)
-            ]
-            for sample in range(max(map(len, asked), default=0))
-        ]
-        return self.combine(
-            self._join(
-                self._units(
-                    ((place, None), str(item.get("group_id", "")), item["value"], _place(item)) for place, item in known
-                )
-                for known in samples
+            self._units(
+                ((name, None), str(one.get("group_id", "")), one["value"], _place(one))
+                for name, one in ((name, ones[sample]) for name, ones in asked.items() if sample < len(ones))
             )
-        )
+            for sample in range(max(map(len, asked.values()), default=1))
+        ]
+        need = {name: max(len(ones), orders[name]) for name, ones in asked.items()}
+        return self.combine(self._join(samples, need, rotated=any(orders.values())))
 
     def score_records(self, records: Iterable[Record]) -> float | int | None:
         """The score of records."""
@@ -159,7 +161,12 @@ class Metric:
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
         """
-        return self._join(self.sample_units(records))
+        records = list(records)
+        samples, rotated = self.sample_units(records), bool(records) and records[0].view == ROTATED
+        if len(samples) == 1 and not rotated:
+            return samples[0]
+        need = {record.item_id: max(len(record.each), record.fields.get(ORDERS, 0)) for record in records}
+        return self._join(samples, need, rotated)
 
     def sample_units(self, records: Iterable[Record]) -> list[dict[Stratum, list[ScoreUnit]]]:
         """Return the units of each sample, whose members are of the same sample."""
@@ -179,19 +186,22 @@ class Metric:
             if applies(record)
         )
 
-    def _join(self, samples: Iterable[dict[Stratum, list[ScoreUnit]]]) -> dict[Stratum, list[ScoreUnit]]:
-        """Return the units of several samples as one, each with the value that its samples have together."""
-        each = list(samples)
-        if len(each) <= 1:
-            return each[0] if each else {}
+    def _join(self, each: Sequence[Units], need: Mapping[str, int], rotated: bool) -> dict[Stratum, list[ScoreUnit]]:
+        """Return the units of several samples as one, each with the value that its samples have together.
+
+        `need` says how many samples each item has; of one that is rotated each order, and it is right only in all.
+        """
+        if self.across == "whole":
+            return {place: list(units) for place, units in each[0].items()}
+        across = "all" if rotated and self.across == "mean" and self.higher_is_better else self.across
         found: dict[Stratum, dict[object, list[ScoreUnit]]] = {}
         for place, unit in ((place, unit) for units in each for place, counted in units.items() for unit in counted):
             found.setdefault(place, {}).setdefault(unit.key, []).append(unit)
-        join: Callable[[Sequence[float]], float] = {"any": max, "all": min}.get(self.across, fmean)
+        join: Callable[[Sequence[float]], float] = {"any": max, "all": min}.get(across, fmean)
         joined: dict[Stratum, list[ScoreUnit]] = {place: [] for units in each for place in units}
         for place, by_key in found.items():
             for ones in by_key.values():
-                if self.across == "mean" or len(ones) == len(each):
+                if across == "mean" or len(ones) == max(need[name] for name, _ in ones[0].members):
                     joined[place].append(ones[0]._replace(value=join([one.value for one in ones])))
         return joined
 
@@ -247,6 +257,10 @@ class Metric:
     def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
         """The same score for each of a stratum column's values."""
         return tuple(self.within(value, partial(_has, column, value)) for value in values)
+
+
+def _as_mapping(item: Item) -> Mapping[str, Any]:
+    return item if isinstance(item, Mapping) else {"value": item}
 
 
 def _place(item: Mapping[str, Any]) -> Stratum:
@@ -336,6 +350,15 @@ def vote(record: Record) -> Record:
     read = [one for one in scored if one.answered is not None] or scored
     votes = Counter(one.answered for one in read)
     return replace(max(read, key=lambda one: votes[one.answered]), samples=())
+
+
+def settle(record: Record) -> Record:
+    """The record that stands for an item's samples: by `vote`; of options in every order one that is not right."""
+    if record.view != ROTATED:
+        return vote(record)
+    if len(record.each) < record.fields.get(ORDERS, 1):
+        return replace(record, outcome=Outcome.UNSCORED, samples=())
+    return replace(min(record.each, key=lambda one: (one.correct is not None, bool(one.correct))), samples=())
 
 
 def variances(metric: Metric, parts: Iterable[Iterable[Record]]) -> tuple[float, float] | None:
