@@ -165,6 +165,7 @@ def _show_tables(
     from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.layouts import layout_tables
     from lmms_eval_tasks.report.random_pairs import pairing_tables
+    from lmms_eval_tasks.report.sample_tables import sample_tables
     from lmms_eval_tasks.report.score_tables import (
         reference_tables,
         run_warnings,
@@ -182,6 +183,7 @@ def _show_tables(
     else:
         shown = [
             *score_tables(runs, task),
+            *sample_tables(runs, task),
             *best_tables(runs, task),
             *seed_tables(runs, task),
             *curve_tables(runs, task),

@@ -24,6 +24,7 @@ _SCORES = {
 }
 _ITEMS = {
     **dict.fromkeys(("run", "model", "task", "item_id", "group_id", "view"), "string"),
+    "sample": "Int64",
     "outcome": pd.CategoricalDtype([outcome.value for outcome in Outcome]),
     "correct": "boolean",
     **dict.fromkeys(("reason", "expected", "answered"), "string"),
@@ -43,10 +44,11 @@ class RunTables(NamedTuple):
             - ``value``, ``low``, ``high``: the score and its 95% interval in its unit, as `report` has them; NaN where
               there is none;
             - ``n``: how many groups (pairs, clips) it stands on; ``items``: how many items.
-        items: A row for each run, task and item, with the columns ``run``, ``model``, ``task``, ``item_id``,
-            ``group_id``, ``view``, ``outcome`` (correct, wrong, unparsed, unscored), ``correct`` (missing where the
-            item is unscored), ``reason`` (why it is unscored), ``expected`` (the key), ``answered`` (what was read of
-            the response), and one beginning with ``stratum_`` for each stratum of any of the tasks.
+        items: A row for each run, task, item and sample of it, with the columns ``run``, ``model``, ``task``,
+            ``item_id``, ``group_id``, ``view``, ``sample`` (its number, from 1), ``outcome`` (correct, wrong, unparsed,
+            unscored), ``correct`` (missing where the item is unscored), ``reason`` (why it is unscored), ``expected``
+            (the key), ``answered`` (what was read of the response), and one beginning with ``stratum_`` for each
+            stratum of any of the tasks.
     """
 
     scores: pd.DataFrame
@@ -94,13 +96,15 @@ def load_runs(*sources: str | Path, names: Sequence[str] | None = None, allow_in
     items = [
         {
             **vars(record),
+            "sample": record.sample or 1,
             **{"run": name, "model": run.name, "task": task, "outcome": record.outcome.value},
             **{"correct": record.correct, "reason": record.unscored_reason and record.unscored_reason.value},
             **{f"{STRATUM}{column}": value for column, value in record.stratum.items()},
         }
         for name, run in runs.items()
         for task, records in run.records.items()
-        for record in records
+        for item in records
+        for record in item.each
     ]
     strata = dict.fromkeys(column for row in items for column in row if column.startswith(STRATUM))
     return RunTables(_table(scores, _SCORES), _table(items, _ITEMS | dict.fromkeys(strata, "string")))

@@ -61,6 +61,7 @@ from lmms_eval_tasks.utils.core.text import JUDGE, MISSING, PREFIX, PROMPT, hide
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
+from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
 HOST_MODELS = "lmms_eval.models."
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}
@@ -187,7 +188,10 @@ def _line(part: PartScores, output_path: str) -> str:
     ends = (score.low, score.high) if score.low != score.high else (None, None)  # else the groups show no interval
     after = "%" if score.unit == "%" else f" {score.unit}" if score.unit else ""
     groups = "" if score.groups is None else f", {score.groups:,} group{'s' if score.groups != 1 else ''}"
-    return printable(f"{part.name}: {score.title} {Number(score.value, *ends, after=after).text}{groups}{apart}")
+    what = "orders of options" if part.view == ROTATED else "samples"
+    samples = f", {part.samples} {what}" if part.samples else ""
+    value = Number(score.value, *ends, after=after).text
+    return printable(f"{part.name}: {score.title} {value}{groups}{samples}{apart}")
 
 
 class CardTask:

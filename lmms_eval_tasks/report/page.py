@@ -16,6 +16,7 @@ from lmms_eval_tasks.report.page_files import Clips, ClipShelf, run_badge, scrip
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
 from lmms_eval_tasks.report.run_comparison import comparison_panels
+from lmms_eval_tasks.report.sample_tables import sample_panels
 from lmms_eval_tasks.report.score_tables import run_warnings
 from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
 from lmms_eval_tasks.runs.folder import Run
@@ -97,6 +98,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
             one,
             panels=(
                 *comparison_panels(one.name, numbered),
+                *sample_panels(one.name, runs),
                 *one.panels,
                 *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
                 *attrition_panels(one.tasks, runs),

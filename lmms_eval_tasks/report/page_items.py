@@ -232,6 +232,8 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
         return 0
     view = prepared.answer_view(record, response or "")
     facts = {**view.facts, **({"why": record.why} if record.why else {})}
+    if record.samples:
+        facts["all samples"] = ", ".join(one.answered or one.outcome.value for one in record.each)
     text = response
     if text is not None and len(text) > LONGEST_RESPONSE:
         text = f"{text[:LONGEST_RESPONSE]}\n… and {len(text) - LONGEST_RESPONSE:,} more characters in the sample log"

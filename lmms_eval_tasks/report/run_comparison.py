@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.runs.scores import comparable_parts, references_of
+from lmms_eval_tasks.runs.scores import comparable_parts, references_of, samples_of
 from lmms_eval_tasks.utils.core.output import text_table
 from lmms_eval_tasks.utils.core.table import Cell, Mark, Number, points
 from lmms_eval_tasks.utils.reporting.panels import Panel
@@ -24,6 +24,8 @@ from lmms_eval_tasks.utils.scoring.compare import (
     paired_effect,
     unpaired_effect,
 )
+from lmms_eval_tasks.utils.scoring.metrics import over_samples
+from lmms_eval_tasks.utils.scoring.record import Record
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.utils.core.table import FittingTable
@@ -70,6 +72,10 @@ class RunComparison:
             for difference in run_differences(self.runs[one], self.runs[two], self.name)
         ]
 
+    def _records(self, number: int) -> Iterator[Record]:
+        run = self.runs[number]
+        return (record for task in run.tasks_of(self.name) for record in run.records[task])
+
     def tables(self) -> list[FittingTable]:
         """Each score's differences and tests; and, where the formulas hold, the smallest differences that show."""
         compared = {number for pair in self.compared for number in pair}
@@ -80,7 +86,12 @@ class RunComparison:
         named = ", ".join(f"run {number} {run.title}" for number, run in self.runs.items())
         tests = "exact McNemar tests, adjusted by Holm's method"
         table.signature = f"{named}; {self.name}, version {versions}; paired, {METHOD}; {tests}"
-        table.caption = "\n".join(line for pair, found in self.compared.items() for line in _stands_on(pair, found))
+        lines = [line for pair, found in self.compared.items() for line in _stands_on(pair, found)]
+        answered = {number: samples_of(self._records(number)) for number in sorted(compared)}
+        if any(answered.values()):
+            numbers = ", ".join(f"{max(1, count)} of run {number}" for number, count in answered.items())
+            lines.append(f"samples an item: {numbers}; scores are their means, and p is of the majority's answers")
+        table.caption = "\n".join(lines)
         effects = _detectable(self.compared, self.references)
         effects.title = f"{self.name}: smallest difference that is found in 80% of cases, in points"
         effects.signature = table.signature
@@ -95,6 +106,9 @@ def compare_runs(name: str, runs: Mapping[int, Run], most: int | None = None) ->
     pairs = list(combinations(parts, 2)) if most is None or len(parts) <= most else [(first, one) for one in parts][1:]
     references = references_of(name, next(iter(parts[first])), sum(map(len, parts[first].values())))
     metrics = [one.metric for one in references]
+    samples = {samples_of(records) for part in parts.values() for records in part.values()}
+    if len(samples) == 1 and samples != {0}:
+        metrics = [one for metric in metrics for one in (metric, *over_samples(metric))]
     compared = {
         (one, two): compare_records(parts[one], parts[two], metrics)
         for one, two in pairs

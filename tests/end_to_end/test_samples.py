@@ -89,6 +89,9 @@ def test_a_finished_run_is_scored_merged_and_replayed_with_its_samples(
     guessed: HostRun, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
     home, name = sample_world.home, guessed.results_file().name
+    shown = own_command(home, "report", guessed.out, "--html", tmp_path / "page.html")
+    assert f"{TASK}: over samples" in shown.stdout and "majority" in shown.stdout, shown.stdout + shown.stderr
+    assert "Several samples an item" in (tmp_path / "page.html").read_text(encoding="utf-8")
     done = own_command(home, "rescore", guessed.out, "--out", tmp_path / "again")
     assert done.returncode == 0 and "scores equal" in done.stdout, done.stdout + done.stderr
     written = scores_path(guessed.results_file()).read_bytes()
@@ -100,6 +103,9 @@ def test_a_finished_run_is_scored_merged_and_replayed_with_its_samples(
 
     two = run_host(*GUESSED, "-n", str(K), home=home, out=tmp_path / "two", ranks=2)
     alike(two)
+    compared = own_command(home, "compare", guessed.out, two.out, "--task", TASK)
+    assert "samples an item: 4 of run 1, 4 of run 2" in compared.stdout, compared.stdout + compared.stderr
+    assert "pair accuracy, any of k" in compared.stdout
     replay = ("--model", "replay", "--model_args", f"predictions={guessed.out}", *GUESSED[2:], "-n", str(K))
     alike(run_host(*replay, home=home, out=tmp_path / "replayed"))
     kept = run_host(*GUESSED, "-n", str(K), "--predict_only", home=home, out=tmp_path / "kept")
@@ -148,6 +154,28 @@ def test_a_killed_run_asks_nothing_twice_and_draws_each_sample_as_one_that_was_n
     assert resumed.scores(TASK) == whole.scores(TASK)
     assert any(len(set(answers)) == K for *_, answers in read_log(whole, TASK))
     assert "temperature: 0" not in whole.output
+
+
+def test_moved_options_are_scored_beside_the_whole_task(sample_world: SampleWorld, tmp_path: Path) -> None:
+    tasks = ["causalvqa_debug_paired", *(f"causalvqa_debug_paired_{view}" for view in ("rotated", "none_of_these"))]
+    arguments = ("--model", "random_answer", "--tasks", ",".join(tasks))
+    run = run_host(*arguments, home=sample_world.home, out=tmp_path / "run")
+    items: dict[str, list[bool]] = defaultdict(list)
+    for line in run.samples(tasks[1]):
+        assert line["record"]["view"] == "rotated" and line["record"]["fields"]["orders"] == 5
+        items[line["record"]["item_id"].partition("#")[0]].append(line["filtered_resps"] == line["target"])
+    assert len(items) == 40 and {len(orders) for orders in items.values()} == {5}
+    assert run.scores(tasks[1])["single_accuracy"] == 100 * fmean(map(all, items.values()))
+    assert run.scores(tasks[1])["single_accuracy_any_of_k"] == 100 * fmean(map(any, items.values()))
+    for line in run.samples(tasks[2]):
+        assert f"({line['target']}) None of these" in line["input"], line["input"]
+    shown = own_command(sample_world.home, "report", tmp_path / "run")
+    assert "causalvqa_debug_paired: what is left in its views" in shown.stdout, shown.stdout + shown.stderr
+    assert "over orders of its options" in shown.stdout
+    done = own_command(sample_world.home, "rescore", tmp_path / "run")
+    assert done.returncode == 0 and "scores equal" in done.stdout, done.stdout + done.stderr
+    refused = run_host(*arguments, "-n", "2", home=sample_world.home, out=tmp_path / "refused")
+    assert refused.status == 1 and "Expected one sample an item of causalvqa_debug_paired_rotated" in refused.output
 
 
 def test_equal_samples_are_named_before_they_are_paid_for(sample_world: SampleWorld, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def apart_note(runs: Sequence[RunRecords]) -> str:
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
     """Return the panel with the shares of items of each run that are right, wrong, unparsed and unscored, as bars."""
-    counts = [Counter(record.outcome.value for record in run.records) for run in runs]
+    counts = [Counter(one.outcome.value for record in run.records for one in record.each) for run in runs]
     return Panel(
         "What became of the items",
         share_plot("Items of each run by outcome", runs, counts, OUTCOMES),
