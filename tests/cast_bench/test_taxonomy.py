@@ -3,8 +3,6 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lmms_eval_tasks.cast_bench.card import (
     CATEGORIES,
@@ -88,9 +86,3 @@ def test_what_is_none_of_them_is_not_guessed(text: str) -> None:
 )
 def test_kinds_of_options_are_read_as_releases_may_spell_them(text: str, kind: str) -> None:
     assert read_option_kind(text) == kind
-
-
-@given(st.text())
-def test_any_text_is_a_kind_and_a_type_or_none(text: str) -> None:
-    assert read_option_kind(text) in (None, *OPTION_KINDS)
-    assert read_type(text).subtype in (UNKNOWN.subtype, *PRINTED.values())

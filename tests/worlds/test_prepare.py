@@ -12,13 +12,13 @@ import pytest
 from expected import Expected
 from made_facts import made_facts
 from raw_releases import contents
+from refusals import refusal
 from releases import write_clip
 from sample_runs import at
 from small_worlds import Here, plain_clip, rolling
 
 from lmms_eval_tasks.api.release import as_lines
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.worlds import benchmark as module
@@ -55,12 +55,6 @@ def write_set(folder: Path) -> Path:
     return folder
 
 
-def refusal(**given: Any) -> str:
-    with pytest.raises(InputError) as refused:
-        prepare(**given)
-    return str(refused.value)
-
-
 def test_a_set_made_before_is_prepared_as_it_is_and_again_from_a_data_home(tmp_path: Path) -> None:
     first = prepare(source=write_set(tmp_path / "set"))[SPLIT]
     table, folder = load_table("worlds", SPLIT), benchmark_dir("worlds")
@@ -83,9 +77,9 @@ def test_what_is_no_set_or_several_is_refused(
         {"source": source}, {"source": tmp_path / "empty"}, {"source": tmp_path, "seed": 3}, {"size": SetSize.SMALL},
         {"scenes": tmp_path / "none.jsonl"},
     ]  # fmt: skip
-    messages = [refusal(**given) for given in wrong]
+    messages = [refusal(prepare, **given) for given in wrong]
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    expected("\n".join([*messages, refusal(seed=1)]))
+    expected("\n".join([*messages, refusal(prepare, seed=1)]))
 
 
 WRONG: list[tuple[str, dict[str, Any]]] = [
@@ -121,7 +115,7 @@ def test_everything_wrong_with_questions_is_named_with_its_line(tmp_path: Path, 
     half = next(number for number, one in enumerate(lines) if one["task"] == "possible")
     lines = [lines[0] | {"wording": "first"}, lines[1] | {"answer": "Z"}, *lines[2:half], *lines[half + 1 :], lines[1]]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    expected(refusal(source=path.parent))
+    expected(refusal(prepare, source=path.parent))
     assert not benchmark_dir("worlds").exists()
 
 

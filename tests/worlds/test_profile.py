@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import printed, refusal
 from expected import Expected
 from logged_runs import write_records
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import build_sections
 from lmms_eval_tasks.runs.folder import read_run
@@ -128,12 +127,6 @@ def test_evidence_is_right_where_it_matches_and_what_is_unscored_counts_nowhere(
     assert profile_of(RunRecords("1", "model", list(no_controls.values()))) is None
 
 
-def call(*words: str | Path) -> str:
-    result = CliRunner().invoke(app, ["worlds", "profile", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.stdout or result.stderr
-
-
 @pytest.mark.usefixtures("home", "hundred_columns")
 def test_the_command_prints_each_run_and_each_view(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
@@ -143,7 +136,7 @@ def test_the_command_prints_each_run_and_each_view(
     blind = records_of(reasons_badly, "blind")
     del blind["worlds_evidence_blind"]
     one = write_records(Path("one"), records_of(sees_wrongly) | blind)
-    text = call(one, write_records(Path("two/one"), records_of(reasons_badly)))
+    text = printed("worlds", "profile", one, write_records(Path("two/one"), records_of(reasons_badly)))
     assert max(map(len, text.splitlines())) <= 100
     expected(text)
 
@@ -155,7 +148,7 @@ def test_a_run_without_both_kinds_of_questions_of_one_view_is_refused(tmp_path: 
     for held, other in (("perception", "counterfactual"), ("counterfactual", "perception")):
         tasks = (f"worlds_{held}", f"worlds_{other}_blind")
         part = write_records(tmp_path / held, {task: (whole | blind)[task] for task in tasks})
-        expected(call(run, part))
+        expected(refusal("worlds", "profile", run, part))
 
 
 def section_titles(*folders: Path) -> dict[str, list[str]]:

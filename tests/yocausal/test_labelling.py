@@ -10,6 +10,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from commands import printed, refusal
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +18,7 @@ from judge_server import Fail, JudgeServer, Say
 from numbered_clips import cut_off, write_numbered
 from scipy import stats
 from small_clips import falling_ball
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.data.clips import FrameStream
@@ -108,9 +107,9 @@ def test_a_clip_that_is_damaged_at_its_end_is_not_labelled(tmp_path: Path) -> No
     assert type(raised.value.__cause__).__name__ == "InvalidDataError"
 
 
-def label(url: str, out: Path, *more: str) -> Any:
+def options(url: str, out: Path, *more: object) -> tuple[object, ...]:
     judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
-    return CliRunner().invoke(app, ["yocausal", "label", "--judge", judge, "--out", str(out), *more])
+    return ("yocausal", "label", "--judge", judge, "--out", out, *more)
 
 
 def read_labels(path: Path) -> dict[str, dict[str, Any]]:
@@ -132,15 +131,14 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(
     clip.write_bytes(b"no video")
     out = tmp_path / "labels.jsonl"
     with JudgeServer(say) as server:
-        result = label(server.url, out)
+        shown = printed(*options(server.url, out))
         asked = len(server.bodies)
-        again = label(server.url, out)
+        assert printed(*options(server.url, out)) == shown
         # What was judged is not asked again.
         assert asked == 7 and all("rolls past" in str(body["messages"]) for body in server.bodies[asked:])
-    assert result.exit_code == 0 and again.stdout == result.stdout, result.stderr
     images = [part for part in server.bodies[0]["messages"][0]["content"] if part["type"] == "image_url"]
     assert len(images) == 8
-    expected(result.stdout)
+    expected(shown)
     labels = read_labels(out)
     assert labels["animal_1"]["vlm_causality"] is True and labels["general_2"]["vlm_causality"] is False
     lost = labels["human_1"]
@@ -155,14 +153,12 @@ def test_labels_by_an_imported_prompt(prepared: Path, tmp_path: Path) -> None:
     text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
     text.parent.mkdir(parents=True)
     text.write_text("Say {yes} or {no}.", encoding="utf-8")
-    command = ["prompts", "import", "yocausal", "--from", str(tmp_path / "checkout"), "--accept-other"]
-    imported = CliRunner().invoke(app, command)
-    assert imported.exit_code == 0
-    name = imported.stdout.split(" as ", 1)[1].split(":", 1)[0]
+    imported = printed("prompts", "import", "yocausal", "--from", tmp_path / "checkout", "--accept-other")
+    name = imported.split(" as ", 1)[1].split(":", 1)[0]
     out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Say('{"video_has_general_causality": false, "note": "…"}')) as server:
-        result = label(server.url, out, "--prompt", name, "--limit", "2")
-    assert result.stdout.startswith("2 clips: 0 causal, 2 not, 0 unlabelled\n"), result.stderr
+        shown = printed(*options(server.url, out, "--prompt", name, "--limit", 2))
+    assert shown.startswith("2 clips: 0 causal, 2 not, 0 unlabelled\n")
     assert {body["messages"][0]["content"][0]["text"] for body in server.bodies} == {"Say {yes} or {no}."}
     (signature,) = {line["prompt"] for line in read_labels(out).values()}
     assert signature.startswith(f"{name}:")
@@ -170,10 +166,10 @@ def test_labels_by_an_imported_prompt(prepared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_a_judge_or_any_label_no_file_is_written(prepared: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["yocausal", "label", "--judge", "none"])
-    assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
+    unnamed = "Expected --judge to name a model, but got none.\n"
+    assert refusal("yocausal", "label", "--judge", "none") == unnamed
     out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Fail(400)) as server:
-        result = label(server.url, out, "--limit", "2")
-    assert result.exit_code == 1 and not out.exists()
-    assert result.stderr.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
+        message = refusal(*options(server.url, out, "--limit", 2))
+    assert message.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
+    assert not out.exists()

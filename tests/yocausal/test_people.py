@@ -9,13 +9,12 @@ from unittest.mock import patch
 
 import pyarrow.parquet
 import pytest
+from commands import printed, refusal
 from expected import Expected
 from prepared_texts import add_texts
 from submission_world import taken_for_released
-from typer.testing import CliRunner
 from yocausal_world import write_release
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.data.card import SplitFacts
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.people.baseline import score_study
@@ -49,13 +48,6 @@ def write_responses(path: Path, answers: Mapping[str, Sequence[str]]) -> Path:
     return path
 
 
-def run(*arguments: object) -> str:
-    """What `humans` prints, or why it refuses."""
-    result = CliRunner().invoke(app, ["humans", *map(str, arguments)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.stdout or result.stderr
-
-
 @pytest.mark.parametrize("official", [True, False])
 def test_a_worked_example(tmp_path: Path, expected: Expected, official: bool) -> None:
     """Credits: a1 3.5 of 4, a2 1 of 4, g1 1, g2 1.5 of 3; only subset means are averaged.
@@ -69,8 +61,8 @@ def test_a_worked_example(tmp_path: Path, expected: Expected, official: bool) ->
         ])  # fmt: skip
     path = write_responses(tmp_path / "people.csv", {"a1": "rrru", "a2": "wuuw", "g1": "rr", "g2": "rwu"})
     labels = tmp_path / "labels.jsonl"
-    printed = run(path, "--items", "yocausal:test", "--labels-out", labels)
-    rows = {row[0]: row[1:] for line in printed.splitlines() if (row := line.split())}
+    shown = printed("humans", path, "--items", "yocausal:test", "--labels-out", labels)
+    rows = {row[0]: row[1:] for line in shown.splitlines() if (row := line.split())}
     animal, general = 100 * (3.5 / 4 + 1 / 4) / 2, 100 * (1 + 1.5 / 3) / 2
     causal, other = 100 * (3.5 / 4 + 1) / 2, 100 * 1 / 4
     for title, items, value, paper in (
@@ -82,7 +74,7 @@ def test_a_worked_example(tmp_path: Path, expected: Expected, official: bool) ->
     ):
         assert rows[title][:2] == [items, f"{value:.2f}"]
         assert paper is None or (rows[title][-1] == paper) == official
-    expected(printed)
+    expected(shown)
     expected(labels.read_text(encoding="utf-8"))
 
 
@@ -96,14 +88,14 @@ def test_the_judges_labels_of_60_clips_beside_peoples(tmp_path: Path) -> None:
     add_texts("yocausal", "test", [*rows, pair("unlabelled", "animal", None)])
     given = [f"c{number},,p1,{'CAUSAL' if label == '+' else 'NOT_CAUSAL'}\n" for number, label in enumerate(found)]
     (tmp_path / "people.csv").write_text(HEADER + "".join(given), encoding="utf-8")
-    printed = run(tmp_path / "people.csv", "--items", "yocausal:test", "--mode", "causality")
-    cells = [line.split() for line in printed.splitlines()]
+    options = ("--items", "yocausal:test", "--mode", "causality")
+    cells = [line.split() for line in printed("humans", tmp_path / "people.csv", *options).splitlines()]
     rows_of = {" ".join(line[: 3 if line[0] == "people" else 1]): line for line in cells if line}
     assert rows_of["people find it"][3:] == ["24", "5"] and rows_of["people do not"][3:] == ["5", "26"]
     assert (rows_of["F1"][1], rows_of["F1"][-1]) == ("82.76", "82.76")
     assert rows_of["Kendall"][2:] == [f"{(24 * 26 - 25) / (29 * 31):.4f}", "0.7613"]
     (tmp_path / "more.csv").write_text(HEADER + "unlabelled,,p1,CAUSAL\n", encoding="utf-8")
-    assert "but got unlabelled" in run(tmp_path / "more.csv", "--items", "yocausal:test", "--mode", "causality")
+    assert "but got unlabelled" in refusal("humans", tmp_path / "more.csv", *options)
 
 
 def read_back(folder: Path, rows: list[Row], answers: Mapping[str, Sequence[str]]) -> tuple[list[Response], Row]:
@@ -118,15 +110,16 @@ def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) ->
     rows = [pair(f"{subset}_{n}", subset, None) for subset, (_, pairs) in right.items() for n in range(pairs)]
     answers = {f"{subset}_{n}": "rw"[n >= wins] for subset, (wins, pairs) in right.items() for n in range(pairs)}
     _, estimates = read_back(tmp_path, rows, answers)
-    printed = {"rsi": 79.07, "rsi_general": 76.6, "rsi_physics": 91.67, "rsi_human": 76.0, "rsi_animal": 72.0}
-    assert {name: round(estimates[name].value, 2) for name in printed} == printed and estimates["cci"] is None
+    table = {"rsi": 79.07, "rsi_general": 76.6, "rsi_physics": 91.67, "rsi_human": 76.0, "rsi_animal": 72.0}
+    assert {name: round(estimates[name].value, 2) for name in table} == table and estimates["cci"] is None
 
 
 def test_answers_that_cannot_be_read_are_all_named(tmp_path: Path, expected: Expected) -> None:
     add_texts("yocausal", "test", [pair("a1", "animal", True)])
     path = tmp_path / "people.csv"
     path.write_text(HEADER + "a1,forward_first,p,A\na1,forward,q,first\na2,forward_first,r,first\n", encoding="utf-8")
-    expected(run(path, "--items", "yocausal:test") + run(path, "--labels-out", tmp_path / "labels.jsonl"))
+    options = ("--items", "yocausal:test"), ("--labels-out", tmp_path / "labels.jsonl")
+    expected("".join(refusal("humans", path, *some) for some in options))
 
 
 @pytest.mark.slow

@@ -17,11 +17,10 @@ import pyarrow.parquet
 import pytest
 from expected import Expected
 from raw_releases import contents
+from refusals import refusal
 from small_clips import falling_ball
-from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_metadata
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.sample.drawn_clips import write_clip
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path
@@ -32,12 +31,6 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def table() -> list[dict[str, Any]]:
     return pyarrow.parquet.read_table(benchmark_dir("yocausal") / "test.parquet").to_pylist()
-
-
-def refusal(*source: str, **given: Any) -> str:
-    with pytest.raises(InputError) as refused:
-        prepare(*source, **given)
-    return str(refused.value)
 
 
 @pytest.mark.slow
@@ -100,7 +93,15 @@ def test_every_problem_is_named_at_once_and_nothing_is_written(release: Path, ex
     (release / "subset" / "human" / "dataset_metadata.json").write_text("{", encoding="utf-8")
     (release / "subset" / "physics" / "dataset_metadata.json").unlink()
     (release.parent / "empty").mkdir()
-    expected("\n".join([refusal(str(release)), refusal(str(release.parent / "empty")), refusal("nowhere")]))
+    expected(
+        "\n".join(
+            [
+                refusal(prepare, str(release)),
+                refusal(prepare, str(release.parent / "empty")),
+                refusal(prepare, "nowhere"),
+            ]
+        )
+    )
     assert not benchmark_dir("yocausal").exists()
     # A subset that is not there is not missed.
     for subset in ("animal", "human", "physics"):
@@ -123,7 +124,7 @@ def test_a_hub_id_is_downloaded_and_its_revision_kept(release: Path, monkeypatch
     facts = prepare("own/dataset")["test"]
     assert (facts.source, facts.revision) == ("own/dataset", "0123abc")
     assert asked == [("own/dataset", {"repo_type": "dataset", "allow_patterns": ["subset/**"]})]
-    assert refusal("own/dataset").startswith(
+    assert refusal(prepare, "own/dataset").startswith(
         "YoCausal cannot be loaded from own/dataset: no connection\nRemedy: "
     )  # fmt: skip
 
@@ -165,13 +166,13 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path, ex
         '{"id": "animal_1", "vlm_causality": false, "confidence": 1}\n{"id": "animal_2", "vlm_causality": null}\n'
     )
     assert "labels.jsonl" in prepare(str(release), labels=labels)["test"].source_sha256
-    messages = [refusal(str(release), labels=tmp_path / "none.jsonl")]
+    messages = [refusal(prepare, str(release), labels=tmp_path / "none.jsonl")]
     for text in (
         '{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n',
         '{"id": "animal_1", "vlm_causality": null}\n',
     ):
         labels.write_text(text)
-        messages.append(refusal(str(release), labels=labels))
+        messages.append(refusal(prepare, str(release), labels=labels))
     expected("\n".join(messages))
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
 
@@ -225,18 +226,10 @@ def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
     assert [row["clip"] == before for row, before in zip(table(), clips[1], strict=True)] == [False, True]
 
 
-def test_labels_and_captions_may_come_from_any_editor(videos: Path, tmp_path: Path) -> None:
-    labels, captions = tmp_path / "labels.jsonl", tmp_path / "captions.jsonl"
-    labels.write_bytes(b'\xef\xbb\xbf{"id": "general_b", "vlm_causality": true}\r\n\r\n')
-    captions.write_bytes(b'\xef\xbb\xbf{"file": "b.mp4", "caption": "x"}\r\n\r\n')
-    prepare(from_videos=videos, captions=captions, labels=labels)
-    assert [(row["caption"], row["vlm_causality"]) for row in table()] == [("x", True), (None, None)]
-
-
 def test_own_videos_with_problems(videos: Path, tmp_path: Path, expected: Expected) -> None:
-    messages = [refusal(from_videos=videos, seconds=0)]
+    messages = [refusal(prepare, from_videos=videos, seconds=0)]
     (videos / "kitchen" / "a.mp4").rename(videos / "a\nc.mp4")
-    messages.append(refusal(from_videos=videos))
+    messages.append(refusal(prepare, from_videos=videos))
     (videos / "a\nc.mp4").unlink()
     (videos / "c.mp4").write_bytes(b"no video")
     write_clip(videos / "one.mp4", falling_ball(np.random.default_rng(0))[:1])
@@ -249,10 +242,9 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path, expected: Expect
     other.write_bytes(b"\xef\xbb\xbfname,caption\r\nb.mp4,a\r\n")
     (tmp_path / "none").mkdir()
     for given in ({"captions": captions}, {"captions": other}, {"from_videos": tmp_path / "none"}):
-        messages.append(refusal(**{"from_videos": videos, **given}))
-    result = CliRunner().invoke(app, ["prepare", "yocausal", "--seconds", "3"])
-    expected("\n".join([*messages, result.stderr]))
-    assert result.exit_code == 1
+        messages.append(refusal(prepare, **{"from_videos": videos, **given}))
+    messages.append(refusal(prepare, seconds=3))
+    expected("\n".join(messages))
 
 
 @pytest.mark.slow

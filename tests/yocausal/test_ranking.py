@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import printed
 from expected import Expected
+from refusals import refusal
 from scipy import stats
-from typer.testing import CliRunner
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.compare import compare_records
 from lmms_eval_tasks.yocausal.card import CCI, RSI
@@ -105,8 +104,8 @@ def test_the_published_order_goes_with_parameters_and_release_dates(tmp_path: Pa
     assert parameters.names == ("rank", "parameters") and parameters.models == released.models == 13
     # Printed 0.688 (p 0.0093) and 0.5958 (p 0.0316): which days and parameter counts were used is not known.
     found = (parameters.pearson, parameters.pearson_p, released.pearson, released.pearson_p)
-    printed = ((0.688, 2e-3), (0.0093, 3e-4), (0.5958, 8e-3), (0.0316, 4e-3))
-    assert found == tuple(pytest.approx(value, abs=within) for value, within in printed)
+    in_table = ((0.688, 2e-3), (0.0093, 3e-4), (0.5958, 8e-3), (0.0316, 4e-3))
+    assert found == tuple(pytest.approx(value, abs=within) for value, within in in_table)
 
 
 def test_a_correlation_of_too_little_is_none_and_equal_models_share_a_rank() -> None:
@@ -150,27 +149,27 @@ def test_runs_are_ordered_by_the_sum_of_their_ranks() -> None:
 
 
 def test_what_cannot_be_ranked_or_split_is_named_together(tmp_path: Path, expected: Expected) -> None:
-    with pytest.raises(InputError) as refused:
-        rank_runs([run("a", "+"), run("b", ""), run("c", "+", "+", task="other")])
-    expected(str(refused.value))
-    with pytest.raises(InputError, match="Expected the id of a pair, but got `animal_4`"):
-        rank_by_labels([run("first", "++", "--")], [labels(tmp_path / "gpt.jsonl", "++---")])
+    other = labels(tmp_path / "gpt.jsonl", "++---")
+    messages = [
+        refusal(rank_runs, [run("a", "+"), run("b", ""), run("c", "+", "+", task="other")]),
+        refusal(rank_by_labels, [run("first", "++", "--")], [other]),
+    ]
+    expected("\n".join(messages))
 
 
 def test_the_papers_models_are_ranked_as_in_figure_9() -> None:
     """Sums of the ranks in Tables 4 and 5; the paper names the first."""
     human = {row["metric"]: row["value"] for row in published() if row["model"] == "Human" and "all" in row["split"]}
     assert {row["benchmark"] for row in published()} == {"YoCausal"} and human["RSI"] == 79.08
-    ranked = CliRunner().invoke(app, ["yocausal", "rank", "--published"])
-    assert ranked.exit_code == 0, ranked.output
-    lines = [line.split() for line in ranked.stdout.splitlines() if "printed" in line]
+    ranked = printed("yocausal", "rank", "--published")
+    lines = [line.split() for line in ranked.splitlines() if "printed" in line]
     assert [(line[0], line[2]) for line in lines] == [
         ("Wan2.2-T2V-A14B", "5"), ("Wan2.1-T2V-14B", "5"), ("LTX-Video-2B-0.9.6", "9"), ("CogVideoX-5B", "11"),
         ("LTX-Video-13B-0.9.8", "13"), ("HunyuanVideo", "14"), ("Mochi-1-preview", "14"), ("CogVideoX1.5-5B", "14"),
         ("Wan2.1-T2V-1.3B", "14"), ("Wan2.2-TI2V-5B", "16"), ("CogVideoX-2B", "19"), ("AnimateDiff-SD1.5", "23"),
         ("AnimateDiff-SDXL", "25"),
     ]  # fmt: skip
-    assert all(header in ranked.stdout for header in ("place", "RSI (rank)", "CCI (rank)", "sum"))
+    assert all(header in ranked for header in ("place", "RSI (rank)", "CCI (rank)", "sum"))
     found = rank_runs([run("Mochi-1-preview", "+" * 6 + "-" * 4, HALF)], published_scores())
     among = {one.model: (one.rank, one.pairs) for one in found.runs}
     assert len(among) == 14 and among["Mochi-1-preview"] == (1, 20)
@@ -215,9 +214,7 @@ def test_tables_of_scores_are_read_with_dates_and_gaps_and_every_fault_is_named(
         "name,vbench\nfirst,1\n",
     ):
         table.write_text(text)
-        with pytest.raises(InputError) as refused:
-            read_scores(table, ["first", "second"])
-        messages.append(str(refused.value))
+        messages.append(refusal(read_scores, table, ["first", "second"]))
     expected("\n".join(messages))
 
 
