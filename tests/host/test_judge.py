@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn, nobody
+from judge_server import MODEL, Action, Drip, Drop, Fail, Give, Hold, JudgeServer, Say, in_turn, nobody
 from PIL import Image
 from pydantic import BaseModel, Field
 from refusals import refusal
@@ -60,7 +60,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
         (Fail(429, {"Retry-After": "0.05"}), "too many requests (429)"),
         (Fail(503, {"Retry-After": "soon"}), "server error (503)"),
         (Drop(), "no reply"),
-        (Raw('{"choices": [{"message": {"content": null}}]}'), "unreadable reply: no JSON"),
+        (Give('{"choices": [{"message": {"content": null}}]}'), "unreadable reply: no JSON"),
     ],
     ids=["prose", "out of range", "dripping", "429", "503", "dropped", "null"],
 )
@@ -224,7 +224,7 @@ def test_lmms_eval_counts_the_tokens_of_a_judge_and_no_reply_is_kept_with_a_key(
     content = f'{{"score": 7, "echo": "{KEY}"}}'
     reply = {"model": MODEL, "choices": [{"message": {"content": content}}], "usage": usage}
     usage_metrics.reset_usage_metrics()
-    with JudgeServer(in_turn([Raw(json.dumps(reply))])) as server:
+    with JudgeServer(in_turn([Give(json.dumps(reply))])) as server:
         assert connect(server.url, tmp_path).judge(case("\ud800", b"one", b"two")).reply == Grade(score=7)
     counted = usage_metrics.summarize_usage_metrics()
     usage_metrics.reset_usage_metrics()

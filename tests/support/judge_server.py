@@ -39,17 +39,10 @@ class Fail:
 
 
 @dataclass(frozen=True)
-class Raw:
-    """Reply with a body that is not OpenAI's protocol."""
-
-    body: str
-
-
-@dataclass(frozen=True)
 class Give:
-    """Reply with these bytes."""
+    """Reply with a body that need not be OpenAI's protocol."""
 
-    body: bytes
+    body: str | bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
 
@@ -69,7 +62,7 @@ class Hold:
     """Keep the connection open, without a reply, until the server stops."""
 
 
-Action = Say | Fail | Raw | Give | Drip | Drop | Hold
+Action = Say | Fail | Give | Drip | Drop | Hold
 Script = Callable[[str, int], Action]
 """What to do about a prompt, given how many times the same prompt was asked before."""
 PictureScript = Callable[[str, tuple[bytes, ...], int], Action]
@@ -202,8 +195,6 @@ class JudgeServer:
                 if isinstance(action, Fail):
                     error = {"message": action.message, "type": "scripted", "code": action.code}
                     self._write(action.status, json.dumps({"error": error}), action.headers)
-                elif isinstance(action, Raw):
-                    self._write(200, action.body, {})
                 elif isinstance(action, Give):
                     self._write(action.status, action.body, action.headers)
                 elif isinstance(action, Drip):

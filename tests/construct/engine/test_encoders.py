@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from expected import Expected
-from judge_server import Fail, JudgeServer, Raw, nobody
+from judge_server import Fail, Give, JudgeServer, nobody
 from refusals import refusal
 
 from lmms_eval_tasks.construct.engine.encoders import (
@@ -26,10 +26,10 @@ from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import ReplyCache
 
 
-def vector(text: str, length: int = 3) -> Raw:
+def vector(text: str, length: int = 3) -> Give:
     values = [float(len(text)), 1.0, *[0.5] * (length - 2)]
     data = [{"object": "embedding", "index": 0, "embedding": values}]
-    return Raw(json.dumps({"object": "list", "model": "e-2026", "data": data, "usage": {}}))
+    return Give(json.dumps({"object": "list", "model": "e-2026", "data": data, "usage": {}}))
 
 
 def encoder(url: str, folder: Path, more: str = "") -> SentenceEncoder:
@@ -63,7 +63,7 @@ def test_a_server_is_asked_once_for_each_text_and_again_where_it_fails(tmp_path:
 def test_what_an_encoder_cannot_give_is_one_message(tmp_path: Path, expected: Expected) -> None:
     with JudgeServer(lambda text, before: vector(text, len(text))) as server:
         said = [refusal(encoder(server.url, tmp_path).encode, ["aaa", "bbbb"])]
-    with JudgeServer(lambda text, before: Raw('{"data": []}')) as server:
+    with JudgeServer(lambda text, before: Give('{"data": []}')) as server:
         said += [refusal(encoder(server.url, tmp_path).encode, ["y"])]
     with nobody() as url:
         assert "none for 1: no reply" in refusal(encoder(url, tmp_path).encode, ["x"])

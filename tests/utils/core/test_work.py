@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.core.work import deal, join
@@ -41,15 +39,3 @@ def test_of_equal_costs_hands_get_equal_numbers() -> None:
     assert deal([0.0] * 5, [3, 1, 1, 1, 1], 2) == [0, 1, 1, 1, 0]
     assert deal([2.0, 1.0, 1.0], [1, 1, 1], 2) == [0, 1, 1]
     assert deal([], [], 3) == [] and join([]) == []
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 2**32))
-def test_712_clips_of_20_to_300_seconds_on_64_hands_are_even_within_5_percent(seed: int) -> None:
-    drawn = random.Random(seed)
-    costs = [drawn.uniform(20, 300) for _ in range(712)]
-    loads = [0.0] * 64
-    for cost, hand in zip(costs, deal(costs, [1] * 712, 64), strict=True):
-        loads[hand] += cost
-    mean = sum(costs) / 64
-    assert 0.95 * mean <= min(loads) and max(loads) <= 1.05 * mean

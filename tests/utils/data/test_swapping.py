@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core import files as swapping
 from lmms_eval_tasks.utils.core.errors import InputError
-from lmms_eval_tasks.utils.core.files import locked, read_steadily, swap
+from lmms_eval_tasks.utils.core.files import read_steadily, swap
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.prepare import preparing
@@ -79,30 +78,6 @@ def test_a_table_that_is_replaced_while_it_is_read_is_read_again(
     monkeypatch.setattr(home_module, "file_sha256", swapped_meanwhile)
     assert len(load_table("causalvqa", "debug")) == 4
     assert len(swaps) == 1
-
-
-def test_readers_never_see_less_than_a_whole_benchmark(tmp_path: Path, home: Path) -> None:
-    current, old = prepared(tmp_path, QUESTION), home / ".causalvqa.old"
-    done = threading.Event()
-
-    def swap_for_ever() -> None:
-        while not done.is_set():
-            shutil.copytree(current, home / "next", symlinks=True)
-            # As `swap` does it, but slowly.
-            with locked(current):
-                current.replace(old)
-                time.sleep(0.003)
-                (home / "next").replace(current)
-                shutil.rmtree(old)
-
-    builder = threading.Thread(target=swap_for_ever)
-    builder.start()
-    try:
-        for _ in range(10):
-            assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
-    finally:
-        done.set()
-        builder.join()
 
 
 def test_a_failure_of_the_reader_is_raised_once(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from expected import Expected
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from judge_server import MODEL, Action, Drip, Drop, Fail, Give, Hold, JudgeServer, Raw, Say, in_turn, nobody
+from judge_server import MODEL, Action, Drip, Drop, Fail, Give, Hold, JudgeServer, Say, in_turn, nobody
 from stub_server import completion
 
 from lmms_eval_tasks.utils.answers.hooks import Prompt
@@ -62,8 +62,8 @@ def failed(send: Send) -> ServerError:
     return caught.value
 
 
-def message(**fields: Any) -> Raw:
-    return Raw(json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", **fields}}]}))
+def message(**fields: Any) -> Give:
+    return Give(json.dumps({"model": "m", "choices": [{"message": {"role": "assistant", **fields}}]}))
 
 
 # What is sent, and what is read of a reply
@@ -191,9 +191,9 @@ def test_no_redirect_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
 FAILURES = (
     Fail(500), Fail(503), Fail(429, {"Retry-After": "7"}), Fail(429, {"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}),
     Fail(429, code="insufficient_quota"), Fail(400, message="too long"), Fail(401, message="key sk-secret"), Fail(403),
-    Fail(407), Drop(), Hold(), Drip(), Raw("<html>"), Give(b"<html>", {"Content-Type": "text/html"}),
-    Give(b"no gzip", {"Content-Encoding": "gzip"}), Raw("[" * 100_000), Raw("{}"), Raw("[]"), Raw('"text"'),
-    Raw('{"choices": []}'), Raw('{"choices": {"message": 7}}'), Raw('{"choices": [{"message": "text"}]}'),
+    Fail(407), Drop(), Hold(), Drip(), Give("<html>"), Give(b"<html>", {"Content-Type": "text/html"}),
+    Give(b"no gzip", {"Content-Encoding": "gzip"}), Give("[" * 100_000), Give("{}"), Give("[]"), Give('"text"'),
+    Give('{"choices": []}'), Give('{"choices": {"message": 7}}'), Give('{"choices": [{"message": "text"}]}'),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`train countervqa sft`, `grpo` and `export`, with a `swift` that trains nothing."""
+"""`train countervqa`: `cot` by a teacher, `sft`, `grpo` and `export` with a `swift` that trains nothing, and goals."""
 
 from __future__ import annotations
 
@@ -9,20 +9,55 @@ from typing import Any
 
 import pytest
 import yaml
-from countervqa_training import ABSENT, GRAPH, QUESTION, write_set
 from fake_swift import FakeSwift
+from judge_server import Fail, JudgeServer, Say
+from releases import write_clip
+from task_states import task_state
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.countervqa.questions import Phrasing
+from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.benchmark import prepare
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.prompting import read_prompt
+from lmms_eval_tasks.registry import load_table
 from lmms_eval_tasks.runs.run_card import read_trained_on
 from lmms_eval_tasks.train.countervqa import commands as reinforcement
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+from lmms_eval_tasks.train.countervqa.training_set import answer_items, read_reasoning, read_set, reward_items
 from lmms_eval_tasks.train.rewards.reward_sample import read_sample
 from lmms_eval_tasks.utils.answers.verdict import read_verdict
 from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.judge.client import LocalModel
+from lmms_eval_tasks.utils.judge.replies import Case, Reply
+
+GRAPH: dict[str, Any] = {
+    "clip": "one.mp4",
+    "task": "making tea",
+    "actions": [
+        {"id": "a1", "start": 2, "text": "opens the fridge"},
+        {"id": "a2", "start": 6, "text": "takes out the milk"},
+    ],
+    "links": [{"cause": "a1", "effect": "a2"}],
+}
+QUESTION: dict[str, Any] = {
+    "id": "q1", "clip": "one.mp4", "level": 1, "interaction": "H2O", "verdict": "no", "action": "a1", "outcome": "a2",
+    "question": "Had C not opened the fridge, would C still have taken out the milk?",
+    "explanation": "The milk is in the fridge.", "rule": "adjacent_linked",
+}  # fmt: skip
+ABSENT: dict[str, Any] = {
+    **QUESTION, "id": "q2", "level": 3, "verdict": "yes", "action": None, "absent_action": "sneezes", "rule": "absent",
+    "question": "Had C not sneezed, would C still have taken out the milk?", "explanation": "Yes, nobody sneezes.",
+}  # fmt: skip
+
+
+def write_set(folder: Path, frames: int = 8, questions: tuple[dict[str, Any], ...] = (QUESTION, ABSENT)) -> Path:
+    write_clip(folder / "clips" / "one.mp4", frames)
+    (folder / "graphs.jsonl").write_text(json.dumps(GRAPH) + "\n")
+    (folder / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
+    return folder
+
 
 REASONED: dict[str, Any] = {
     "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],
@@ -410,3 +445,153 @@ def test_curves_are_shown_when_a_training_ends_and_on_demand(swift: FakeSwift, s
     assert shown.exit_code == 0 and "█▁" in shown.output and picture.is_file()
     none = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source)])
     assert none.exit_code == 1 and "Expected the folder of a training that has logged a step" in none.output
+
+
+CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"
+TAUGHT = f"The milk comes out of the open fridge.\n{CLAIMS}"
+RIGHT = json.dumps({"reasoning": TAUGHT, "answer": "No. It would have stayed inside."})
+WRONG = json.dumps({"reasoning": f"Nobody sneezes here, so it matters. {CLAIMS}", "answer": "No, nothing happens."})
+
+
+def teach(prompt: str, before: int) -> Say | Fail:
+    return Say(WRONG if "sneezed" in prompt else RIGHT)
+
+
+def cot(server: JudgeServer, source: Path, *words: str) -> Result:
+    teacher = f"model=m,provider=local,url={server.url},first_delay=0,requests=1,unreadable=1"
+    folders = ["--source", str(source), "--out", str(source.parent / "cot")]
+    return CliRunner().invoke(app, ["train", "countervqa", "cot", *folders, "--teacher", teacher, *words])
+
+
+def test_reasoning_is_kept_where_the_verdict_is_right(source: Path) -> None:
+    with JudgeServer(teach) as server:
+        ended = cot(server, source, "--frames", "4")
+    assert ended.exit_code == 0, ended.output
+    assert "kept: 1 of 2 questions (50.0%)" in ended.output and "wrong verdict" in ended.output
+    rows = read_reasoning(source.parent / "cot" / "cot.jsonl", read_set(source))
+    assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == TAUGHT
+    facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
+    assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
+
+
+def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Case] = []
+
+    def say(self: LocalModel, case: Case) -> Reply:
+        seen.append(case)
+        return Reply(WRONG if "sneezed" in case.text else RIGHT, "m")
+
+    monkeypatch.setattr(LocalModel, "reply", say)
+    folders = ["--source", str(source), "--out", str(source.parent / "cot"), "--frames", "4"]
+    teacher = ["--teacher", "model=m,provider=transformers"]
+    ended = CliRunner().invoke(app, ["train", "countervqa", "cot", *folders, *teacher])
+    assert ended.exit_code == 0 and "kept: 1 of 2 questions (50.0%)" in ended.output
+    assert [len(case.images) for case in seen] == [4, 4]
+    facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
+    assert facts["teacher"]["server"] == "transformers"
+
+
+def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(source: Path) -> None:
+    form, tags = "not in the form", "tags of ms-swift in it"
+    for reasoning, outcome in (
+        ("It is in the fridge.", form),
+        (f"It is in </think> the fridge. {CLAIMS}", form),
+        (f"It is in <answer> the fridge. {CLAIMS}", form),
+        (CLAIMS.replace("link:", "because:"), form),
+        (CLAIMS.replace("conclusion: no\n", ""), form),
+        (f"It is in <video> the fridge. {CLAIMS}", tags),
+        (None, "No reasoning could be kept"),
+    ):
+        said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
+        said = "I would rather not." if reasoning is None else said
+        with JudgeServer(lambda prompt, before, said=said: Say(said)) as server:
+            ended = cot(server, source, "--frames", "1")
+        assert ended.exit_code == 1 and outcome in ended.output
+        assert not (source.parent / "cot" / "cot.jsonl").exists()
+        shutil.rmtree(source.parent / "cot", ignore_errors=True)
+
+
+@pytest.mark.parametrize("annotations", [True, False])
+def test_the_teacher_sees_frames_and_actions_and_never_the_key(source: Path, annotations: bool) -> None:
+    with JudgeServer(teach) as server:
+        cot(server, source, "--frames", "4", *([] if annotations else ["--without-annotations"]))
+        bodies = server.bodies
+    assert len(bodies) == 2
+    for body in bodies:
+        text, *images = body["messages"][-1]["content"]
+        assert [image["type"] for image in images] == ["image_url"] * 4
+        assert text["text"].count('"00:00"') == 4
+        assert ("00:02 opens the fridge" in text["text"]) == annotations
+        for question in (QUESTION, ABSENT):
+            assert question["explanation"] not in text["text"]
+
+
+def test_a_command_that_was_cut_short_pays_for_no_reply_twice(source: Path) -> None:
+    def fail_once(prompt: str, before: int) -> Say | Fail:
+        return Fail(500) if "sneezed" in prompt and before == 0 else teach(prompt, before)
+
+    with JudgeServer(fail_once) as server:
+        first = cot(server, source)
+        assert "server error (500)" in first.output
+        second = cot(server, source)
+        assert "wrong verdict" in second.output
+        assert sorted(server.asked.values()) == [1, 2]
+        cot(server, source)
+        assert sorted(server.asked.values()) == [1, 2]
+
+
+def test_no_teacher_is_paid_for_a_clip_that_is_missing_or_tested_on(source: Path) -> None:
+    prepare(source)
+    with JudgeServer(teach) as server:
+        ended = cot(server, source)
+        assert ended.exit_code == 1 and "clips of CounterVQA, split test" in ended.output and not server.bodies
+        (source / "clips" / "one.mp4").unlink()
+        ended = cot(server, source)
+        assert ended.exit_code == 1 and "one.mp4" in ended.output and not server.bodies
+
+
+GOAL, NEVER = "making milk tea", "C salts the water."
+ACTIONS = ("C boils the water.", "C pours the tea.", "C adds the milk.")
+GOAL_GRAPH: dict[str, Any] = {
+    "clip": "one.mp4",
+    "task": "Milk tea",
+    "goal": GOAL,
+    "actions": [{"id": f"A{n}", "start": float(n), "text": text} for n, text in enumerate(ACTIONS)],
+    "links": [{"cause": "A0", "effect": "A1"}],
+}
+ASKED, WHY = Phrasing(()).write("absent_goal", absent_action=NEVER, goal=GOAL)
+GOAL_QUESTION: dict[str, Any] = {
+    "id": "q1", "clip": "one.mp4", "level": 3, "interaction": "H2O", "verdict": "yes", "absent_action": NEVER,
+    "question": ASKED, "explanation": WHY, "rule": "absent_goal",
+}  # fmt: skip
+
+
+RESPONSES = (
+    ("Yes, the main goal would still have been reached.", "yes"),
+    ("The milk tea would still have been made, as salt is never added.", "yes"),
+    ("The main goal does not depend on it.", "yes"),
+    ("No. Without salt the goal could not have been reached.", "no"),
+    ("Making milk tea would not have been possible without it.", "no"),
+)
+
+
+def test_its_verdict_is_read_and_it_can_be_trained_on(home: Path, tmp_path: Path) -> None:
+    source = tmp_path / "set"
+    write_clip(source / "clips" / "one.mp4")
+    (source / "questions.jsonl").write_text(as_lines([GOAL_QUESTION]), encoding="utf-8")
+    (source / "graphs.jsonl").write_text(as_lines([GOAL_GRAPH]), encoding="utf-8")
+    prepare(source)
+    row = {**load_table("countervqa", "test")[0], "asked": True}
+    assert (row["outcome"], row["action"]) == (GOAL, NEVER)
+    for response, expected in RESPONSES:
+        record = hooks.grade(row, response, task_state("countervqa")).record
+        assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
+        record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", task_state("countervqa_probe")).record
+        assert (record.fields["detected"], record.answered) == (True, expected)
+    questions = read_set(source)
+    assert answer_items(questions)[0].response == GOAL_QUESTION["explanation"]
+    # Nothing of the graph leads to a goal, so that there is nothing that the causal reward could ask for.
+    assert reward_items(questions, ["causal"]) == []
+    for reward in ("visual", "graph", "verdict", "one_of_ms-swift"):
+        (item,) = reward_items(questions, ["causal", reward])
+        assert item.item_id == GOAL_QUESTION["id"]
