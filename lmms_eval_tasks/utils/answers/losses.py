@@ -41,8 +41,6 @@ class LossAnswer(StrictForm):
 
 
 class Directed(StrictForm, Generic[Value]):
-    """A value for each direction of a pair."""
-
     forward: Value
     backward: Value
 

@@ -409,8 +409,6 @@ def without_objects(text: str) -> str:
 
 @dataclass(frozen=True)
 class OpenedResponse:
-    """Part of a response that may hold its answer."""
-
     text: str
     values: list[str]
     rest: str
@@ -555,7 +553,6 @@ def tokenize(text: str) -> list[Token]:
 
 
 def is_letter(token: Token) -> bool:
-    """Whether the token is a single Latin letter."""
     return len(token.raw) == 1 and token.raw.isascii() and token.raw.isalpha()
 
 

@@ -156,8 +156,6 @@ _KEEPS = re.compile(
 
 
 class _Statement(NamedTuple):
-    """Verdict expressed by a sentence."""
-
     letter: str | None
     bare: bool
     concludes: bool

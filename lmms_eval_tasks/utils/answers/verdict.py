@@ -71,8 +71,6 @@ OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 
 class Force(IntEnum):
-    """Weight of a statement."""
-
     HINT = 1
     """The outcome in plain words: "the ball would have rolled"."""
     LINK = 2
@@ -87,8 +85,6 @@ class Force(IntEnum):
 
 @dataclass(frozen=True)
 class Assertion:
-    """One thing that a sentence says."""
-
     verdict: str
     force: Force
     place: int = 0

@@ -71,7 +71,6 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
 
 
 def free_space(folder: Path) -> int:
-    """Return the bytes free on the disk of a folder, which need not exist yet."""
     return shutil.disk_usage(next(place for place in (folder, *folder.parents) if place.exists())).free
 
 

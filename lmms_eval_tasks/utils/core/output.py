@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class Format(str, Enum):
-    """Format in which a command writes its tables when not for a terminal."""
-
     JSON = "json"
     CSV = "csv"
     MARKDOWN = "markdown"
@@ -36,8 +34,6 @@ class Format(str, Enum):
 
 @dataclass
 class Document:
-    """Output of a command, collected for a format."""
-
     command: str
     version: str
     tables: list[FittingTable] = field(default_factory=list)
@@ -303,7 +299,6 @@ class Output:
             self._console.print(*([""] if gap else []), table)
 
     def note(self, text: str, style: str | None = None, indent: int = 0, whole: bool = False) -> None:
-        """Say something about the numbers."""
         self.document.notes.append(text.strip())
         self._print(text, style, indent, whole)
 

@@ -100,7 +100,6 @@ class KeptValues:
                 self._synced = monotonic()
 
     def close(self) -> None:
-        """Put what was kept on the disk."""
         with self._lock, naming_full_disk(self.folder):
             if self._own is not None and self._own.is_file():
                 with self._own.open("ab") as file:

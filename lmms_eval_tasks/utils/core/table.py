@@ -37,8 +37,6 @@ EXPLAINED = {
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a table."""
-
     value: float | None
     low: float | None = None
     high: float | None = None

@@ -123,8 +123,6 @@ class Card:
 
 
 class SetKind(str, Enum):
-    """Kind of a data set."""
-
     OFFICIAL = "official"
     PART = "part"
     OWN = "own"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class FrameOrder(str, Enum):
-    """Another order than a clip's own."""
-
     REVERSED = "reversed"
     SHUFFLED = "shuffled"
 

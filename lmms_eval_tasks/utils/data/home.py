@@ -113,7 +113,6 @@ def prepare_remedy(card: Card) -> str:
 
 @_steady
 def read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    """Return the prepared table of a split as it was written, and its manifest."""
     title, splits = f"{card.title}, split {split},", read_manifest(card).splits
     if split not in splits:
         held = f"{benchmark_dir(card.name)} holds {', '.join(splits)}"
@@ -146,7 +145,6 @@ def load_table(
 
 
 def with_column(table: pyarrow.Table, name: str, values: Sequence[Any]) -> pyarrow.Table:
-    """Return a table with other values in a column, of the same type."""
     import pyarrow as pa
 
     at = table.schema.get_field_index(name)

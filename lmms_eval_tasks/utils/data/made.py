@@ -32,8 +32,6 @@ _RANDOM = re.compile(r"random(\d+)")
 
 @dataclass(frozen=True)
 class MadeClip:
-    """A file that was made of a clip."""
-
     path: Path
     frames: tuple[int, ...]
 

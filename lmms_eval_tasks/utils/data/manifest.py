@@ -23,8 +23,6 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class AttritionStep(BaseModel):
-    """A step of a build."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     step: str
@@ -34,8 +32,6 @@ class AttritionStep(BaseModel):
 
 
 class SetAttrition(BaseModel):
-    """The steps of a build."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     start: str
@@ -44,7 +40,6 @@ class SetAttrition(BaseModel):
 
 
 def write_attrition(attrition: SetAttrition, folder: Path) -> None:
-    """Write it into the folder of a built set."""
     text = json.dumps(attrition.model_dump(mode="json"), ensure_ascii=False, indent=1)
     write_file(folder / ATTRITION, text + "\n")
 
@@ -172,8 +167,6 @@ class SplitManifest(BaseModel):
 
 
 class Manifest(BaseModel):
-    """All prepared splits of one benchmark."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = SCHEMA

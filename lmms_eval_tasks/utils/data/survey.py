@@ -31,8 +31,6 @@ class ClipCount:
 
 @dataclass(frozen=True)
 class SplitCheck:
-    """One prepared split as it is now."""
-
     facts: SplitManifest
     counts: Sequence[Count]
     clips: Sequence[ClipCount]
@@ -83,8 +81,6 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 @dataclass(frozen=True)
 class StratumStatistics:
-    """The clips and questions of a stratum, or of all."""
-
     stratum: tuple[str, ...]
     items: int
     clips: int

@@ -26,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reply:
-    """A judge's reply."""
-
     text: str
     model: str
 
@@ -84,8 +82,6 @@ ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LL
 
 
 class JudgeSettings(Limits):
-    """Settings for reaching and asking a judge."""
-
     model: str = Field(min_length=1)
     provider: Literal["openai", "azure", "local", "transformers"] = "openai"
     url: str | None = None

@@ -62,8 +62,6 @@ class SharedItem:
 
 @dataclass(frozen=True)
 class SharedItems:
-    """Items that runs and people share in a task, or in the tasks of one group."""
-
     items: tuple[SharedItem, ...]
     left_out: tuple[Mapping[str, tuple[str, ...]], ...]
 
@@ -129,8 +127,6 @@ Judged = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Consistency:
-    """Consistency of two observers' errors on the same items."""
-
     items: int
     groups: int
     right: tuple[float, float]
@@ -314,7 +310,6 @@ class SharedOptions:
 
 
 def share_options(items: Sequence[SharedItem], run: int, seed: int = 0, draws: int = DRAWS) -> SharedOptions | None:
-    """Compare the wrong options that a run and people choose."""
     erring = [(item, option) for item in items if (option := item.wrong_option(run)) and item.wrong_options]
     erring = [(item, option) for item, option in erring if len(item.question.choices) != 2]
     kinds: dict[Kind, list[tuple[SharedItem, str]]] = {}

@@ -60,8 +60,6 @@ class Consensus:
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """One question, all its versions together."""
-
     item: str
     versions: Mapping[str, Consensus]
     percent_right: float
@@ -192,8 +190,6 @@ class HumanStudy:
 
 @dataclass(frozen=True)
 class StudyScore:
-    """A score of people; None where nothing enters it."""
-
     metric: Metric
     estimate: Estimate | None
 
@@ -285,7 +281,6 @@ class LinkCounts:
 def count_links(
     predicted: Iterable[tuple[str, str]], reference: Iterable[tuple[str, str]], actions: Sequence[str] | None
 ) -> LinkCounts:
-    """Compare the links of two graphs of the same actions."""
     ours, true = set(predicted), set(reference)
     either = ours | true
     neither = None
@@ -320,8 +315,6 @@ def disputed_questions(responses: Sequence[Response]) -> list[str]:
 
 @dataclass(frozen=True)
 class VersionTest:
-    """Whether two versions of a question are equally hard."""
-
     item: str
     right: tuple[int, int]
     responses: tuple[int, int]

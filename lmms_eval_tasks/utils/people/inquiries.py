@@ -49,8 +49,6 @@ class Decision(str, Enum):
 
 @dataclass(frozen=True)
 class Flag:
-    """Something that a reviewer may find."""
-
     decision: Decision
     text: str
     kind: bool = False
@@ -125,7 +123,6 @@ class Scale:
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether all choices are numbers."""
         return all(value.lstrip("-").isdigit() for value in self.choices)
 
 

@@ -33,8 +33,6 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One version of a question."""
-
     answer: str | None
     choices: Sequence[str] = ()
     strata: Mapping[str, str] = field(default_factory=dict)
@@ -238,8 +236,6 @@ class Rating:
 
 @dataclass(frozen=True)
 class ScaleScore:
-    """Score of the ratings on a scale."""
-
     items: int
     value: float
     interval: tuple[float, float]
