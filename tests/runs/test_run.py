@@ -11,10 +11,10 @@ from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
 from logged_runs import TASK, weak, write_run
+from refusals import refusal
 
 from lmms_eval_tasks.runs.folder import Run, name_runs, read_run, read_values
 from lmms_eval_tasks.runs.run_files import Shard, parse_shard, read_shard
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.text import SHARD
 from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
@@ -32,12 +32,6 @@ def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) ->
     (folder / "1_samples_t.jsonl").write_text(text, encoding="utf-8")
     (folder / "1_samples_theirs.jsonl").write_text('{"doc_id": 0, "acc": 1.0}\n', encoding="utf-8")
     return folder
-
-
-def refusal(folder: Path) -> str:
-    with pytest.raises(InputError) as error:
-        read_run(folder)
-    return str(error.value)
 
 
 def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
@@ -80,7 +74,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, expected: Expected) -> N
     log = tmp_path / "spoilt" / LOG
     log.write_bytes(b"\xff" + log.read_bytes() + b"\nno item\n")
     (tmp_path / "spoilt" / "20261121_run_card.json").write_text('{"run": []}', encoding="utf-8")
-    expected("\n".join(refusal(tmp_path / name) for name in ("empty", "theirs", "unlogged", "spoilt")))
+    expected("\n".join(refusal(read_run, tmp_path / name) for name in ("empty", "theirs", "unlogged", "spoilt")))
 
 
 def runs(*paths: str, model: str = "m") -> list[Run]:
@@ -111,10 +105,10 @@ def test_a_model_with_one_run_is_called_by_its_name_and_names_come_before_all_el
     assert titles(*pair, names=("base", "tuned")) == ["base", "tuned"]
     assert [run.name for run in name_runs(runs(pair[0]), ["base"])] == ["m"]
     for names in (("base",), ("base", "base"), ("base", ""), ("a", "b", "c")):
-        with pytest.raises(InputError) as error:
-            titles(*pair, names=names)
-        given_names = ", ".join(map(repr, names))
-        assert str(error.value) == f"Expected --name once for each of the 2 runs, all different, but got {given_names}."
+        told = refusal(titles, *pair, names=names)
+        assert told == (
+            "Expected --name once for each of the 2 runs, all different, but got " + ", ".join(map(repr, names)) + "."
+        )
 
 
 def numbers(name: str, *folders: str) -> list[float]:
@@ -141,15 +135,11 @@ def test_values_of_a_series_are_read_from_folders(name: str, folders: tuple[str,
 
 
 def test_folders_that_do_not_say_the_value_are_refused(expected: Expected) -> None:
-    told = []
-    for folders in (
+    refused = (
         ("out/ckpt-500", "out/final"), ("out/step-1k", "out/step-500"), ("out/best",),
         ("out/lr1-ckpt2", "out/lr2-ckpt4"), ("out/v2-ckpt-500",), ("a/step-5", "b/step-5", "a/step-6"),
-    ):  # fmt: skip
-        with pytest.raises(InputError) as error:
-            numbers("step", *folders)
-        told.append(str(error.value))
-    expected("\n".join(told))
+    )  # fmt: skip
+    expected("\n".join(refusal(numbers, "step", *folders) for folders in refused))
     values = read_values("step", [Path("c/k-1000000"), Path("c/k-0.25")])
     assert [one.title for one in values] == ["step 1000000", "step 0.25"]
 
@@ -169,9 +159,7 @@ def test_which_part_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
         "3", "0/7", "8/7", "1/0", "-1/7", "1.0/7", "1/7/2", " 1/7", "1/7\n", "a/b", "/", "1/1000000000", "١/٧", "x",
     ):  # fmt: skip
         monkeypatch.setenv(SHARD, text)
-        with pytest.raises(InputError) as error:
-            read_shard()
-        assert str(error.value) == (
+        assert refusal(read_shard) == (
             f"Expected LMMS_EVAL_TASKS_SHARD to be i/N, one of N parts counted from 1, such as 3/7, but got {text!r}."
         )
     monkeypatch.delenv(SHARD)

@@ -8,9 +8,9 @@ import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal
 
 from lmms_eval_tasks.runs.run_card import FIELDS, Weight, differences, read_run_card, summary, weight_of
-from lmms_eval_tasks.utils.core.errors import InputError
 
 TASK = "task causalvqa_paired"
 CARD: dict[str, dict[str, Any]] = {
@@ -44,9 +44,7 @@ def test_a_card_comes_back_as_it_was_written_and_anything_else_is_refused(tmp_pa
     told = []
     for text in texts:
         path.write_bytes(text)
-        with pytest.raises(InputError) as error:
-            read_run_card(path)
-        told.append(f"{text!r}: {error.value}")
+        told.append(f"{text!r}: {refusal(read_run_card, path)}")
     expected("\n".join(told))
 
 

@@ -11,12 +11,12 @@ import generated_docs
 import pytest
 from expected import Expected
 from logged_runs import TASK, weak, write_run
+from refusals import refusal
 
 from lmms_eval_tasks.report.score_tables import score_tables
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import CutShort
 from lmms_eval_tasks.runs.scores import ScoresFile, read_scored, read_scores, scores_of, scores_path, scores_text
-from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.table import Number
 
 
@@ -117,13 +117,8 @@ def test_another_file_is_refused_by_name(results: Path, tmp_path: Path, expected
     told = []
     for text in texts:
         scores_path(results).write_text(text, encoding="utf-8")
-        with pytest.raises(InputError) as refused:
-            read_scores(scores_path(results))
-        told.append(str(refused.value))
+        told.append(refusal(read_scores, scores_path(results)))
     write_scores(results)
     results.with_name("20261121_run_card.json").write_text("[]", encoding="utf-8")
-    for source in (tmp_path / "empty", results.parent):
-        with pytest.raises(InputError) as refused:
-            read_scored(source)
-        told.append(str(refused.value))
+    told += [refusal(read_scored, source) for source in (tmp_path / "empty", results.parent)]
     expected("\n".join(told))
