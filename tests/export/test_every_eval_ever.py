@@ -107,8 +107,8 @@ def test_the_command_wants_what_only_a_person_can_say(make_run: MakeRun, tmp_pat
     assert [call(*words, *lacking).status for lacking in (evaluator, relation)] == [2, 2]
     words += [*evaluator, *relation]
     assert "once for each of 1 runs" in call(*words, *["--model", "a/b"] * 2).err
-    told = printed(*words, "--weights", "open_weights")
+    shown = printed(*words, "--weights", "open_weights")
     (path,) = (tmp_path / "eee").rglob("*.json")
-    assert told == f"Written: {path}\n"
+    assert shown == f"Written: {path}\n"
     details = json.loads(path.read_text("utf-8"))["model_info"]["additional_details"]
     assert details["model_availability"] == "open_weights"

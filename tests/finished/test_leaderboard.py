@@ -67,28 +67,28 @@ def assert_written(*keys: str) -> None:
 
 @pytest.mark.slow
 def test_runs_fill_it_alone_or_together(expected: Expected) -> None:
-    told = submit("run")
+    shown = submit("run")
     assert_written(*WRITTEN)
-    assert len(contents()) == len(WRITTEN) and all(len(line) <= 100 for line in told.splitlines())
+    assert len(contents()) == len(WRITTEN) and all(len(line) <= 100 for line in shown.splitlines())
     shutil.rmtree(OUT)
     one = write_run("one", MVP_MINI[3], "intphys2_heldout", MVP_MINI[0], model="first")
     two = write_run("two", "causalvqa_paired", *MVP_MINI[1:3], model="first")
-    told += submit(one, two, write_run("idle", "cast_bench"))
+    shown += submit(one, two, write_run("idle", "cast_bench"))
     assert_written(*WRITTEN)
     one = write_run("three", "causalvqa_paired", model="first")
-    told += submit(one, write_run("four", "intphys2_heldout", *MVP_MINI, model="second"))
-    expected(told)
+    shown += submit(one, write_run("four", "intphys2_heldout", *MVP_MINI, model="second"))
+    expected(shown)
 
 
 def test_what_is_missing_is_named_with_its_task(expected: Expected) -> None:
     OUT.mkdir()
     for name in ("mvp.jsonl", "mvp_mini.jsonl", "notes.txt"):
         (OUT / name).write_text("earlier")
-    told = submit(write_run("part", "causalvqa_paired"))
+    shown = submit(write_run("part", "causalvqa_paired"))
     assert_written("causalvqa")
     assert sum(content == b"earlier" for content in contents().values()) == 3
-    told += submit(write_run("less", *MVP_MINI[1:]), "--allow-incomplete")
-    expected(told + refused(write_run("other", "cast_bench", "yocausal")))
+    shown += submit(write_run("less", *MVP_MINI[1:]), "--allow-incomplete")
+    expected(shown + refused(write_run("other", "cast_bench", "yocausal")))
 
 
 @pytest.mark.slow
@@ -109,13 +109,13 @@ def test_all_that_is_wrong_is_named_at_once(
     OUT.mkdir()
     (OUT / "causalvqa.jsonl").write_text("earlier")
     asked = ([one, two], [one, one], [two, rest], ["spoilt", torn, part], [part, "--allow-unofficial"])
-    told = [refused(*words) for words in (*asked, ["run", "--split", "test"], ["run", "--part", "test"])]
-    told.append(call("submit", "mvp", "run", "run", "--out", "file").err)
+    shown = [refused(*words) for words in (*asked, ["run", "--split", "test"], ["run", "--part", "test"])]
+    shown.append(call("submit", "mvp", "run", "run", "--out", "file").err)
     with_log(Path("run"), Path("less"), "causalvqa_paired", lambda lines: lines[1:])
     shutil.copytree(world_home, "home", symlinks=True)
     shutil.rmtree("home/mvp")
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "home")
-    expected("\n".join([*told, refused("less")]))
+    expected("\n".join([*shown, refused("less")]))
 
 
 def test_data_that_is_not_the_release(expected: Expected) -> None:
@@ -123,8 +123,8 @@ def test_data_that_is_not_the_release(expected: Expected) -> None:
         return [{**line, "record": {**line["record"], "data_set": {"kind": "sample"}}} for line in lines]
 
     with_log(Path("run"), Path("made"), "causalvqa_paired", simulate)
-    told = refused("made")
-    expected(told + submit("made", "--allow-unofficial"))
+    shown = refused("made")
+    expected(shown + submit("made", "--allow-unofficial"))
     assert_written(*WRITTEN)
 
 

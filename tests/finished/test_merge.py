@@ -61,9 +61,9 @@ def change(file: Path, alter: Callable[[dict[str, Any]], None]) -> None:
 
 def refused(tmp_path: Path, *runs: Path) -> str:
     """The refusal of a merge that leaves nothing behind."""
-    told = refusal("merge", *runs, "--out", tmp_path / "out")
+    shown = refusal("merge", *runs, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    return told
+    return shown
 
 
 @pytest.mark.slow

@@ -52,10 +52,10 @@ def refused(*words: str) -> str:
 def submit(benchmark: str, run: str, part: str = "", *options: str) -> str:
     """What `submit` and `validate` print, where the file is the one that the run wrote itself."""
     out = Path("deep", "file")
-    told = printed("submit", benchmark, run, "--out", out, *of_part(part), *options)
+    shown = printed("submit", benchmark, run, "--out", out, *of_part(part), *options)
     assert out.read_bytes() == Path(run, FILES[benchmark, part]).read_bytes()
     assert list(out.parent.iterdir()) == [out]
-    return told + printed("validate", benchmark, out, *options)
+    return shown + printed("validate", benchmark, out, *options)
 
 
 @pytest.mark.slow
@@ -112,10 +112,10 @@ def test_a_part_of_the_release_is_no_submission(
     monkeypatch.chdir(tmp_path)
     prepare(write_causalvqa(tmp_path / "release", "test", [Question("1", "planning", "easy", (1, 2))], withheld=True))
     write_hook_run(Path("run"), {"causalvqa_paired": choose("B")})
-    told = [refused("causalvqa", "run")]
+    shown = [refused("causalvqa", "run")]
     for option in ("--allow-unofficial", "--allow-sample"):
-        told.append(printed("submit", "causalvqa", "run", "--out", "file", option))
-    expected("\n".join([*told, printed("validate", "causalvqa", "file")]))
+        shown.append(printed("submit", "causalvqa", "run", "--out", "file", option))
+    expected("\n".join([*shown, printed("validate", "causalvqa", "file")]))
 
 
 @pytest.mark.slow
@@ -129,18 +129,18 @@ def test_a_run_without_all_items_is_submitted_only_when_told(expected: Expected)
     write_hook_run(
         Path("silent"), {"yocausal": lambda doc: "?" if doc["item_id"] == FIRST["yocausal"] else losses(doc)}
     )
-    told = [refused("mvp", "limited")]
+    shown = [refused("mvp", "limited")]
     skipped = [(benchmark, part) for benchmark, part in FILES if part != "temporal_reasoning"]
     for benchmark, part in skipped:
-        told.append(refused(benchmark, "skipping", *of_part(part)))
-        told.append(submit(benchmark, "skipping", part, "--allow-incomplete"))
+        shown.append(refused(benchmark, "skipping", *of_part(part)))
+        shown.append(submit(benchmark, "skipping", part, "--allow-incomplete"))
     for benchmark, part in (("mvp", ""), ("cast_bench", ""), ("cast_bench", "metrics")):
         out = Path("file")
-        told.append(printed("submit", benchmark, "limited", "--out", out, *of_part(part), "--allow-incomplete"))
+        shown.append(printed("submit", benchmark, "limited", "--out", out, *of_part(part), "--allow-incomplete"))
         assert call("validate", benchmark, out).status == 1
-        told.append(printed("validate", benchmark, out, "--allow-incomplete"))
+        shown.append(printed("validate", benchmark, out, "--allow-incomplete"))
     submit("yocausal", "silent", "", "--allow-incomplete")
-    expected("\n".join(told))
+    expected("\n".join(shown))
 
 
 @pytest.mark.slow
@@ -202,12 +202,12 @@ def test_a_file_is_checked_against_what_is_prepared(
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "empty")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run, "run")
-    told = [refused("mvp", "run")]
-    told += [printed("validate", benchmark, Path("run", file)) for (benchmark, _), file in FILES.items()]
-    told.append(call("validate", "mvp", "none").err)
+    shown = [refused("mvp", "run")]
+    shown += [printed("validate", benchmark, Path("run", file)) for (benchmark, _), file in FILES.items()]
+    shown.append(call("validate", "mvp", "none").err)
     prepare(write_causalvqa(tmp_path / "release", "debug", [Question("1", "planning", "easy", (5, 1))]))
     of_test = Path("run", FILES["causalvqa", ""])
-    told.append(printed("validate", "causalvqa", of_test))
+    shown.append(printed("validate", "causalvqa", of_test))
     Path("file").write_text(of_test.read_text("utf-8").replace("7_0", "1_0"))
-    told.append(call("validate", "causalvqa", "file").err)
-    expected("\n".join(told))
+    shown.append(call("validate", "causalvqa", "file").err)
+    expected("\n".join(shown))

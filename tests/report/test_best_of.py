@@ -116,9 +116,9 @@ def test_runs_of_a_model_have_a_best(tmp_path: Path, expected: Expected) -> None
     (several,) = find_several(runs)
     assert several.found is not None and several.found.runs == 3
     assert several.at_chance == pytest.approx(50 + several.found.inflation)
-    told = printed("report", *folders)
-    assert max(map(len, told.splitlines())) <= 100
-    expected(told[told.index(several.title) :])
+    shown = printed("report", *folders)
+    assert max(map(len, shown.splitlines())) <= 100
+    expected(shown[shown.index(several.title) :])
     tables = json.loads(printed("report", *folders, "--format", "json"))["tables"]
     (table,) = [one for one in tables if one["title"] == several.title]
     best = table["rows"][0][table["columns"].index("best")]

@@ -58,10 +58,8 @@ def log_of(run: Path, task: str = TASK) -> Path:
 
 
 @filmed
-@pytest.mark.usefixtures("in_sample_home")
-def test_the_page_of_sample_data(written: Path, sample_runs: tuple[Path, Path]) -> None:
+def test_the_page_of_sample_data(written: Path) -> None:
     page = written.read_text(encoding="utf-8")
-    assert page == page_of(*sample_runs)
     # It asks for nothing from elsewhere.
     assert re.findall(r"<(?:link|img|iframe|script)[^>]*(?:src|href)=\"(?!data:)", page) == []
     assert set(re.findall(r"https?://[^\s\"'<]+", re.sub(r'<a href="https://[^"]+"', "", page))) <= {

@@ -154,11 +154,11 @@ def test_the_report_has_random_pairs_beside_the_real_ones(tmp_path: Path, expect
     few = write("few", dict(list(ALIKE.items())[:8]))
     same_key = write("same", ALIKE, keys="")
     asked = ("--pairing", "random")
-    told = [
+    shown = [
         printed("report", *runs, *asked, "--seed", "3").partition(": paired at random ")[2]
         for runs in ([one, two], [two], [few], [same_key])
     ]
-    assert "24.4" in told[0]
+    assert "24.4" in shown[0]
     silent = call("report", write("silent", ALIKE, question=""), *asked)
     assert silent.status == 1
-    expected("\n".join([*told, silent.err]))
+    expected("\n".join([*shown, silent.err]))

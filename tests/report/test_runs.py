@@ -61,17 +61,17 @@ def test_a_group_over_two_kinds_is_shown_task_by_task(tmp_path: Path) -> None:
     file = run / "20261121_results.json"
     results = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**results, "group_subtasks": {"both": list(tasks)}}), encoding="utf-8")
-    told = printed("report", run, "--html", tmp_path / "page.html")
-    assert [line.split()[0] for line in told.splitlines() if "(version" in line] == list(tasks)
+    shown = printed("report", run, "--html", tmp_path / "page.html")
+    assert [line.split()[0] for line in shown.splitlines() if "(version" in line] == list(tasks)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert [f'<section id="{name}"' in page for name in (*tasks, "both")] == [1, 1, 0]
 
 
 def test_scores_that_are_no_percentages_are_named(tmp_path: Path) -> None:
-    told = " ".join(
+    shown = " ".join(
         printed("report", write_run(tmp_path / "run", weak(4), ("cast_bench_open",), scores=SCORES)).split()
     )
-    assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in told
+    assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in shown
     section = build_section("yocausal", [(1, make_run({"yocausal": ()}), ["yocausal"])])
     assert section.units == "; CCI: in points; pairs: plain numbers"
 

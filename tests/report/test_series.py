@@ -61,24 +61,24 @@ def test_series_that_cannot_be_used_are_refused(expected: Expected) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("root", "hundred_columns")
 def test_scores_stand_against_the_step(expected: Expected) -> None:
-    told = printed("report", "--series", "step=ckpt-*", "base", "--html", "page.html", "--clips", "link")
-    found = re.findall(r"^ +step (\d+) +([\d.]+) \[ *([\d.]+), ([\d.]+)\]", told, re.MULTILINE)
+    shown = printed("report", "--series", "step=ckpt-*", "base", "--html", "page.html", "--clips", "link")
+    found = re.findall(r"^ +step (\d+) +([\d.]+) \[ *([\d.]+), ([\d.]+)\]", shown, re.MULTILINE)
     assert [row[:2] for row in found] == [("100", "20.0"), ("200", "40.0"), ("1000", "60.0")]
     text = Path("page.html").read_text("utf-8")
     assert "Single accuracy against step" in text
     figure = text.partition("Pair accuracy against step")[2].partition("</figure>")[0]
     # The same intervals as in the table of scores.
     assert re.findall(r"<title>step (\d+): step \d+: ([\d.]+) \[([\d.]+), ([\d.]+)\]", figure) == found
-    expected(told)
+    expected(shown)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("root", "hundred_columns")
 def test_seeds_have_a_mean_and_a_spread() -> None:
     folders = [f"ckpt-{step}" for step in RIGHT]
-    told = printed("report", "--series", "seed", *folders, "--html", "page.html", "--clips", "link")
+    shown = printed("report", "--series", "seed", *folders, "--html", "page.html", "--clips", "link")
     # 20, 40 and 60: mean 40, standard deviation sqrt((400 + 0 + 400) / 2) = 20.
-    assert "pair accuracy 40.0 20.00 20.0 60.0 3" in " ".join(told.partition("over 3 seeds")[2].split())
+    assert "pair accuracy 40.0 20.00 20.0 60.0 3" in " ".join(shown.partition("over 3 seeds")[2].split())
     figure = Path("page.html").read_text("utf-8").partition("Pair accuracy over seeds")[2].partition("</figure>")[0]
     assert figure.count("<title>") == 4
     assert "mean of 3 seeds" in figure and "standard deviation 20.00" in figure

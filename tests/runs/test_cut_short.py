@@ -59,15 +59,15 @@ def asked(command: str, run: Path) -> list[object]:
 def test_a_log_that_ends_too_early_is_no_run_for_any_command(tmp_path: Path, expected: Expected) -> None:
     run = counted(tmp_path / "run", resolved_cli_args={"log_samples": True})
     whole = (run / LOG).read_bytes()
-    told = set()
+    shown = set()
     for more in (0, 1, 100, -1, -3):
         (run / LOG).write_bytes(whole)
         with pytest.raises(CutShort) as error:
             read_run(cut(run, 7, more))
-        told.add(f"{error.value}\n")
+        shown.add(f"{error.value}\n")
         part = read_run(run, allow_incomplete=True)
         assert (len(part.records[TASK]), part.incomplete) == (7, f"7 of 40 items of {TASK}")
-    (only,) = told | {refusal(*asked(command, run)) for command in COMMANDS}
+    (only,) = shown | {refusal(*asked(command, run)) for command in COMMANDS}
     expected(only)
     # A last line that is cut within a character, and a log that was not begun.
     (run / LOG).write_bytes(whole[: whole.rindex("—".encode()) + 1])
@@ -115,11 +115,11 @@ def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
 def test_a_part_is_reported_only_when_asked_for_and_says_so(tmp_path: Path) -> None:
     run, other = (cut(counted(tmp_path / name), 8) for name in ("run", "other"))
     page = tmp_path / "page.html"
-    told = printed("report", run, "--allow-incomplete", "--html", page)
-    assert f"INCOMPLETE: the run was cut short, 8 of 40 items of {TASK}." in " ".join(told.split())
+    shown = printed("report", run, "--allow-incomplete", "--html", page)
+    assert f"INCOMPLETE: the run was cut short, 8 of 40 items of {TASK}." in " ".join(shown.split())
     assert f"was cut short: 8 of 40 items of {TASK}." in page.read_text(encoding="utf-8")
-    told = " ".join(printed("compare", run, other, "--allow-incomplete").split())
-    assert "INCOMPLETE" in told and "in 4 groups" in told
+    shown = " ".join(printed("compare", run, other, "--allow-incomplete").split())
+    assert "INCOMPLETE" in shown and "in 4 groups" in shown
     # No published score stands beside a part.
     run = counted(tmp_path / "published", (TASK, "causalvqa_paired"))
     assert "best published" in printed("report", run)
@@ -162,9 +162,9 @@ def test_two_runs_that_wrote_one_log_are_refused(tmp_path: Path, expected: Expec
     run = counted(tmp_path / "run")
     (run / LOG).write_bytes((run / LOG).read_bytes() * 2)
     readers = (read_run, partial(read_run, allow_incomplete=True), read_responses)
-    told = [refusals.refusal(read, run) for read in readers]
-    assert told[0] == told[1]
-    expected("\n".join([told[0], *told[2].splitlines()[:2]]))
+    shown = [refusals.refusal(read, run) for read in readers]
+    assert shown[0] == shown[1]
+    expected("\n".join([shown[0], *shown[2].splitlines()[:2]]))
 
 
 def test_a_part_is_replayed_only_when_asked_for(tmp_path: Path, expected: Expected) -> None:

@@ -50,10 +50,10 @@ def test_a_folder_of_sample_logs_keeps_tasks_apart(tmp_path: Path) -> None:
 
 def test_every_bad_line_is_told_and_what_holds_nothing(tmp_path: Path, expected: Expected) -> None:
     kinds = [PredictionLines(lambda line: None, fields="a guess", options="")]
-    told = refusal(read_responses, tmp_path, kinds)
+    shown = refusal(read_responses, tmp_path, kinds)
     path = tmp_path / "r.jsonl"
     path.write_bytes(b'{"id": "q", "response": "A"}\n[1]\nnot json\n\xff\xfe\n{"id": "q", "response": "B"}\n')
-    expected(f"{told}\n{refusal(read_responses, path, kinds)}")
+    expected(f"{shown}\n{refusal(read_responses, path, kinds)}")
 
 
 def test_of_several_runs_in_one_folder_one_is_replayed(tmp_path: Path, expected: Expected) -> None:

@@ -86,7 +86,7 @@ def titles(*paths: str, names: tuple[str, ...] = ()) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("paths", "told"),
+    ("paths", "shown"),
     [
         (("out/s0/org__m/1_results.json", "out/s1/org__m/2_results.json"), ["m (s0)", "m (s1)"]),
         (("out/1_results.json", "out/2_results.json"), ["m (1)", "m (2)"]),
@@ -94,8 +94,8 @@ def titles(*paths: str, names: tuple[str, ...] = ()) -> list[str]:
         (("a/1_results.json", "a/b/1_results.json"), ["m (1)", "m (b)"]),
     ],
 )
-def test_runs_of_one_model_are_told_apart_by_their_folders(paths: tuple[str, ...], told: list[str]) -> None:
-    assert titles(*paths) == told
+def test_runs_of_one_model_are_told_apart_by_their_folders(paths: tuple[str, ...], shown: list[str]) -> None:
+    assert titles(*paths) == shown
 
 
 def test_a_model_with_one_run_is_called_by_its_name_and_names_come_before_all_else() -> None:
@@ -105,8 +105,8 @@ def test_a_model_with_one_run_is_called_by_its_name_and_names_come_before_all_el
     assert titles(*pair, names=("base", "tuned")) == ["base", "tuned"]
     assert [run.name for run in name_runs(runs(pair[0]), ["base"])] == ["m"]
     for names in (("base",), ("base", "base"), ("base", ""), ("a", "b", "c")):
-        told = refusal(titles, *pair, names=names)
-        assert told == (
+        shown = refusal(titles, *pair, names=names)
+        assert shown == (
             "Expected --name once for each of the 2 runs, all different, but got " + ", ".join(map(repr, names)) + "."
         )
 

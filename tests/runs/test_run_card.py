@@ -41,11 +41,11 @@ def test_a_card_comes_back_as_it_was_written_and_anything_else_is_refused(tmp_pa
         b"[]", b'{"run": 3}', b'{"run": {"limit": [1]}}', b'{"run": {"limit": true}}', b"", b"{", b"\xff\xfe",
         b'{"a": {"b": 1}',
     )  # fmt: skip
-    told = []
+    shown = []
     for text in texts:
         path.write_bytes(text)
-        told.append(f"{text!r}: {refusal(read_run_card, path)}")
-    expected("\n".join(told))
+        shown.append(f"{text!r}: {refusal(read_run_card, path)}")
+    expected("\n".join(shown))
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_a_card_in_a_few_lines() -> None:
         "causalvqa_paired: version 1-A, sample data 01234567, prompt mcq:fedcba98 (official text), choice reader 1",
     ]
     card = {**CARD, "task a": CARD[TASK], "task b": CARD[TASK], "run": {"limit": 4, "ranks": 2}}
-    told = summary(card, {"ab": ["a", "b"], "cd": ["causalvqa_paired", "c"]})
-    assert told[1] == "torch 2.0, a processor, 2 ranks, limit 4"
-    assert [line.partition(":")[0] for line in told[2:]] == ["causalvqa_paired", "ab, each task"]
+    shown = summary(card, {"ab": ["a", "b"], "cd": ["causalvqa_paired", "c"]})
+    assert shown[1] == "torch 2.0, a processor, 2 ranks, limit 4"
+    assert [line.partition(":")[0] for line in shown[2:]] == ["causalvqa_paired", "ab, each task"]

@@ -114,11 +114,11 @@ def test_another_file_is_refused_by_name(results: Path, tmp_path: Path, expected
         value = json.loads(text)
         change(value)
         texts.append(json.dumps(value))
-    told = []
+    shown = []
     for text in texts:
         scores_path(results).write_text(text, encoding="utf-8")
-        told.append(refusal(read_scores, scores_path(results)))
+        shown.append(refusal(read_scores, scores_path(results)))
     write_scores(results)
     results.with_name("20261121_run_card.json").write_text("[]", encoding="utf-8")
-    told += [refusal(read_scored, source) for source in (tmp_path / "empty", results.parent)]
-    expected("\n".join(told))
+    shown += [refusal(read_scored, source) for source in (tmp_path / "empty", results.parent)]
+    expected("\n".join(shown))

@@ -84,8 +84,8 @@ def test_facts_are_of_the_same_questions() -> None:
 
 
 def test_the_side_is_told_where_the_whole_interval_is_on_it() -> None:
-    for fact, told in ((10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")):
-        assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == told
+    for fact, shown in ((10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")):
+        assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == shown
 
 
 def test_cci_has_an_interval_about_it() -> None:
