@@ -9,7 +9,6 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from judge_server import Action, Hold, JudgeServer, PictureScript, Say
@@ -19,24 +18,16 @@ FOREVER = 10**9
 REPLIES = "replies"
 
 
-@dataclass
 class CountedScript:
-    """A script that counts what it answers, and from some number on holds every request.
+    """A script that counts what it answers, and from some number on holds every request."""
 
-    Attributes:
-        script: What it does, given how often it answered the same prompt before.
-        most: How many requests it answers.
-        answered: Requests that it acted on, by prompt and pictures.
-        texts: Replies with a text, by prompt and pictures.
-    """
-
-    script: PictureScript
-
-    def __post_init__(self) -> None:
+    def __init__(self, script: PictureScript) -> None:
+        self.script = script
         self.clear()
 
     def clear(self) -> None:
         self.most = FOREVER
+        # Requests that were acted on, and replies with a text, by prompt and pictures.
         self.answered: Counter[tuple[str, tuple[bytes, ...]]] = Counter()
         self.texts: Counter[tuple[str, tuple[bytes, ...]]] = Counter()
 
@@ -88,23 +79,12 @@ def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills
     A request counts as answered once its reply is on the disk: nobody has what a server sent to a client that was
     dying. Points are numbers of answered requests. What a server failed at may be asked again, so only replies with a
     text are counted.
-
-    Args:
-        build: The build.
-        script: What the server does.
-        folder: An empty folder.
-        kills: How many.
     """
     counted = CountedScript(script)
     with JudgeServer(picture_script=counted) as server:
-        # In a child too, so that this process keeps no thread or connection that a fork would tear.
-        alone = folder / "alone"
-        assert _exit_code(fork(lambda: build(server.url, alone))) == 0
-        texts, total = Counter(counted.texts), counted.answered.total()
-        counted.clear()
-        points = sorted(random.Random(0).choices(range(1, total), k=kills))
-        killed = folder / "killed"
-        for point in points:
+        alone, killed = folder / "alone", folder / "killed"
+        texts, total = build_alone(build, server.url, alone, counted)
+        for point in sorted(random.Random(0).choices(range(1, total), k=kills)):
             # Not while a request of the child that was killed last is looked at.
             with server.changed:
                 counted.most = max(point, counted.answered.total())
@@ -126,23 +106,26 @@ def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills
 
 
 def check_two_builds_at_once(build: Build, script: PictureScript, folder: Path) -> None:
-    """Two builds into one folder at once end with the bytes of one alone, and no request is answered twice.
-
-    Args:
-        build: The build.
-        script: What the server does.
-        folder: An empty folder.
-    """
+    """Two builds into one folder at once end with the bytes of one alone, and no request is answered twice."""
     counted = CountedScript(script)
     with JudgeServer(picture_script=counted) as server:
         alone, shared = folder / "one", folder / "two"
-        assert _exit_code(fork(lambda: build(server.url, alone))) == 0
-        texts = Counter(counted.texts)
-        counted.clear()
+        texts, _ = build_alone(build, server.url, alone, counted)
         children = [fork(lambda: build(server.url, shared)) for _ in range(2)]
         assert [_exit_code(child) for child in children] == [0, 0]
     assert files_of(shared) == files_of(alone)
     assert counted.texts == texts
+
+
+def build_alone(build: Build, url: str, out: Path, counted: CountedScript) -> tuple[Counter[object], int]:
+    """The replies with a text, and the number of requests, of a build that is left alone.
+
+    It runs in a child too, so that this process keeps no thread or connection that a fork would tear.
+    """
+    assert _exit_code(fork(lambda: build(url, out))) == 0
+    texts, total = Counter[object](counted.texts), counted.answered.total()
+    counted.clear()
+    return texts, total
 
 
 def _kept(folder: Path) -> int:

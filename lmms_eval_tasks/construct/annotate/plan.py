@@ -6,13 +6,11 @@ Items that check attention name the choice to be made (instructed response items
 
 from __future__ import annotations
 
-import csv
 import heapq
-import io
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -23,7 +21,7 @@ from lmms_eval_tasks.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
-from lmms_eval_tasks.utils.core.forms import read_csv
+from lmms_eval_tasks.utils.core.forms import csv_text, read_csv
 from lmms_eval_tasks.utils.core.text import quote, summarize_names
 from lmms_eval_tasks.utils.core.work import Progress, no_progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
@@ -194,15 +192,7 @@ def _share_out(
 
 
 def as_csv(plan: Plan) -> str:
-    return table_text(COLUMNS, (asdict(row) for row in plan.rows))
-
-
-def table_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(COLUMNS, (asdict(row) for row in plan.rows))
 
 
 def read_plan(path: Path) -> Plan:

@@ -31,13 +31,12 @@ from lmms_eval_tasks.construct.annotate.plan import (
     only_split,
     planned_questions,
     read_plan,
-    table_text,
 )
 from lmms_eval_tasks.registry import find_benchmark
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines, csv_text
 from lmms_eval_tasks.utils.core.output import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.people.inquiries import ANSWER, LAST_FRAME, Decision
@@ -179,11 +178,11 @@ def collect(
         planned = len({row.item_id for row in read.rows if not row.attention})
         counts = ", ".join(f"{decided[decision]:,} {decision.value}" for decision in Decision)
         console.print(f"{len(reviews):,} reviews of {sum(decided.values()):,} of {planned:,} versions: {counts}")
-        write_file(out, table_text(REVIEW_COLUMNS, reviews))
+        write_file(out, csv_text(REVIEW_COLUMNS, reviews))
         console.print(f"Written: {out}", soft_wrap=True)
     elif inquiry.form == "ratings":
         rated = collect_ratings(read, files)
-        write_file(out, table_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
+        write_file(out, csv_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
         console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
         _print_next(console, read, out)
     elif inquiry.form == "choice":
@@ -195,7 +194,7 @@ def collect(
         if collected.inattentive:
             named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
             console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
-        write_file(out, table_text(COLUMNS, collected.responses))
+        write_file(out, csv_text(COLUMNS, collected.responses))
         console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
         _print_next(console, read, out)
     else:

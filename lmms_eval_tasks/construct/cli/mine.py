@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +11,7 @@ import typer
 from lmms_eval_tasks.cli.options import BUILD, FormatOption, clips_folder
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.core.forms import as_lines, csv_text
 from lmms_eval_tasks.utils.core.output import make_console, open_output, show_progress, text_table
 from lmms_eval_tasks.utils.data.home import table_file
 
@@ -153,10 +151,5 @@ def _write(out: Path, mining: Mining) -> None:
     rows = [pair.to_json() for pair in mining.pairs]
     if out.suffix == ".jsonl":
         write_file(out, as_lines(rows))
-        return
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    write_file(out, text.getvalue())
+    else:
+        write_file(out, csv_text(list(rows[0]), rows) if rows else "")

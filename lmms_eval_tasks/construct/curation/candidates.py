@@ -21,6 +21,7 @@ from pydantic import ConfigDict
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.forms import (
     RowForm,
+    RowType,
     WholeText,
     read_csv,
     read_json,
@@ -88,7 +89,7 @@ def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
     """The candidates of a file, in its order."""
     issues = Problems()
     try:
-        rows = list(_read_file(source, issues))
+        rows = list(read_table(source, CandidateRow, COLUMNS, issues))
     except OSError as error:
         raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
     others = dict.fromkeys(name for _, row in rows for name in row.model_extra or ())
@@ -134,28 +135,36 @@ def _answer_text(row: CandidateRow) -> str | None:
     return by_letter.get(answer) or (answer if answer in options else None)
 
 
-def _read_file(source: Path, issues: Problems) -> Iterator[tuple[str, CandidateRow]]:
+def read_table(
+    source: Path, form: type[RowType], needed: Sequence[str], issues: Problems
+) -> Iterator[tuple[str, RowType]]:
+    """The rows of a file that have a form, each with its place; an empty cell of CSV that is not needed is none.
+
+    Raises:
+        OSError: the file cannot be read.
+        InputError: it is no table, or of another ending.
+    """
     if source.suffix == ".jsonl":
-        yield from read_rows(source, CandidateRow, issues, exact=False)
+        yield from read_rows(source, form, issues, exact=False)
         return
     if source.suffix not in (".csv", ".parquet"):
-        raise InputError(f"Expected candidates in a file .csv, .jsonl or .parquet, but got {source.name}.")
-    for where, values in _parquet_rows(source) if source.suffix == ".parquet" else _csv_rows(source, issues):
-        row = validate_value(values, CandidateRow, issues, where)
+        raise InputError(f"Expected a file .csv, .jsonl or .parquet, but got {source.name}.")
+    for where, values in _parquet_rows(source) if source.suffix == ".parquet" else _csv_rows(source, needed, issues):
+        row = validate_value(values, form, issues, where)
         if row is not None:
             yield where, row
 
 
-def _csv_rows(source: Path, issues: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
-    for place, cells in read_csv(source, COLUMNS):
+def _csv_rows(source: Path, needed: Sequence[str], issues: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
+    for place, cells in read_csv(source, needed):
         where = place.rpartition(", ")[2]
-        options: object = None
-        if cells.get(OPTIONS):
-            try:
-                options = read_json(cells[OPTIONS])
-            except ValueError as error:
-                issues.add(OPTIONS, "Expected a JSON list of texts, but got", f"{error} ({where})")
-        yield where, {**cells, OPTIONS: options}
+        values: dict[str, Any] = {name: text if name in needed else text or None for name, text in cells.items()}
+        try:
+            values[OPTIONS] = read_json(cells[OPTIONS]) if cells.get(OPTIONS) else None
+        except ValueError as error:
+            issues.add(OPTIONS, "Expected a JSON list of texts, but got", f"{error} ({where})")
+            continue
+        yield where, values
 
 
 def _parquet_rows(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:

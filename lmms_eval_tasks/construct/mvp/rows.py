@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.construct.curation.candidates import read_table
 from lmms_eval_tasks.construct.curation.shortcut_filters import FRAME_SHARE, MODEL_SHARE
 from lmms_eval_tasks.construct.engine.config import BuildConfig, ConfigPath
 from lmms_eval_tasks.construct.engine.steps import PipelineRow
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.core.files import is_safe
-from lmms_eval_tasks.utils.core.forms import RowForm, WholeText, read_csv, read_json, read_rows, validate_value
+from lmms_eval_tasks.utils.core.forms import RowForm, WholeText
 from lmms_eval_tasks.utils.core.text import describe
 
 
@@ -124,7 +125,7 @@ def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip
     for file in files:
         issues = Problems()
         try:
-            for where, line in _read_file(file, issues):
+            for where, line in read_table(file, AnnotationLine, NEEDED, issues):
                 before = places.setdefault(line.id, f"{file.name}, {where}")
                 if before != f"{file.name}, {where}":
                     issues.add("id", "Expected each once, but got again", f"{describe(line.id)} ({where}; {before})")
@@ -169,24 +170,3 @@ def _annotated(line: AnnotationLine, where: str, videos: Path, issues: Problems)
         options=options,
         answer=texts["answer"] or texts["label"] or texts["caption"],
     )
-
-
-def _read_file(file: Path, issues: Problems) -> Iterator[tuple[str, AnnotationLine]]:
-    if file.suffix == ".jsonl":
-        yield from read_rows(file, AnnotationLine, issues, exact=False)
-        return
-    if file.suffix != ".csv":
-        raise InputError(f"Expected a file .csv or .jsonl, but got {file.name}.")
-    for place, cells in read_csv(file, NEEDED):
-        where = place.rpartition(", ")[2]
-        values: dict[str, Any] = {name: text or None for name, text in cells.items()}
-        values |= {name: cells[name] for name in NEEDED}
-        if cells.get("options"):
-            try:
-                values["options"] = read_json(cells["options"])
-            except ValueError as error:
-                issues.add("options", "Expected a JSON list of texts, but got", f"{error} ({where})")
-                continue
-        line = validate_value(values, AnnotationLine, issues, where)
-        if line is not None:
-            yield where, line

@@ -266,6 +266,14 @@ def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return escape_surrogates("".join(lines))
 
 
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def read_rows(
     path: Path, row_type: type[RowType], issues: Problems, exact: bool = True
 ) -> Iterator[tuple[str, RowType]]:
