@@ -311,6 +311,8 @@ def test_a_revision_that_cannot_be_used_removes_its_question(expected: Expected)
             [row.model_copy(update={"id": name})], removed.__setitem__
         )
         assert bool(revised) == (name == "good")
+        for one in revised:
+            assert list(one.asked.evidence[0].boxes) == [0, 1] and one.asked.question == "What then?"
     expected("\n".join(f"{name}: {why}" for name, why in removed.items()))
 
 
