@@ -14,12 +14,13 @@ import lmms_eval_tasks
 from lmms_eval_tasks.report.page import ASSETS
 from lmms_eval_tasks.report.page_files import run_badge, script_digest, template_environment
 from lmms_eval_tasks.report.score_tables import columns_of
+from lmms_eval_tasks.runs.costs import READING, Cost, Price, cost_columns
 from lmms_eval_tasks.runs.folder import Run, name_runs
 from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections
 from lmms_eval_tasks.runs.scores import PartScores, ScoredRun, ScoreEntry, ScoresFile, metrics_of, references_of
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number
+from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Number, cell_text
 from lmms_eval_tasks.utils.core.text import escape_surrogates
 from lmms_eval_tasks.utils.data.card import SetKind
 from lmms_eval_tasks.utils.reporting.columns import number_text
@@ -97,6 +98,12 @@ class Row:
     def leading(self) -> ScoreEntry | None:
         return find_score(self.part, self.part.leading)
 
+    def costs(self, table: BoardTable) -> list[Cell]:
+        """Its cells in the table's columns of costs."""
+        cost = Cost.of(self.run.card, self.part.tasks)
+        cells = cost.cells(table.price) if cost else {}
+        return [cells.get(name, "") for name in table.costs]
+
 
 @dataclass(frozen=True)
 class PublishedRow:
@@ -127,6 +134,8 @@ class BoardTable:
     sources: tuple[str, ...]
     axis: Bounds
     notes: tuple[str, ...]
+    costs: tuple[str, ...]
+    price: Price
 
     @property
     def about(self) -> str:
@@ -141,7 +150,7 @@ class BoardTable:
         return next((row.leading.unit for row in self.rows if row.leading), "")
 
 
-def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
+def build_tables(runs: Sequence[BoardRun], only: str = "", price: Price | None = None) -> list[BoardTable]:
     """The tables of runs, by benchmark and name; which runs stand in one depends on no order."""
     comparable: defaultdict[tuple[str, ...], list[tuple[BoardRun, PartScores]]] = defaultdict(list)
     names = {}
@@ -161,7 +170,7 @@ def build_tables(runs: Sequence[BoardRun], only: str = "") -> list[BoardTable]:
     for _, entries in sorted(comparable.items()):
         name = entries[0][1].name
         keys[name] += 1
-        tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries))
+        tables.append(_build_table(f"{name}-{keys[name]}" if keys[name] > 1 else name, entries, price or {}))
     return tables
 
 
@@ -174,7 +183,7 @@ def _major(part: PartScores) -> str:
     return part.version.partition("-")[0] or NOT_KNOWN
 
 
-def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> BoardTable:
+def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]], price: Price) -> BoardTable:
     part = entries[0][1]
     rows = _ranked(entries)
     official = not part.apart
@@ -195,6 +204,8 @@ def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> Bo
     notes = [NO_RANK] if any(row.rank is None for row in rows) else []
     if not official and len(rows) > 1 and not all(all(row.run.digests(part.tasks)) for row in rows):
         notes.append(SAME_DATA)
+    costs = cost_columns([Cost.of(row.run.card, row.part.tasks) for row in rows], price)
+    notes += [READING] if costs else []
     return BoardTable(
         key=key,
         name=part.name,
@@ -212,6 +223,8 @@ def _build_table(key: str, entries: Sequence[tuple[BoardRun, PartScores]]) -> Bo
         sources=tuple(reference_notes(references)),
         axis=fit_axis(metric.bounds, known) if metric else (min(0.0, *known, 0.0), max(100.0, *known, 100.0)),
         notes=tuple(notes),
+        costs=tuple(costs),
+        price=price,
     )
 
 
@@ -301,7 +314,9 @@ def _overview(tables: Sequence[BoardTable]) -> Iterator[tuple[BoardRun, list[Row
 def _measured(table: BoardTable) -> FittingTable:
     others = table.others
     headings = ["run", "no.", "rank", table.titles[table.leading], "groups", *(table.titles[one] for one in others)]
-    shown = FittingTable(f"{table.name} ({table.about})", [*headings, "size", "frames", "version", "ties with"])
+    shown = FittingTable(
+        f"{table.name} ({table.about})", [*headings, "size", "frames", *table.costs, "version", "ties with"]
+    )
     for row in table.rows:
         score = row.leading
         groups: Cell = "" if score is None or score.groups is None else score.groups
@@ -314,6 +329,7 @@ def _measured(table: BoardTable) -> FittingTable:
             *(_number(row, metric, metric in table.spans) for metric in others),
             row.run.size,
             row.run.frames,
+            *row.costs(table),
             row.part.version,
             ", ".join(row.alike),
         )
@@ -368,6 +384,7 @@ def build_board(tables: Sequence[BoardTable]) -> str:
     environment = template_environment(ASSETS)
     environment.filters |= {
         "number": number_text,
+        "cell_text": cell_text,
         "percent": lambda share: f"{100 * share:.2f}%",
         "score_of": find_score,
     }

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import NAMES, FormatOption, refuse_doubled
+from lmms_eval_tasks.cli.options import NAMES, FormatOption, PriceOption, refuse_doubled
+from lmms_eval_tasks.runs.costs import Price, read_price
 from lmms_eval_tasks.runs.scores import SCORES, ScoredRun, read_scored
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output
@@ -24,6 +25,7 @@ def board(
     ] = None,
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:
     """Rank runs by their files of scores: a leaderboard of one's own, on which runs that cannot be told apart tie.
@@ -33,15 +35,17 @@ def board(
         lmms-eval-tasks board results/* --task mvp_mini --format markdown
     """
     with open_output("board", form) as output:
-        _show(output, runs, out, names or (), task)
+        _show(output, runs, out, names or (), task, read_price(price))
 
 
-def _show(output: Output, sources: Sequence[Path], out: Path | None, names: Sequence[str], task: str) -> None:
+def _show(
+    output: Output, sources: Sequence[Path], out: Path | None, names: Sequence[str], task: str, price: Price
+) -> None:
     from lmms_eval_tasks.board import RANKS, TESTS, board_tables, build_tables, name_scored, overview_table, write_board
 
     scored = [_read(source) for source in sources]
     refuse_doubled([one.path for one in scored], sources)
-    tables = build_tables(name_scored(scored, names), task)
+    tables = build_tables(name_scored(scored, names), task, price)
     for one in scored:
         for note in one.notes:
             output.note(f"note: {note}.", style="yellow", whole=True)

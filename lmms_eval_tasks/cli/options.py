@@ -106,6 +106,15 @@ def print_notes(output: Output, run: Run) -> None:
         output.warn(f"INCOMPLETE: the run was cut short, {run.incomplete}.")
 
 
+PriceOption = Annotated[
+    str,
+    typer.Option(
+        metavar="in=…,out=…",
+        help="Money for a million tokens: what the answers cost then stands beside their tokens.",
+        show_default=False,
+    ),
+]
+
 FormatOption = Annotated[
     Format | None,
     typer.Option("--format", help="Write the tables in this format on standard output, and notes on standard error."),

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, NAMES, WITHOUT, FormatOption, open_runs
-from lmms_eval_tasks.report.card_tables import print_cards, print_differences
+from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, NAMES, WITHOUT, FormatOption, PriceOption, open_runs
+from lmms_eval_tasks.report.card_tables import cost_tables, print_cards, print_differences
 from lmms_eval_tasks.report.page_files import Clips
 from lmms_eval_tasks.report.score_tables import columns_of
 from lmms_eval_tasks.report.series import SERIES, gather_series
+from lmms_eval_tasks.runs.costs import READING, read_price
 from lmms_eval_tasks.runs.folder import NOT_SCORED, Run
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.output import Output, open_output, show_progress
@@ -77,6 +78,7 @@ def report(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
     without: Annotated[Path | None, typer.Option(dir_okay=False, help=WITHOUT)] = None,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
+    price: PriceOption = "",
     form: FormatOption = None,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score.
@@ -95,6 +97,7 @@ def report(
         raise InputError("Expected --people with --html; `humans` with --run prints the same.")
     if bool(people) is not bool(items):
         raise InputError("Expected --people and --items together, but got one of them.")
+    money = read_price(price)
     sources, places = gather_series(series or [], runs or [])
     if not sources:
         raise InputError("Expected the output folder of a run, or --series, but got neither.")
@@ -120,6 +123,10 @@ def report(
                 )
             return
         _show_tables(output, read, by, task, seed if pairing else None, layout)
+        if costs := [] if by or layout else cost_tables(read, task, money):
+            for table in costs:
+                output.table(table)
+            output.note(READING)
         tasks = [name for run in read for name in run.tasks_of(task)] if task else None
         shown = tasks or [name for run in read for name in run.records]
         output.note(
@@ -132,7 +139,7 @@ def report(
         if html:
             from lmms_eval_tasks.report.page import write_page
 
-            write_page(read, html, task, clips, beside)
+            write_page(read, html, task, clips, beside, money)
             output.note(f"Page: {html.absolute()}")
         if figures:
             from lmms_eval_tasks.report.page import write_figures

@@ -17,7 +17,7 @@ from lmms_eval_tasks.finished.rescore import claimed, rescore, write_rescored
 from lmms_eval_tasks.host.model.identity import package_version
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.runs.folder import Run, read_run
-from lmms_eval_tasks.runs.run_card import NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
+from lmms_eval_tasks.runs.run_card import COST, NOT_KNOWN, TASK, Sections, Value, Weight, differences, read_run_card
 from lmms_eval_tasks.runs.run_files import (
     PER_TASK,
     SHARD_OF_RUN,
@@ -114,7 +114,11 @@ def _merge_field(section: str, name: str, values: Sequence[Value]) -> Value:
         return max(map(str, known))
     if (section, name) == ("run", "command"):
         return known[0]
-    counted = section == "throughput" or name in ("items", "wall time in s", "answers kept from before")
+    counted = (
+        section == "throughput"
+        or section.startswith(COST)
+        or name in ("items", "wall time in s", "answers kept from before")
+    )
     if counted and (numbers := [value for value in known if isinstance(value, int | float)]):
         total = sum(numbers)
         return round(total, 1) if isinstance(total, float) else total

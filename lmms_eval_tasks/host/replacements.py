@@ -32,6 +32,7 @@ from typing import Any, Literal, NamedTuple
 
 from loguru import logger
 
+from lmms_eval_tasks.host.asking.costs import Costs
 from lmms_eval_tasks.host.asking.dealing import (
     ClipDealer,
     evaluate_nothing,
@@ -413,6 +414,7 @@ def _wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             part or AskingStage(),
             Samples(),
             ClipDealer(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            Costs(evaluation),
             KeptAnswers(model, evaluation, given),
             ViewsAhead(model, evaluation),
             UnreadableClips(model, evaluation),

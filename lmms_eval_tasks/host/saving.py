@@ -39,6 +39,7 @@ from lmms_eval_tasks.runs.folder import assemble_run, read_lines
 from lmms_eval_tasks.runs.hazards import KNOWN_HAZARDS, Hazard, RunFacts
 from lmms_eval_tasks.runs.run_card import (
     APPLIES,
+    COST,
     DOES_NOT_APPLY,
     FIELDS,
     FRAME_NUMBERS,
@@ -62,6 +63,7 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.judge.client import read_settings
 from lmms_eval_tasks.utils.judge.replies import Sampling
 from lmms_eval_tasks.utils.scoring.orders import ROTATED
+from lmms_eval_tasks.utils.scoring.record import CUT_OFF, UnscoredReason
 
 HOST_MODELS = "lmms_eval.models."
 ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}
@@ -69,6 +71,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch
 NO_VALUE = frozenset({"", "none"})
 """Texts by which an argument of lmms-eval's command line is left unset."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
+FAILURES = {one.value for one in (UnscoredReason.FAILED, UnscoredReason.BUDGET, UnscoredReason.OUT_OF_MEMORY)}
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 UNLOGGED = "With --log_samples, `lmms-eval-tasks report` shows the run item by item."
 DATE = "%Y%m%d_%H%M%S"
@@ -263,10 +266,25 @@ class CardRun:
         if section == TASK:
             states = map(self.evaluation.tasks.get, self.results.get("configs", {}))
             yield from ((f"{TASK}{state.name}", CardTask(state, self.results)) for state in states if state)
+        elif section == COST:
+            yield from ((f"{COST}{task}", spent) for task in self.evaluation.tasks if (spent := self._spent(task)))
         elif section == HAZARD:
             yield from ((f"{HAZARD}{name}", found) for name, found in self._applying.items())
         else:
             yield section, self
+
+    def _spent(self, task: str) -> dict[str, int | float]:
+        """Return what a task's answers cost, on all ranks together; empty where none was asked for."""
+        spent: dict[str, int | float] = {
+            name: round(number, 2) for (of, name), number in self.evaluation.spent.items() if of == task
+        }
+        if self.attribute("keep_answers_in"):  # it alone knows of which task
+            spent.pop("answers kept", None)
+        records = [one for line in self.evaluation.records.get(task, ()) for one in (line, *line.get("samples", ()))]
+        if spent and records:
+            spent["answers cut off"] = sum(one["detail"] == CUT_OFF for one in records)
+            spent["answers failed"] = sum(one["unscored_reason"] in FAILURES for one in records)
+        return spent
 
     def checkpoint(self) -> str:
         for name in (

@@ -1,10 +1,12 @@
-"""Run cards on the terminal: in short, whole, and in what they differ."""
+"""Run cards in reports: in short, whole, in what they differ, and what a run's answers cost."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
+from lmms_eval_tasks.report.score_tables import entries_of
+from lmms_eval_tasks.runs.costs import READING, Cost, Price, cost_columns
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import (
     HAZARDS,
@@ -16,6 +18,8 @@ from lmms_eval_tasks.runs.run_card import (
     summary,
 )
 from lmms_eval_tasks.utils.core.output import Output, text_table
+from lmms_eval_tasks.utils.core.table import FittingTable
+from lmms_eval_tasks.utils.reporting.panels import Panel
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
@@ -87,3 +91,26 @@ def print_differences(
     if around:
         texts = "; ".join(f"{one.field}: {one.text}" for one in around)
         output.note(f"Environment differs: {texts}", style="dim")
+
+
+def cost_tables(runs: Sequence[Run], only: str, price: Price) -> list[FittingTable]:
+    """One table per task or group of which a card says what its answers cost: a row per run."""
+    tables = []
+    for name, entries in entries_of(runs, only).items():
+        costs = [(run.title, Cost.of(run.card, tasks)) for run, tasks in entries]
+        if columns := cost_columns([cost for _, cost in costs], price):
+            table = FittingTable(f"{name}: what the answers cost", ["run", "answers", *columns])
+            for title, cost in costs:
+                cells = {"answers": int(cost.sums["answers"]), **cost.cells(price)} if cost else {}
+                table.add_row(title, *(cells.get(heading, "") for heading in table.headings[1:]))
+            tables.append(table)
+    return tables
+
+
+def cost_panels(name: str, runs: Sequence[Run], price: Price) -> list[Panel]:
+    """The same for a section of a page; none where no card says it."""
+    panels = [Panel("What the answers cost", note=READING, table=table) for table in cost_tables(runs, name, price)]
+    for panel in panels:
+        if panel.table:
+            panel.table.title = ""
+    return panels

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.report.best_of import best_notes, find_several
+from lmms_eval_tasks.report.card_tables import cost_panels
 from lmms_eval_tasks.report.page_files import Clips, ClipShelf, run_badge, script_digest, template_environment
 from lmms_eval_tasks.report.page_items import as_json, task_block
 from lmms_eval_tasks.report.people_tables import People, share_tasks, shared_panels
@@ -19,6 +20,7 @@ from lmms_eval_tasks.report.run_comparison import comparison_panels
 from lmms_eval_tasks.report.sample_tables import sample_panels
 from lmms_eval_tasks.report.score_tables import run_warnings
 from lmms_eval_tasks.report.sections import Section, attrition_panels, build_sections
+from lmms_eval_tasks.runs.costs import Price
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.run_card import applying_hazards, describe_hazard
 from lmms_eval_tasks.runs.run_files import RESULTS
@@ -76,13 +78,24 @@ SCRIPTS = ("store.js", "figures.js", "address.js", "clips.js", "graph.js", "curv
 
 
 def write_page(
-    runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto, people: People | None = None
+    runs: Sequence[Run],
+    path: Path,
+    only: str = "",
+    clips: Clips = Clips.auto,
+    people: People | None = None,
+    price: Price | None = None,
 ) -> None:
     """Write the report of runs as one HTML page; the same runs and data give the same bytes."""
-    write_file(path, escape_surrogates(build_page(runs, only, clips, people)))
+    write_file(path, escape_surrogates(build_page(runs, only, clips, people, price)))
 
 
-def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, people: People | None = None) -> str:
+def build_page(
+    runs: Sequence[Run],
+    only: str = "",
+    clips: Clips = Clips.auto,
+    people: People | None = None,
+    price: Price | None = None,
+) -> str:
     """The page's text; arguments and errors as for `write_page`."""
     from lmms_eval_tasks.utils.reporting.drawing import page_figures
 
@@ -101,6 +114,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto, p
                 *sample_panels(one.name, runs),
                 *one.panels,
                 *(panel for found in shared if found.name == one.name for panel in shared_panels(found)),
+                *cost_panels(one.name, runs, price or {}),
                 *attrition_panels(one.tasks, runs),
             ),
             notes=(*one.notes, *best_notes(several, one.tasks)),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob
+from math import inf
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -171,18 +172,38 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
     found = compare_to_best([(value, run.parts) for value, run in members], reference)
     places = [Place(one.value.title, one.value.number, one.score, tags[one.value]) for one in found]
     ends = [end for place in places for end in (place.score.low, place.score.high)]
-    figure = LinePlot(
-        f"{reference.metric.title} against {along}, with 95% intervals",
-        [Line("", places)],
-        along,
-        (reference.axis_title, fit_axis(reference.metric.bounds, ends)),
-        reference.chance,
-        reference.metric.unit,
-    )
-    note = "Bars are 95% intervals of each run alone."
+    figures = [
+        LinePlot(
+            f"{reference.metric.title} against {along}, with 95% intervals",
+            [Line("", places)],
+            along,
+            (reference.axis_title, fit_axis(reference.metric.bounds, ends)),
+            reference.chance,
+            reference.metric.unit,
+        )
+    ]
+    compared = [(one.value, one.to_best) for one in found if one.to_best]
+    if compared:
+        changes = [
+            Place(value.title, value.number, Estimate(one.change, *one.interval, one.groups), tags[value])
+            for value, one in compared
+        ]
+        ends = [end for _, one in compared for end in one.interval]
+        figures.append(
+            LinePlot(
+                f"{reference.metric.title} less the best run's, with paired 95% intervals",
+                [Line("", changes)],
+                along,
+                (f"less the best, {points(reference.metric.unit)}", fit_axis((-inf, inf), [0.0, *ends])),
+                0.0,
+                points(reference.metric.unit),
+                name="less the best",
+            )
+        )
+    note = "Bars are 95% intervals: above of each run alone, below of its paired difference to the best."
     if text := describe_smallest(found):
         note = f"{text[0].upper()}{text[1:]}: the 95% interval of its paired difference to the best contains 0. {note}"
-    return Panel(f"{reference.heading} against {along}", figure, note)
+    return Panel(f"{reference.heading} against {along}", figures, note)
 
 
 def _seeds_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: ReferencedMetric) -> Panel:

@@ -75,6 +75,8 @@ def read_trained_on(folder: Path) -> TrainedOn | None:
 CARD = "_run_card.json"
 TASK = "task "
 """A task's section is named after it, with this before."""
+COST = "cost of "
+"""The section of what a task's answers cost is named after it, with this before."""
 HAZARDS = "known hazards"
 """The section that says of each known hazard whether it applies to the run."""
 APPLIES, DOES_NOT_APPLY = "applies", "does not apply"
@@ -182,6 +184,7 @@ FIELDS = (
     CardField("sharing", "attention", ENVIRONMENT),
     CardField("sharing", "questions at once", ENVIRONMENT),
     CardField("throughput", "", NEVER, lambda run: run.evaluation.throughput),
+    CardField(COST, "", NEVER, lambda spent: spent),
     CardField(HAZARDS, "", MATTERS, lambda run: run.hazards),
     CardField(HAZARD, "adapter", MODEL, lambda found: found["adapter"]),
     CardField(HAZARD, "versions", MATTERS, lambda found: found["versions"]),
@@ -293,7 +296,7 @@ def describe_hazard(name: str, cards: Sequence[Sections] = ()) -> str:
 
 
 def weight_of(section: str, field: str) -> Weight:
-    section = next((kind for kind in (TASK, HAZARD) if section.startswith(kind)), section)
+    section = next((kind for kind in (TASK, COST, HAZARD) if section.startswith(kind)), section)
     line = _BY_NAME.get((section, field)) or _BY_NAME.get((section, ""))
     return line.weight if line else MATTERS
 

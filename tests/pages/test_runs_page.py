@@ -76,6 +76,6 @@ def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run = write_run(Path("out") / name, weak())
         (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
     commands = commands_of(PAGE)
-    named = "report report report tasks --power-analysis --model rescore submit rescore rescore"
+    named = "report report report report tasks --power-analysis --model rescore submit rescore rescore"
     assert " ".join(words[1] for words in commands) == named
-    run_all(commands[:3])
+    run_all(commands[:4])

@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.text import SHARD
 
 OF_ITS_TIME = {"config", "date", "start_time", "end_time", "total_evaluation_time_seconds", "throughput"}
 """Fields of a results file that two runs of the same do not share: where its files lie, when it ran, and how fast."""
-OF_ITS_CARD = {"date", "command", "wall time in s"}
+OF_ITS_CARD = {"date", "command", "wall time in s", "seconds"}
 
 
 def run_parts(

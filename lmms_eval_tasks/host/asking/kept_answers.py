@@ -193,7 +193,8 @@ class KeptAnswers(AskingStage):
             return ask(requests)
         asked_items = self._read_items(requests)
         answers = files.find(asked_items)
-        count = sum(answer is not None for answer in answers)
+        self._evaluation.kept_places = frozenset(place for place, one in enumerate(answers) if one is not None)
+        count = len(self._evaluation.kept_places)
         total = self._evaluation.answers_kept = sum(gather_objects(count))
         is_first = os.environ.get("RANK", "0") == "0"
         if is_first:

@@ -20,12 +20,13 @@ PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
 
 @dataclass
 class Answered:
-    """Questions and clips that one rank's model has answered."""
+    """Questions and clips that one rank's model has answered; of a clip the task, then what was shown."""
 
     seconds: float = 0.0
     questions: int = 0
     clips: set[tuple[str, ...]] = field(default_factory=set)
     work: Mapping[str, Any] = field(default_factory=dict)
+    spent: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class Throughput(AskingStage):
@@ -41,31 +42,41 @@ class Throughput(AskingStage):
     def during(self) -> Iterator[None]:
         """Count what was answered, once all is."""
         yield
-        answered = Answered(self._seconds, work=getattr(self._model, "work", None) or {})
+        work = getattr(self._model, "work", None) or {}
+        answered = Answered(self._seconds, work=work, spent=self._evaluation.spent)
         for (task, split), doc_ids in self._asked.items():
             state = self._evaluation.tasks[task]
             clips = state.shown.clip_names(self._model.task_dict[task][split])
             answered.questions += len(doc_ids)
-            answered.clips.update((state.benchmark.name, state.view.name, *clips[doc_id]) for doc_id in doc_ids)
-        self._evaluation.throughput = describe(gather_objects(answered))
+            shown = state.benchmark.name, state.view.name
+            answered.clips.update((task, *shown, *clips[doc_id]) for doc_id in doc_ids)
+        ranks = gather_objects(answered)
+        self._evaluation.throughput = describe(ranks)
+        seen = set[tuple[str, ...]]().union(*(rank.clips for rank in ranks))
+        spent = self._evaluation.spent = Counter((task, "clips") for task, _, _, *names in seen if names)
+        for rank in ranks:
+            spent.update(rank.spent)
 
     @contextmanager
     def call(self, requests: list[Any]) -> Iterator[None]:
         """Time a call that does not fail."""
         begun = perf_counter()
         yield
-        self._seconds += perf_counter() - begun
+        seconds = perf_counter() - begun
+        self._seconds += seconds
         for request in requests:
             if request.task_name in self._evaluation.tasks and not is_padding(request):
                 doc_id, task, split = request.args[-3:]
                 self._asked[task, split].append(doc_id)
+                # Requests that are answered together have equal shares of the time.
+                self._evaluation.spent[task, "seconds"] += seconds / len(requests)  # type: ignore[assignment]
 
 
 def describe(ranks: list[Answered]) -> dict[str, Any]:
     """Return the throughput of ranks together, by the names of a run card's fields; empty where nothing was
     answered."""
     seconds = max(rank.seconds for rank in ranks)
-    questions, clips = sum(rank.questions for rank in ranks), len(set().union(*(rank.clips for rank in ranks)))
+    questions, clips = sum(rank.questions for rank in ranks), len({one[1:] for rank in ranks for one in rank.clips})
     if not questions or seconds <= 0:
         return {}
     facts: dict[str, Any] = {

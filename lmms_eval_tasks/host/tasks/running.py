@@ -8,6 +8,7 @@ import json
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -63,6 +64,8 @@ class Evaluation(Asked):
     clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     answers_kept: int | None = None
+    kept_places: frozenset[int] = frozenset()
+    spent: Counter[tuple[str, str]] = field(default_factory=Counter)
     unanswered: dict[tuple[str, str], Why] = field(default_factory=dict)
     is_heard: bool = False
     throughput: Mapping[str, Any] = field(default_factory=dict)
