@@ -16,8 +16,7 @@ from pathlib import Path
 import commands
 import pytest
 from mutations import mutate
-from run_mutations import run_mutations
-from spoilt_runs import TASKS, write_whole_run
+from spoilt_runs import TASKS, run_mutations, write_whole_run
 from submission_world import prepare_world
 
 from lmms_eval_tasks.finished.rescore import rescore
@@ -28,7 +27,7 @@ from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.scoring import bootstrap as estimates
 
 pytestmark = pytest.mark.slow
-ONE_IN = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 200
+ONE_IN = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 400
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,7 +87,7 @@ def spoil(tmp_path: Path, task: str, one_in: int, read: Callable[[Path, str, Pat
 
 @pytest.mark.parametrize("task", TASKS)
 def test_what_is_spoilt_is_said_in_words(task: str, tmp_path: Path) -> None:
-    assert spoil(tmp_path, task, ONE_IN, read_all) >= 5
+    assert spoil(tmp_path, task, ONE_IN, read_all) >= 2
 
 
 @pytest.mark.host

@@ -12,9 +12,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import NamedTuple
 
 LONGEST = 60
 """Seconds after which a command is ended by a signal."""
@@ -23,16 +22,9 @@ MOST_DATA = 3 << 30
 MODULES = ("av", "cv2", "datasets", "pyarrow.parquet", "scipy.stats", "jinja2", "matplotlib", "yaml")
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A command that has ended.
-
-    Attributes:
-        status: Its exit status; below 0 the signal that ended it.
-        output: What it printed, stdout before stderr.
-        peak: Its most memory, in bytes; no less than what the imports take.
-        seconds: Of processor time.
-    """
+class Finished(NamedTuple):
+    """A command that has ended: its exit status, below 0 the signal that ended it; what it printed, stdout before
+    stderr; its most memory in bytes, no less than what the imports take; and its seconds of processor time."""
 
     status: int
     output: str
@@ -49,10 +41,8 @@ class ForkServer:
         )
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
 
     def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Finished:
         """Run `lmms-eval-tasks` with arguments in a folder; its output is kept there as `stdout` and `stderr`."""

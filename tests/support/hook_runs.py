@@ -33,12 +33,8 @@ def write_hook_run(
 ) -> Path:
     """A run's output folder, with the files that its hooks write at its end.
 
-    Args:
-        out: The folder.
-        said: Task to what the model answers to a row of its table.
-        limit: As the command line's ``--limit``.
-        date: In the names of files.
-        model: As the command line's ``--model``; without one the hooks know of none, and the results name `replay`.
+    `said` is each task's answer to a row of its table; `limit` and `model` are as on the command line. Without a model
+    the hooks know of none, and the results name `replay`.
     """
     evaluation = Evaluation(clips_needed=False)
     out.mkdir(parents=True, exist_ok=True)

@@ -48,14 +48,8 @@ def kill_at_random(
 ) -> Counter[str]:
     """Start a launch again and again, and kill something of it by SIGKILL at random times, until it ends well.
 
-    Args:
-        words: The launcher's command.
-        environment: Its variables.
-        out: The launched command's output path; what launchers print is appended to the file ``out.log`` beside it.
-        kills: How many kills there are at most.
-        longest: Seconds between two kills at most.
-        draw: Draws when and what.
-        look: Is called after each kill.
+    There are `kills` at most, with `longest` seconds between two of them at most, after each of which `look` is called.
+    What launchers print is appended to the file ``out.log`` beside the output path.
 
     Returns:
         How many processes of which sort were killed; in the end the launch was left alone and has ended.

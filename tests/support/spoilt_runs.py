@@ -1,4 +1,4 @@
-"""Small runs of one task each, as lmms-eval leaves them, to be spoilt."""
+"""Small runs of one task each, as lmms-eval leaves them, and every way to spoil a value or a file of them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def log_form(task: str) -> tuple[str, object]:
     return known.benchmark.name, known.kind.log_form
 
 
-def tasks_of_other_forms() -> Iterator[str]:
-    """A task of every form of logged records that none of the answered ones has."""
+def _tasks() -> Iterator[str]:
+    """The answered tasks, and one of every other form of logged records."""
+    yield from ANSWERS
     forms = {log_form(task) for task in ANSWERS}
     for name, task in registry().tasks.items():
         if task.benchmark.folder.parent.name == "lmms_eval_tasks" and log_form(name) not in forms:
@@ -56,15 +57,14 @@ def tasks_of_other_forms() -> Iterator[str]:
             yield name
 
 
-TASKS = (*ANSWERS, *tasks_of_other_forms())
+TASKS = tuple(_tasks())
 
 
 def write_example_run(out: Path, task: str) -> None:
     """A run of a task over recorded examples of its benchmark, those first to which a judge replies."""
     _, known = read_examples(FILES / f"{log_form(task)[0]}.json")
-    examples = sorted(known, key=lambda example: not example.reply)[:EXAMPLES]
     logged: dict[str, Any] = {}
-    for example in examples:
+    for example in sorted(known, key=lambda example: not example.reply)[:EXAMPLES]:
         state = task_state(task, JudgedEvaluation(example.reply))
         for row, response in example.items:
             logged.setdefault(row["item_id"], state.process_results(row, [response]))
@@ -102,6 +102,40 @@ def write_whole_run(out: Path, task: str) -> Path:
     }
     results["config"] |= {"bootstrap_iters": 0, "offset": 0, "model_args": "pretrained=org/model"}
     file.write_text(json.dumps(results), encoding="utf-8")
-    card = file.with_name(file.name.replace("_results", "_run_card"))
-    card.write_text(json.dumps(CARD), encoding="utf-8")
+    file.with_name(file.name.replace("_results", "_run_card")).write_text(json.dumps(CARD), encoding="utf-8")
     return out
+
+
+DEEP, DEEPER = "[" * 400 + "]" * 400, "[" * 100_000
+WRONG = (
+    "null", "true", "-1", "0", "7.5", "1e308", "NaN", "-Infinity", "9" * 400, '""', '"x"', '"\\ud800"', '"\\u001b[2J"',
+    "[]", '["x"]', "[null]", "{}", '{"x": 1}', '{"x": {"y": []}}', DEEP,
+)  # fmt: skip
+"""JSON texts, most of which fit most fields badly."""
+BYTES = ("\udcff", "\ufeff", "\x00", "\n", DEEPER, "{}", "[]", "7", '{"record": 7}', '{"record": {}}')
+
+
+def run_mutations(run: Path) -> Iterator[list[Any]]:
+    """Every mutation of a run's folder, which holds one results file, a card and sample logs, as `mutate` takes it."""
+    for file in sorted(path for path in run.rglob("*.json*") if path.parent == run):
+        name, text = file.relative_to(run.parent).as_posix(), file.read_text(encoding="utf-8")
+        is_lines = file.suffix == ".jsonl"
+        if not is_lines:
+            yield ["set raw json", name, "", DEEP]
+        # Of JSON lines the first, as the one line of a list.
+        for where in _paths([json.loads(text.split("\n")[0])] if is_lines else json.loads(text)):
+            yield ["delete json", name, where]
+            yield from (["set raw json", name, where, wrong] for wrong in WRONG)
+        yield from (["truncate", name, share] for share in (0.0, 0.3, 0.999))
+        yield from ([way, name, content] for way in ("append", "write") for content in BYTES)
+        yield from ([["delete", name], ["folder", name], ["fifo", name], ["symlink", name, "/dev/zero"]])
+
+
+def _paths(value: Any, before: tuple[str, ...] = ()) -> Iterator[str]:
+    """The paths of all values in a JSON value but the whole; those with a dot in a name are left out."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        if "." not in str(key):
+            path = (*before, str(key))
+            yield ".".join(path)
+            yield from _paths(part, path)

@@ -15,11 +15,7 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 
 
 class BoundState(TaskState):
-    """The state of a task with the hooks that its YAML names, bound to it as they are for lmms-eval.
-
-    Attributes:
-        config: The task's configuration, bound.
-    """
+    """The state of a task with the hooks that its YAML names, bound to it as they are for lmms-eval."""
 
     process_docs: Callable[..., Any]
     doc_to_visual: Callable[..., Any]
@@ -54,13 +50,9 @@ def new_state(task: str, evaluation: Evaluation | None = None) -> BoundState:
 def task_state(
     task: str, evaluation: Evaluation | None = None, kwargs: Mapping[str, Any] | None = None, model: str = "default"
 ) -> BoundState:
-    """The state of a task whose settings are known, as after its first item was asked.
+    """The state of a task whose settings are known, as after its first item was asked by some model of lmms-eval.
 
-    Args:
-        task: Name of the task.
-        evaluation: What it belongs to; by default one that needs no clips.
-        kwargs: Its ``lmms_eval_specific_kwargs``; by default those of its YAML.
-        model: For which model of lmms-eval.
+    Its ``lmms_eval_specific_kwargs`` are by default those of its YAML, and its evaluation is one that needs no clips.
     """
     state = new_state(task, evaluation)
     config = task_configs(state.benchmark.folder)[registry().find_parent(task)]

@@ -17,64 +17,35 @@ from lmms_eval_tasks.host.ranks import Exchange
 Result = TypeVar("Result")
 
 
-class Meeting:
-    """Where the threads of some ranks meet; each value is copied, as between processes."""
-
-    def __init__(self, count: int) -> None:
-        self._turns = threading.Barrier(count)
-        self._values: list[Any] = [None] * count
-
-    def exchange(self, rank: int, value: Any) -> list[bytes]:
-        """Return the pickled values of all ranks, in order of rank."""
-        self._values[rank] = pickle.dumps(value)
-        self._turns.wait()
-        values = list(self._values)
-        self._turns.wait()
-        return values
-
-    def fail(self) -> None:
-        """Fail all ranks that wait, as where one of them has ended."""
-        self._turns.abort()
-
-
 class ThreadExchange(Exchange):
-    """One of several ranks that are threads.
+    """One of several ranks that are threads; each value is copied, as between processes."""
 
-    Attributes:
-        received: Bytes that it has got.
-    """
-
-    def __init__(self, rank: int, size: int, meeting: Meeting) -> None:
+    def __init__(self, rank: int, size: int, turns: threading.Barrier, values: list[Any]) -> None:
         super().__init__(rank, size)
-        vars(self).update(meeting=meeting, received=0)
+        vars(self).update(turns=turns, values=values)
+
+    def _exchange(self, value: Any) -> list[Any]:
+        """Return the values of all ranks, in order of rank."""
+        turns, values = vars(self)["turns"], vars(self)["values"]
+        values[self.rank] = pickle.dumps(value)
+        turns.wait()
+        sent = list(map(pickle.loads, values))
+        turns.wait()
+        return sent
 
     def gather(self, value: Any) -> list[Any]:
-        values = vars(self)["meeting"].exchange(self.rank, value)
-        self._count(*values)
-        return list(map(pickle.loads, values))
+        return self._exchange(value)
 
     def scatter(self, values: Sequence[Any] | None, source: int = 0) -> Any:
-        sent = None if values is None else list(map(pickle.dumps, values))
-        value = pickle.loads(vars(self)["meeting"].exchange(self.rank, sent)[source])[self.rank]
-        self._count(value)
-        return pickle.loads(value)
-
-    def _count(self, *values: bytes) -> None:
-        vars(self)["received"] += sum(map(len, values))
+        return self._exchange(values)[source][self.rank]
 
 
 class ThreadRanks:
-    """Runs a function on several ranks.
-
-    Args:
-        count: How many ranks.
-        monkeypatch: Puts the ranks into the modules.
-        modules: Those that use `current_exchange`, beside that of `gather_objects`.
-    """
+    """Runs a function on several ranks, which the modules that use `current_exchange` are given."""
 
     def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
-        self.count = count
-        self._here, self._meeting = threading.local(), Meeting(count)
+        self.count, self._here = count, threading.local()
+        self._turns, self._values = threading.Barrier(count), [None] * count
         monkeypatch.setenv("WORLD_SIZE", str(count))
         for module in (ranks, *modules):
             monkeypatch.setattr(module, "current_exchange", self.current_exchange)
@@ -85,7 +56,9 @@ class ThreadRanks:
         return int(self._here.rank)
 
     def current_exchange(self) -> Exchange:
-        return ThreadExchange(self.here, self.count, self._meeting) if self.count > 1 else Exchange()
+        if self.count == 1:
+            return Exchange()
+        return ThreadExchange(self.here, self.count, self._turns, self._values)
 
     def run(self, on_rank: Callable[[int], Result]) -> list[Result]:
         """What a function returns on each rank; a rank that fails fails all."""
@@ -95,7 +68,7 @@ class ThreadRanks:
             try:
                 return on_rank(rank)
             except BaseException:
-                self._meeting.fail()
+                self._turns.abort()
                 raise
 
         with ThreadPoolExecutor(self.count) as pool:
