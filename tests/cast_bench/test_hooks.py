@@ -108,6 +108,7 @@ def test_known_models_are_configured_and_are_models_of_the_host() -> None:
     assert all(MODEL_REGISTRY_V2.get_manifest(name) for name in set(known) - {"default"})
 
 
+@pytest.mark.slow
 def test_boxes_in_the_frame_that_qwen_was_shown(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row({"bboxes_in_range": {str(second): [0, 0, 960, 540] for second in range(3)}}))
     doc = {**doc, "width": 1920, "height": 1080}

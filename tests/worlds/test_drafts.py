@@ -150,6 +150,7 @@ def test_worlds_and_twins_are_of_the_scenes_bodies() -> None:
             SceneDraft.model_validate({"scene": shown, **rest})
 
 
+@pytest.mark.slow
 def test_a_single_body_has_no_world_without_it_and_no_twin_of_a_family_whose_bodies_it_lacks(tmp_path: Path) -> None:
     alone = scene(ball("red", 0.0, velocity=(1.0, 0.0)), seconds=0.3)
     (draft,) = read_drafts(as_file(tmp_path, alone), processes=1)
@@ -225,6 +226,7 @@ def only_family(monkeypatch: pytest.MonkeyPatch, *bodies: Any) -> None:
     monkeypatch.setattr(draws, "families", lambda: {"odd": SceneFamily("odd", "", draw, lambda shown, random: ())})
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_to_the_bit_what_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """-0 equals the default of 0, which files leave out; a clip's digest would tell them apart."""
     first, *others = prototype().bodies
