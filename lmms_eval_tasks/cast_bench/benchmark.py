@@ -109,7 +109,6 @@ def _find(source: str, videos: Path | None) -> tuple[Path, tuple[Path, ...], str
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
     import pyarrow as pa
 
     texts = ("question_type", "category", "subtype", "scene_category", "evidence")

@@ -64,7 +64,6 @@ class MaskOutcome(str, Enum):
 
 
 def mask_outcome(record: Record) -> MaskOutcome:
-    """Return the outcome of a question of a run over masked clips."""
     if ADDED not in record.fields:
         return MaskOutcome.NOT_MASKED
     if record.outcome is Outcome.WRONG:

@@ -121,8 +121,6 @@ def _as_released(value: Any, check: ValidatorFunctionWrapHandler) -> str:
 
 
 class EvidenceRow(ReleaseRow):
-    """A line of the release."""
-
     video: ClipName
     question: Text
     options: Annotated[list[str], BeforeValidator(_read_options)]

@@ -147,7 +147,6 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The judge's scores."""
     scores = record.fields.get("scores") or {}
     return AnswerView({name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()})
 

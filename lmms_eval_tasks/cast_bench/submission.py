@@ -144,8 +144,6 @@ PREDICTIONS = PredictionLines(
 
 
 class PredictionLine(RowForm):
-    """One line of the predictions."""
-
     prompt: str
     predict: str
     label: str | None = None
@@ -181,8 +179,6 @@ class MetricsSettings(RowForm):
 
 
 class Metrics(RowForm):
-    """The metrics file."""
-
     overall_per_qa: Overall
     missing_pred_files: int = Field(ge=0)
     config: MetricsSettings

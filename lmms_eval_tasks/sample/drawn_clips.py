@@ -86,7 +86,6 @@ class DrawnClip:
 
     @property
     def frames(self) -> int:
-        """Number of frames."""
         return round(self.seconds * FPS)
 
     def pan(self, frame: int) -> int:

@@ -20,7 +20,6 @@ roles:
 
 
 def write_clips(scenes: Mapping[Path, DrawnScene], progress: Progress) -> None:
-    """Film scenes and write each to its clip."""
     for done, (path, scene) in enumerate(scenes.items(), 1):
         write_clip(path, scene.film())
         progress("filming clips", done, len(scenes))
@@ -36,7 +35,6 @@ def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, An
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a JSON file with line breaks."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 

@@ -84,7 +84,6 @@ def _row(question: Question) -> dict[str, Any]:
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
     import pyarrow as pa
 
     texts = ("subset", "scene", "step", *COLUMNS, "asks", "intervention", "changed", "seen", "evidence")
@@ -100,15 +99,12 @@ WORK = "work"
 
 
 class SetSize(str, Enum):
-    """Size of a new set."""
-
     SMALL = "small"
     STANDARD = "standard"
     LARGE = "large"
 
     @property
     def scenes(self) -> int:
-        """Number of scenes of each family."""
         return {SetSize.SMALL: 3, SetSize.STANDARD: 55, SetSize.LARGE: 220}[self]
 
 
@@ -158,6 +154,7 @@ def prepare(
     require_engine()
     # Only here: whoever prepares nothing needs no physics engine.
     from lmms_eval_tasks.worlds.facts_and_clips import RenderedClip, Shooting, known_facts
+    from lmms_eval_tasks.worlds.kept_scenes import write_drafts
 
     with building(CARD.name) as build:
         work = build.folder / WORK
@@ -179,7 +176,8 @@ def prepare(
         )
         clips = {f"{SPLIT}/{clip.name}": RenderedClip(clip, shooting) for clip in asked}
         build.add_split(SPLIT, make_rows(questions), own_columns(), clips, origin, progress)
-        _keep_scenes(drafts, build.folder / release.SCENES)
+        # Beside the table, so that they can be run again and given to others.
+        write_drafts(drafts, build.folder / release.SCENES)
         write_file(build.folder / release.QUESTIONS, release.question_lines(questions))
         shutil.rmtree(work, ignore_errors=True)
     return {SPLIT: build.splits[SPLIT]}
@@ -225,13 +223,6 @@ def _drafts(
         return drafts
     drafts, _ = make_drafts(size.scenes, seed, progress, names=FAMILIES, folder=work)
     return drafts
-
-
-def _keep_scenes(drafts: Sequence[SceneDraft], path: Path) -> None:
-    """Write the scenes beside the table, so that they can be run again and given to others."""
-    from lmms_eval_tasks.worlds.kept_scenes import write_drafts
-
-    write_drafts(drafts, path)
 
 
 STILL = ("blind", "single_frame", "socratic")

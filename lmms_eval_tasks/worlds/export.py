@@ -175,7 +175,6 @@ def scene_graph(facts: Facts) -> SceneGraph:
 
 
 def graph_line(graph: SceneGraph) -> dict[str, Any]:
-    """A scene's line of `graphs.jsonl`."""
     return {
         "clip": f"{graph.facts.scene.id}.mp4",
         "task": "",
@@ -194,7 +193,6 @@ def _ids(pair: tuple[int, int]) -> dict[str, str]:
 
 
 def question_lines(graph: SceneGraph, random: np.random.Generator) -> list[dict[str, Any]]:
-    """A scene's lines of `questions.jsonl`."""
     facts, events, links, independent = graph
     found = [
         *_balanced([*_first_level(links, independent)], random),

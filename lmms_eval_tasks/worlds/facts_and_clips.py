@@ -137,7 +137,6 @@ class Shooting:
         self._lock, self._done = Lock(), False
 
     def path_of(self, clip: SceneClip) -> Path:
-        """The file of a clip."""
         from lmms_eval_tasks.worlds.physics.filming import film
 
         with self._lock:
@@ -166,7 +165,6 @@ class RenderedClip:
     size: int = CLIP_BYTES
 
     def is_made(self, path: Path) -> bool:
-        """Whether a file is this clip."""
         return is_clip(self.clip, path)
 
     def make(self, path: Path) -> None:

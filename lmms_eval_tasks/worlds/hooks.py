@@ -95,7 +95,6 @@ def evidence_process_results(task: RunningTask, doc: Row, results: Sequence[Any]
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
-    """The prompt: the question alone."""
     assert settings.prompt is not None
     return settings.prompt.render(question=row["question"])
 

@@ -69,7 +69,6 @@ class SceneDraft(RowForm):
 
     @property
     def clips(self) -> list[SceneClip]:
-        """Every clip that can be made of it."""
         twins = [SceneClip(twin_scene(self.scene, self.twin.body))] if self.twin else []
         broken = [SceneClip(self.scene, violation=violation) for violation in self.violations]
         return [SceneClip(self.scene), SceneClip(self.scene, backwards=True), *broken, *twins]
@@ -124,7 +123,6 @@ def _as_json(draft: SceneDraft) -> dict[str, Any]:
 
 
 def read_drafts(path: Path, progress: Progress = no_progress, processes: int | None = None) -> list[SceneDraft]:
-    """The drafts of a file."""
     issues = Problems()
     drafts: list[SceneDraft] = []
     places: dict[str, str] = {}

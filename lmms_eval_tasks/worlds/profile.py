@@ -22,8 +22,6 @@ CONTROL_RIGHT, CONTROL_WRONG, NO_CONTROL = "its control is right", "its control 
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """Profile of a run over its scenes."""
-
     run: RunRecords
     seen_rightly: frozenset[str]
     controls: Mapping[str, bool]
@@ -174,7 +172,6 @@ def profiles_of_section(task: str, runs: Sequence[RunRecords]) -> list[ModelProf
 
 
 def task_name(subset: str) -> str:
-    """The name of the task that asks a subset."""
     return f"{CARD.name}_{subset}"
 
 

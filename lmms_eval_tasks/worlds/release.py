@@ -39,7 +39,6 @@ def digested_questions(questions: Iterable[Question]) -> bytes:
 
 
 def read_questions(folder: Path) -> list[Question]:
-    """The questions of a folder, in the order of their file."""
     path = folder / QUESTIONS
     if not path.is_file():
         raise InputError(f"{CARD.title} cannot be prepared: there is no {path}.")
@@ -72,7 +71,6 @@ def read_questions(folder: Path) -> list[Question]:
 
 
 def clips_folder(source: Path) -> Path:
-    """Return the folder of a set's clips."""
     for name in _PLACES:
         if (source / name).is_dir():
             return source / name

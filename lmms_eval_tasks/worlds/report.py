@@ -132,7 +132,6 @@ def _references(subset: str, task: str, items: int) -> tuple[ReferencedMetric, .
 
 
 def columns(subset: str) -> tuple[Column, ...]:
-    """The columns of a task's table."""
     leading = [metric for metric, _ in CHANCE[subset]]
     pairs = (Column(PAIRS_SCORED),) if PAIR_ACCURACY in leading else ()
     return (

@@ -82,7 +82,6 @@ class Winner(str, Enum):
 
 
 def compare_losses(forward: float, backward: float) -> Winner:
-    """The winner of a pair by its two losses."""
     if not (math.isfinite(forward) and math.isfinite(backward)):
         return Winner.NON_FINITE
     if forward == backward:

@@ -52,15 +52,11 @@ def ask(row: Row, settings: TaskSettings) -> str:
 
 
 class LossForm(LogForm):
-    """The losses of a pair."""
-
     forward: float
     backward: float
 
 
 class StepsForm(LogForm):
-    """The losses of each direction at each timestep."""
-
     forward: list[float]
     backward: list[float]
 

@@ -88,7 +88,6 @@ class DirectedClip:
         return self.video is not None and path.is_file()
 
     def make(self, path: Path) -> None:
-        """Write it."""
         import av
 
         if self.video is None:

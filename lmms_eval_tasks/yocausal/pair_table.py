@@ -65,7 +65,6 @@ LABELS = CAUSALITY, DISCRIMINABLE = ("vlm_causality", "human_discriminable")
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types."""
     import pyarrow as pa
 
     return {
@@ -120,7 +119,6 @@ def table_rows(pairs: Sequence[PairRow], motions: Mapping[str, ClipMotion | None
 
 
 def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
-    """Causality labels by item id."""
     return {item_id: row.vlm_causality for item_id, row in _read_label_rows(file, known, (CAUSALITY,)).items()}
 
 

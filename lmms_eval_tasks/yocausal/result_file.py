@@ -119,8 +119,6 @@ class OpenRow(RowForm):
 
 
 class LossesEntry(OpenRow):
-    """One direction's losses."""
-
     total_accumulated_loss: Number
     step_losses: dict[str, Number]
 
@@ -139,8 +137,6 @@ def _read_id(value: object) -> object:
 
 
 class PairEntry(OpenRow):
-    """One pair of clips."""
-
     id: Annotated[Any, BeforeValidator(_read_id)]
     dataset_source: str | None = None
     dataset: str | None = None
@@ -163,13 +159,10 @@ class PairEntry(OpenRow):
 
     @property
     def name(self) -> str:
-        """Name of the pair in messages."""
         return f"{describe(self.id)} of {describe(self.official_dataset)}"
 
 
 class ResultFile(OpenRow):
-    """The file."""
-
     model_info: dict[str, Any]
     eval_settings: dict[str, Any]
     per_dataset_metrics: dict[str, dict[str, Number]]

@@ -58,7 +58,6 @@ def write_pair(frames: Frames, folder: Path, file: str) -> None:
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
-    """Write the metadata and the clips of all subsets."""
     for number, name in enumerate(SUBSETS):
         subset, clips = folder / "subset" / name, draw_subset(seed, name, sizes["pairs"])
         for done, (file, (_, scene)) in enumerate(clips.items(), 1):

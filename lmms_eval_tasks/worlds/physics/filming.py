@@ -27,8 +27,6 @@ LOOK = 1
 
 @dataclass(frozen=True)
 class SceneClip:
-    """A clip of a scene."""
-
     scene: Scene
     backwards: bool = False
     violation: Violation | None = None
@@ -40,7 +38,6 @@ class SceneClip:
 
     @property
     def name(self) -> str:
-        """The name of its file."""
         if self.violation is not None:
             return f"{self.scene.id}_breaks_{self.violation.principle}.mp4"
         return f"{self.scene.id}_backwards.mp4" if self.backwards else f"{self.scene.id}.mp4"
@@ -167,7 +164,6 @@ def _is_made(task: _Task) -> bool:
 
 
 def _count(processes: int | None, things: int) -> int:
-    """Return the number of processes to use."""
     processes = count_cores() if processes is None else processes
     if processes < 1:
         raise InputError(f"Expected at least one process, but got {processes}.")

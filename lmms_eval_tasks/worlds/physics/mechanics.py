@@ -40,7 +40,6 @@ _FLOORS = {
 
 
 def build_model(scene: Scene) -> mujoco.MjModel:
-    """The model of a scene."""
     spec = mujoco.MjSpec()
     spec.option.timestep = STEP
     spec.option.gravity = [0.0, 0.0, -GRAVITY]

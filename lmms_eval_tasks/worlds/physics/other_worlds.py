@@ -33,7 +33,6 @@ def intervene(scene: Scene, intervention: Intervention) -> Rollout:
 
 
 def without(scene: Scene, names: Iterable[str]) -> Scene:
-    """The scene without some bodies."""
     gone = frozenset(names)
     left = [body for body in scene.bodies if body.name not in gone]
     if not left:

@@ -124,7 +124,6 @@ def _slate(height: int, width: int) -> NDArray[np.float64]:
 
 
 def _tint(light: NDArray[np.float64], red: float, green: float, blue: float) -> NDArray[np.float64]:
-    """Shades of a colour."""
     tinted: NDArray[np.float64] = light[..., None] * np.array([red, green, blue])
     return tinted
 
@@ -168,13 +167,11 @@ class Filmer:
         self._renderer = mujoco.Renderer(self._model, height, width)
 
     def __enter__(self) -> Filmer:
-        """Nothing more is opened."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Free the renderer."""
         self._renderer.close()
 
     def frames(self, poses: NDArray[np.float64]) -> list[NDArray[np.uint8]]:

@@ -30,7 +30,6 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
-        """Start them."""
         if self._many > 1:
             # Started afresh: a renderer's threads would not survive a fork.
             self._pool = ProcessPoolExecutor(self._many, mp_context=get_context("spawn"))
@@ -54,7 +53,6 @@ class Workers:
 
 
 def count_cores() -> int:
-    """Count the cores available to this process."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 

@@ -49,8 +49,6 @@ Change = Callable[[mujoco.MjModel, mujoco.MjData], None]
 
 @dataclass
 class Rollout:
-    """Result of running a scene."""
-
     events: list[Event]
     unclear: list[EventKey]
     again: list[EventKey]
@@ -60,7 +58,6 @@ class Rollout:
 
 
 def roll_out(scene: Scene, change: Change | None = None) -> Rollout:
-    """Run a scene."""
     model = build_model(scene)
     data = start(model, scene)
     watch = _Watch(model, scene)

@@ -164,7 +164,6 @@ _CHANGES = {
 
 
 def _due_frame(violation: Violation) -> int:
-    """The first frame that may differ."""
     return int(np.ceil(violation.time * FPS - 0.01))
 
 

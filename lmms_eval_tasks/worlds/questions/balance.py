@@ -22,7 +22,6 @@ def sample(rng: np.random.Generator, pool: Sequence[Drawn], number: int) -> tupl
 
 
 def pick(rng: np.random.Generator, pool: Sequence[Drawn]) -> Drawn:
-    """One member of a pool."""
     return pool[int(rng.integers(len(pool)))]
 
 
@@ -97,7 +96,6 @@ class Deck:
 
 
 def letter(place: int) -> str:
-    """The letter of a place, from 0."""
     return ascii_uppercase[place]
 
 

@@ -157,8 +157,6 @@ FEWEST_SECONDS = 2
 
 
 class Instance(NamedTuple):
-    """A body with its evidence."""
-
     body: str
     role: str
     start: int

@@ -49,16 +49,13 @@ class Supposition:
 
     @property
     def marked(self) -> bool:
-        """Whether the graph of what was seen is wrong."""
         return self.seen != self.verdict
 
     @property
     def changed(self) -> str:
-        """The changed bodies in words."""
         return " and ".join(self.bodies)
 
     def text(self, number: int) -> str:
-        """The question in one of its wordings."""
         changed = wording.change(self.kind, " and the ".join(self.bodies), number)
         would = wording.would_have(self.key, still=self.level != "absent")
         shape = SHAPES[number // len(wording.CHANGES[self.kind])]

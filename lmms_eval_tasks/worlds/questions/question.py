@@ -24,8 +24,6 @@ HIDDEN = 0.5
 
 
 class Question(RowForm):
-    """A question about a clip, with what is true."""
-
     item_id: str
     group_id: str
     scene: str

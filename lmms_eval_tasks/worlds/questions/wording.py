@@ -52,7 +52,6 @@ DELAY = "0.6 seconds"
 
 
 def name(body: str) -> str:
-    """A body as sentences name it."""
     return f"the {body}"
 
 
@@ -111,7 +110,6 @@ def change(kind: str, body: str, wording: int) -> str:
 
 
 def sentence(text: str, end: str = ".") -> str:
-    """A text with a capital letter and an end."""
     return f"{text[0].upper()}{text[1:]}{end}"
 
 

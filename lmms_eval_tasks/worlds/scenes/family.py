@@ -13,8 +13,6 @@ from lmms_eval_tasks.worlds.scenes.scene import COLOURS, FLOORS, Body, Camera, S
 
 @dataclass(frozen=True)
 class SceneFamily:
-    """A family of scenes."""
-
     name: str
     about: str
     draw: Callable[[str, int, np.random.Generator], Scene]
@@ -67,7 +65,6 @@ class Palette:
     """Gives each body of a scene a colour that no other has, so that its name is its own."""
 
     def __init__(self, random: np.random.Generator) -> None:
-        """Shuffle the colours."""
         self._left = [ACTORS[index] for index in random.permutation(len(ACTORS))]
 
     def body(self, shape: str, size: Sequence[float], place: Sequence[float], **rest: Any) -> Body:
@@ -183,7 +180,6 @@ def row_of(
 
 
 def changed(body: Body, **fields: Any) -> Body:
-    """A body with other fields."""
     return Body.model_validate({**body.model_dump(), **{name: _rounded(value) for name, value in fields.items()}})
 
 

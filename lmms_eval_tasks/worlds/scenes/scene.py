@@ -67,8 +67,6 @@ class Camera(RowForm):
 
 
 class Scene(RowForm):
-    """A scene."""
-
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
     family: str
     seed: int
@@ -88,7 +86,6 @@ class Scene(RowForm):
         return self
 
     def body(self, name: str) -> Body:
-        """The body of a name."""
         for body in self.bodies:
             if body.name == name:
                 return body
@@ -112,8 +109,6 @@ class EventKey(NamedTuple):
 
 
 class Event(RowForm):
-    """Something that happens."""
-
     kind: EventKind
     time: float
     body: str
