@@ -10,6 +10,7 @@ import typer
 
 from lmms_eval_tasks.cli.options import ALLOW_INCOMPLETE, LEAVE_OUT, NAMES, FormatOption, open_runs
 from lmms_eval_tasks.report.card_tables import print_differences
+from lmms_eval_tasks.report.published_comparison import published_tables, reasons_of
 from lmms_eval_tasks.report.run_comparison import READING, compare_runs
 from lmms_eval_tasks.runs.folder import Run
 from lmms_eval_tasks.runs.scores import comparable_parts, groups_of
@@ -21,6 +22,9 @@ from lmms_eval_tasks.utils.scoring.compare import Part
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of two runs or more; of each its latest run.")],
+    published: Annotated[
+        str, typer.Option(help="A published model: its figures beside the runs', and why they may differ.")
+    ] = "",
     names: Annotated[list[str] | None, typer.Option("--name", help=NAMES)] = None,
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
@@ -32,14 +36,18 @@ def compare(
     Examples:
         lmms-eval-tasks compare out/first out/second
         lmms-eval-tasks compare out/first out/second out/third --task causalvqa_debug_paired
+        lmms-eval-tasks compare out/first --published InternVL2.5-8B --task mvp_mini
     """
-    if len(runs) < 2:
+    if len(runs) < 2 and not published:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
     with open_output("compare", form) as output:
         read = open_runs(output, runs, allow_incomplete, names=names or ())
         if without:
             removed = read_filter(without)
             read = [run.without(removed) or run for run in read]
+        if published:
+            _show_published(output, read, published, task)
+            return
         parts = [comparable_parts(run) for run in read]
         shared = _shared_names(read, parts, task)
         for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
@@ -49,6 +57,17 @@ def compare(
         tasks = [one for part in parts for name in shared for one in part.get(name, ())]
         print_differences(output, read, tasks)
         output.note(f"{READING} Formulas: docs/statistics.md.")
+
+
+def _show_published(output: Output, runs: Sequence[Run], model: str, task: str) -> None:
+    for table in published_tables(runs, model, task):
+        output.table(table)
+    for run in runs:
+        tasks = run.tasks_of(task)
+        if apart := run.apart(tasks):
+            output.warn(f"{run.title} is of {apart}: no published figure is of the same items.")
+        for line in reasons_of(run, tasks[0]):
+            output.note(line)
 
 
 def _show(output: Output, name: str, runs: Sequence[Run], parts: Sequence[Mapping[str, Part]]) -> None:

@@ -79,6 +79,13 @@ class Along:
     to_best: ScoreDifference | None = None
     verdict: str = ""
 
+    @property
+    def change(self) -> Estimate:
+        """The difference with its interval; of the best run itself 0."""
+        if self.to_best is None:
+            return Estimate(0.0, 0.0, 0.0, self.score.groups)
+        return Estimate(self.to_best.change, *self.to_best.interval, self.to_best.groups)
+
 
 def compare_to_best(
     members: Sequence[tuple[SeriesValue, Sequence[Records]]], reference: ReferencedMetric
@@ -182,13 +189,11 @@ def _line_panel(members: Sequence[tuple[SeriesValue, RunRecords]], reference: Re
             reference.metric.unit,
         )
     ]
-    compared = [(one.value, one.to_best) for one in found if one.to_best]
-    if compared:
+    if any(one.to_best for one in found):
         changes = [
-            Place(value.title, value.number, Estimate(one.change, *one.interval, one.groups), tags[value])
-            for value, one in compared
+            Place(one.value.title, one.value.number, one.change, tags[one.value]) for one in found if one.verdict
         ]
-        ends = [end for _, one in compared for end in one.interval]
+        ends = [end for place in changes for end in (place.score.low, place.score.high)]
         figures.append(
             LinePlot(
                 f"{reference.metric.title} less the best run's, with paired 95% intervals",

@@ -66,7 +66,7 @@ def test_scores_stand_against_the_step(expected: Expected) -> None:
     assert [row[:2] for row in found] == [("100", "20.0"), ("200", "40.0"), ("1000", "60.0")]
     text = Path("page.html").read_text("utf-8")
     assert "Single accuracy against step" in text
-    figure = text.partition("Pair accuracy against step")[2].partition("</figure>")[0]
+    figure = text.partition("Pair accuracy against step")[2].partition("</details>")[0]
     # The same intervals as in the table of scores.
     assert re.findall(r"<title>step (\d+): step \d+: ([\d.]+) \[([\d.]+), ([\d.]+)\]", figure) == found
     expected(shown)
