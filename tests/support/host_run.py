@@ -100,6 +100,13 @@ def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, st
     }
 
 
+def qwen_arguments(checkpoint: Path, tokens: int = 4, model: str = "qwen2_5_vl") -> list[str]:
+    """Arguments for lmms-eval's own adapter on a tiny checkpoint, which writes so many tokens."""
+    shown = "max_num_frames=4,min_pixels=3136,max_pixels=25088"
+    loaded = f"pretrained={checkpoint},device_map=cpu,attn_implementation=eager,{shown}"
+    return ["--model", model, "--model_args", loaded, "--device", "cpu", "--gen_kwargs", f"max_new_tokens={tokens}"]
+
+
 def launcher(ranks: int) -> list[str]:
     """How ranks are started: they meet at a port that the launcher itself binds, so that no other run can take it."""
     meeting = ["--standalone", "--local_addr=127.0.0.1"]
