@@ -16,7 +16,7 @@ from open_judge import reply_to
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
-from lmms_eval_tasks.finished.rescore import Rescored, rescore
+from lmms_eval_tasks.finished.rescore import rescore
 from lmms_eval_tasks.prompting import read_prompt
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.utils.scoring.record import UnscoredReason
@@ -145,33 +145,23 @@ def test_a_run_is_judged_later_and_never_paid_twice(unjudged: HostRun, home: Pat
         assert {body["model"] for body in server.bodies} == {"asked"}
 
 
-def test_a_judged_run_is_scored_again_with_the_verdicts_that_it_has(
+def test_two_ranks_are_judged_as_one_and_scored_again_with_the_verdicts_that_they_have(
     unjudged: HostRun, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with JudgeServer(script) as server:
-        run = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "run", judged_by(server))
-        asked = server.asked.total()
-        assert asked
+        run = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "run", judged_by(server), 2)
+        check_scores(run)
+        assert server.asked.total() == 16
         # A home without kept replies, a judge that could be asked, and then none named.
         monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
         monkeypatch.setenv("HF_HOME", str(home.parent / "hf"))
         for name, value in judged_by(server).items():
             monkeypatch.setenv(name, value)
-        assert_equal(rescore(run.out, tmp_path / "one"))
+        again = [rescore(run.out, tmp_path / "one")]
         monkeypatch.delenv("LMMS_EVAL_TASKS_JUDGE")
-        assert_equal(rescore(run.out, tmp_path / "two"))
-        assert_equal(rescore(unjudged.out, tmp_path / "three"))
-        assert server.asked.total() == asked
-
-
-def assert_equal(rescored: Rescored) -> None:
-    assert rescored.scores > 10 and not rescored.changes and not any(rescored.items.values())
-
-
-def test_two_ranks_are_judged_as_one(unjudged: HostRun, tmp_path: Path) -> None:
-    with JudgeServer(script) as server:
-        two = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "out", judged_by(server), 2)
-        check_scores(two)
+        again += [rescore(run.out, tmp_path / "two"), rescore(unjudged.out, tmp_path / "three")]
+        for rescored in again:
+            assert rescored.scores > 10 and not rescored.changes and not any(rescored.items.values())
         assert server.asked.total() == 16
 
 
@@ -179,8 +169,7 @@ MANY = {f"item {number:02}": f"Answer: Reason {number:02}." for number in range(
 BEFORE = 6
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, tmp_path: Path) -> None:
+def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(tmp_path: Path) -> None:
     home = prepared(tmp_path / "data" / "home", MANY)
     said = responses(tmp_path, MANY)
     answered: set[str] = set()
@@ -196,7 +185,7 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
 
     arguments = ["--model", "replay", "--model_args", f"predictions={said}", "--tasks", TASK]
     with JudgeServer(answer_some) as server:
-        run = start_host(*arguments, home=home, out=tmp_path / "killed", env=judged_by(server), ranks=ranks)
+        run = start_host(*arguments, home=home, out=tmp_path / "killed", env=judged_by(server), ranks=2)
         try:
             # The rest waits for the server, which holds on; what arrived is kept by then.
             server.wait_until(lambda: server.paid.total() == BEFORE and server.asked.total() > BEFORE, timeout=300)
@@ -209,7 +198,7 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
         assert run.returncode < 0 and not list((tmp_path / "killed").rglob("*_results.json"))
         assert server.paid.total() == BEFORE
         server.script = answer
-        resumed = run_open(said, home, tmp_path / "resumed", judged_by(server), ranks)
+        resumed = run_open(said, home, tmp_path / "resumed", judged_by(server), ranks=2)
         scores = resumed.scores(TASK)
         assert (scores["n_scored"], scores["n_unscored"], scores["judge_score"]) == (len(MANY), 0, 5)
         server.wait_until(lambda: server.paid.total() >= 2 * len(MANY))

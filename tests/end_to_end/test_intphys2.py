@@ -1,4 +1,4 @@
-"""IntPhys 2 on the sample, through the real command: its views, its people and its three official prompts."""
+"""IntPhys 2 on the sample, through the real command: its people and its three official prompts."""
 
 from __future__ import annotations
 
@@ -16,24 +16,6 @@ from lmms_eval_tasks.construct.annotate.plan import read_plan
 from lmms_eval_tasks.utils.scoring.record import Record
 
 pytestmark = pytest.mark.host
-
-
-def test_a_still_frame_is_not_enough(sample_world: SampleWorld, tmp_path: Path) -> None:
-    """Nor are words, nor the clip with its frames in another order: every answer is then that it cannot be."""
-    home, captions = sample_world.home, tmp_path / "captions"
-    run_host(
-        "--model", "constant_answer", "--model_args", "response=A ball rolls behind a board.",
-        "--tasks", "intphys2_main_captions", home=home, out=captions,
-    )  # fmt: skip
-    views = {view: f"intphys2_main_{view}" for view in ("blind", "single_frame", "shuffled", "socratic")}
-    run = run_host(
-        "--model", "sample_solver", "--tasks", ",".join(views.values()), home=home, out=tmp_path / "views",
-        env={"LMMS_EVAL_TASKS_CAPTIONS": str(captions)},
-    )  # fmt: skip
-    for view, task in views.items():
-        assert run.score(task, "pair_accuracy") == 0, view
-        assert run.score(task, "unscored_rate") == 0, view
-        assert run.score(task, "unparsed_rate") == (0 if view == "shuffled" else 100), view
 
 
 def test_people_are_asked_and_scored(sample_world: SampleWorld, tmp_path: Path) -> None:

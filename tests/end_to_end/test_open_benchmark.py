@@ -1,108 +1,107 @@
-"""Items without options and with several clips: checked, asked of a model that guesses, and asked of people."""
+"""Items without options and with several clips, asked of people: they write their answers under three clips."""
 
 from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from browser import Asked, browser
+from docs import ROOT
 from host_run import SCRIPTS, environment, warm_host
-from open_benchmark import install_open_benchmark, write_open_release
 from warm_commands import run_command
 
 pytestmark = [pytest.mark.host, pytest.mark.browser]
 
+EXAMPLE = ROOT / "examples" / "pendulum_plugin" / "pendulums"
+FACTS = {
+    "METADATA": "Metadata-Version: 2.1\nName: pendulums\nVersion: 0.1.0\n",
+    "entry_points.txt": "[lmms_eval_tasks.benchmarks]\npendulums = pendulums.benchmark:BENCHMARK\n",
+}
+ALONE = {
+    "        )\n    ]  # fmt: skip": "        )[1:]\n    ]  # fmt: skip",
+    'if row["subset"] == "slowest"': 'if row["subset"] == "period"',
+}
+"""Leaves the questions for seconds alone, and has people asked them."""
+TYPED = "document.querySelector('.written').focus()"
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the example of pendulums is installed and prepared, its items without options alone."""
     found = tmp_path_factory.mktemp("open")
-    install_open_benchmark(found / "site")
-    write_open_release(found / "release")
-    run(found, "lmms-eval-tasks", "prepare", "lamp_count", "--source", "release")
+    package, facts = found / "site" / "pendulums", found / "site" / "pendulums-0.1.0.dist-info"
+    shutil.copytree(EXAMPLE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (package / "benchmark.py").read_text(encoding="utf-8")
+    for there, here in ALONE.items():
+        assert source.count(there) == 1
+        source = source.replace(there, here)
+    (package / "benchmark.py").write_text(source, encoding="utf-8")
+    facts.mkdir()
+    for name, text in FACTS.items():
+        (facts / name).write_text(text, encoding="utf-8")
+    run(found, "sample", "pendulums", "--out", "sample", "--prepare")
     return found
 
 
 def run(root: Path, *words: str, status: int = 0) -> str:
-    """What a command prints in a folder in which the benchmark is installed."""
+    """What one of our commands prints there."""
     more = {"PYTHONPATH": str(root / "site"), "COLUMNS": "200"}
-    finished = run_command(warm_host(more), SCRIPTS, list(words), root, environment(root / "home", more))
+    command = ["lmms-eval-tasks", *words]
+    finished = run_command(warm_host(more), SCRIPTS, command, root, environment(root / "home", more))
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 
 
-def test_all_of_it_is_checked(root: Path) -> None:
-    printed = run(root, "lmms-eval-tasks", "check", "lamp_count", "--thorough")
-    assert "Nothing here would stop a run." in printed and "lamp_count: 2 example rows" in printed
+def type_answer(driver: object, page: Asked, text: str) -> None:
+    from selenium.webdriver import ActionChains
 
-
-def test_a_guess_is_a_number_and_three_clips_are_shown(root: Path) -> None:
-    run(root, "lmms-eval", "--model", "random_answer", "--tasks", "lamp_count", "--output_path", "out", "--log_samples")
-    (results,) = (root / "out").glob("*_results.json")
-    scores = json.loads(results.read_text(encoding="utf-8"))["results"]["lamp_count"]
-    (log,) = (root / "out").glob("*_samples_lamp_count.jsonl")
-    answers = [json.loads(line)["record"]["answered"] for line in log.read_text(encoding="utf-8").splitlines()]
-    assert set(answers) <= {"1", "2", "3"} and scores["unparsed_rate,none"] == 0
-    right = sum(answer == str(number) for number, answer in enumerate(answers, start=1))
-    assert scores["single_accuracy,none"] == 25.0 * right
+    page.run(TYPED)
+    ActionChains(driver).send_keys(text, "\ue007").perform()
 
 
 def test_people_write_a_number_under_three_clips(root: Path) -> None:
-    assert "Expected --attention 0 of lamp_count, whose items offer nothing to choose." in run(
-        root, "lmms-eval-tasks", "annotate", "plan", "lamp_count", "--out", "none.csv", "--attention", "1", status=1
-    )
-    run(root, "lmms-eval-tasks", "annotate", "plan", "lamp_count", "--out", "plan.csv", "--responses", "1")
-    run(root, "lmms-eval-tasks", "annotate", "page", "plan.csv", "--out", "pages")
+    plan = ("annotate", "plan", "pendulums", "--out", "plan.csv")
+    refused = run(root, *plan, "--attention", "1", status=1)
+    assert "Expected --attention 0 of pendulums, whose items offer nothing to choose." in refused
+    run(root, *plan, "--responses", "1")
+    run(root, "annotate", "page", "plan.csv", "--out", "pages")
     with (root / "plan.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 4 and {row["attention"] for row in rows} == {""}
+    assert len(rows) == 6 and {row["attention"] for row in rows} == {""}
+    lines = (root / "sample" / "pendulums" / "trios.jsonl").read_text("utf-8").splitlines()
+    keys = {trio["trio"]: max(trio["periods"]) for trio in map(json.loads, lines)}
     (root / "answers").mkdir()
     with browser(root / "profile", (1366, 768)) as driver:
-        from selenium.webdriver import ActionChains
-
         page = Asked(driver, root / "pages" / "a001.html")
         shown = page.run("return [...document.querySelectorAll('figcaption')].map(one => one.textContent)")
-        assert shown == ["Clip 1", "Clip 2", "Clip 3"]
+        assert shown == ["First", "Second", "Third"]
         for row in rows:
-            page.run("document.querySelector('.written').focus()")
-            wrong = row["item"] == "2"
-            typed = "seven" if wrong else f"{int(row['item']) + 1}.0"
-            ActionChains(driver).send_keys(typed, "\ue007").perform()
+            type_answer(driver, page, "seven" if row["item"] == "t2" else f"{keys[row['item']]:.2f}")
         (root / "answers" / "a001.json").write_text(page.run("return answersText()"), encoding="utf-8")
         assert page.complaints == []
-    collected = run(root, "lmms-eval-tasks", "annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
-    assert "1 annotators answered 4 of their 4 items" in collected
-    printed = run(root, "lmms-eval-tasks", "humans", "people.csv", "--items", "lamp_count:test")
-    assert "4 responses of 1 annotators to 4 questions" in printed
-    assert "most frequent answer is not the key: 1 questions (25.0%): 2" in printed
-    assert "difficulty by these responses: 3 easy, 0 medium, 0 hard, 1 dropped" in printed
+    collected = run(root, "annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
+    assert "1 annotators answered 6 of their 6 items" in collected
+    printed = run(root, "humans", "people.csv", "--items", "pendulums:test")
+    assert "6 responses of 1 annotators to 6 questions" in printed
+    assert "most frequent answer is not the key: 1 questions (16.7%): t2" in printed
+    assert "difficulty by these responses: 5 easy, 0 medium, 0 hard, 1 dropped" in printed
 
 
-@pytest.mark.parametrize("mode", ["last-frame", "review"])
-def test_the_other_modes_have_pages_too(root: Path, mode: str) -> None:
-    run(root, "lmms-eval-tasks", "annotate", "plan", "lamp_count", "--out", f"{mode}.csv", "--mode", mode)
-    run(
-        root,
-        "lmms-eval-tasks",
-        "annotate",
-        "page",
-        f"{mode}.csv",
-        "--out",
-        f"{mode} pages",
-        "--annotator",
-        "a001",
-        "--no-practice",
-    )
-    with browser(root / f"{mode} profile", (1366, 768)) as driver:
-        page = Asked(driver, root / f"{mode} pages" / "a001.html")
-        assert page.run("return document.querySelectorAll('#clips figure').length") == 3
-        page.run("document.querySelector('.written').focus()")
-        from selenium.webdriver import ActionChains
-
-        ActionChains(driver).send_keys("3", "\ue007").perform()
-        if mode == "review":
-            assert "the key" in page.run("return document.querySelector('.options').textContent")
-        else:
-            assert json.loads(page.run("return answersText()"))["answers"][0]["choice"] == "3"
-        assert page.complaints == []
+def test_the_other_modes_have_pages_too(root: Path) -> None:
+    for mode in ("last-frame", "review"):
+        run(root, "annotate", "plan", "pendulums", "--out", f"{mode}.csv", "--mode", mode, "--sample", "1")
+        words = ("--out", f"{mode} pages", "--annotator", "a001", "--no-practice")
+        run(root, "annotate", "page", f"{mode}.csv", *words)
+    with browser(root / "modes", (1366, 768)) as driver:
+        for mode in ("last-frame", "review"):
+            page = Asked(driver, root / f"{mode} pages" / "a001.html")
+            assert page.run("return document.querySelectorAll('#clips figure').length") == 3
+            type_answer(driver, page, "3")
+            if mode == "review":
+                assert "the key" in page.run("return document.querySelector('.options').textContent")
+            else:
+                assert json.loads(page.run("return answersText()"))["answers"][0]["choice"] == "3"
+            assert page.complaints == []

@@ -1,110 +1,124 @@
-"""The papers' tables come out of the real command when the papers' answers go in."""
+"""The papers' tables come out when the papers' answers go in: graded by the tasks' hooks, and by the real command."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from host_run import HostRun, run_host
+from host_run import run_host
 from published import REPRODUCIBILITY, TABLE_6, TABLE_12, records
-from rebuilt import (
-    write_causalvqa_release,
-    write_causalvqa_responses,
-    write_mvp_release,
-    write_mvp_responses,
-)
+from rebuilt import write_causalvqa_release, write_causalvqa_responses, write_mvp_release, write_mvp_responses
+from sample_runs import at
+from task_states import docs_of, new_state
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
+from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.mvp.benchmark import prepare as prepare_mvp
-from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.scoring.record import Record
-
-pytestmark = pytest.mark.host
 
 MODELS = ("GPT-4o", "Gemini 2.5 Flash", "InternVL2.5", "LLaVa-OneVision", "Perception-LM", "Qwen2.5VL")
 # The paper computed its category aggregates from rounded weights: inconsistencies.md, CausalVQA 3.
 CATEGORY_TOLERANCE = 0.05
 ROUNDING = 0.0051
+Scores = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def causalvqa_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("tables")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LMMS_EVAL_TASKS_HOME", str(root / "home"))
+    with at(root / "home"):
         prepare_causalvqa(write_causalvqa_release(root / "release", "GPT-4o"))
-    return root / "home"
+        snapshot, videos = write_mvp_release(root / "release")
+        prepare_mvp(videos, str(snapshot), "mini")
+        yield root / "home"
 
 
+def graded(task: str, responses: Path) -> list[Record]:
+    """The records of saved responses, as the task's hooks grade them."""
+    said = {line["id"]: line["response"] for line in map(json.loads, responses.read_text("utf-8").splitlines())}
+    state = new_state(task)
+    items = (state.process_results(doc, [said[doc["item_id"]]]) for doc in docs_of(state))
+    return [Record.from_json(item["record"]) for item in items]
+
+
+def scores_of(task: str, found: list[Record]) -> Scores:
+    known = registry().find_task(task)
+    assert known is not None
+    return {metric.name: metric.score_records(found) for metric in known.kind.metrics}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
-def test_causalvqa_tables_6_and_12(model: str, causalvqa_home: Path, tmp_path: Path) -> None:
-    responses = write_causalvqa_responses(tmp_path / "responses.jsonl", model)
-    run = run_host(
-        "--model", "replay", "--model_args", f"predictions={responses}", "--tasks", "causalvqa_paired",
-        home=causalvqa_home, out=tmp_path / "out",
-    )  # fmt: skip
-    scores = run.scores("causalvqa_paired")
-    strata = stratum_scores(run)
+def test_causalvqa_tables_6_and_12(model: str, home: Path, tmp_path: Path) -> None:
+    found = graded("causalvqa_paired", write_causalvqa_responses(tmp_path / "responses.jsonl", model))
+    scores = scores_of("causalvqa_paired", found)
+    strata: dict[tuple[str, str], list[Record]] = {}
+    for record in found:
+        strata.setdefault((record.stratum["type"], record.stratum["difficulty"]), []).append(record)
+    per_stratum = {key: scores_of("causalvqa_paired", members) for key, members in strata.items()}
+    assert len(per_stratum) == 15
     for table, kind in ((TABLE_6, "pair_accuracy"), (TABLE_12, "single_accuracy")):
         cells = [row for row in records("causalvqa", table) if row["model"] == model]
         assert len(cells) == 22
         for cell in cells:
             category, difficulty, printed = cell["category"], cell["difficulty"], cell["value"]
             if difficulty != "all":
-                assert strata[kind][category, difficulty] == pytest.approx(printed, abs=ROUNDING), cell
+                assert per_stratum[category, difficulty][kind] == pytest.approx(printed, abs=ROUNDING), cell
             elif category == "all":
                 assert scores[kind] == pytest.approx(printed, abs=ROUNDING), cell
                 assert scores[f"{kind}_official"] == scores[kind]
             else:
                 assert scores[f"{kind}_{category}"] == pytest.approx(printed, abs=CATEGORY_TOLERANCE), cell
-    per_stratum = strata["pair_accuracy"]
-    assert len(per_stratum) == 15
-    assert scores["pair_accuracy_strata_mean"] == pytest.approx(sum(per_stratum.values()) / 15)
+    mean = sum(one["pair_accuracy"] for one in per_stratum.values()) / 15
+    assert scores["pair_accuracy_strata_mean"] == pytest.approx(mean)
     assert scores["unparsed_rate"] == scores["unscored_rate"] == 0
-    assert scores["submission_rows"] == 1586
-
-
-def stratum_scores(run: HostRun) -> dict[str, dict[tuple[str, str], float | None]]:
-    """Pair and single accuracy of each of the 15 strata, from the run's records."""
-    strata: dict[tuple[str, str], list[Record]] = {}
-    for record in read_run(run.out).records["causalvqa_paired"]:
-        strata.setdefault((record.stratum["type"], record.stratum["difficulty"]), []).append(record)
-    return {
-        metric.name: {key: metric.score_records(records) for key, records in strata.items()}
-        for metric in (PAIR_ACCURACY, SINGLE_ACCURACY)
-    }
-
-
-@pytest.fixture(scope="module")
-def mvp_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("mvp")
-    snapshot, videos = write_mvp_release(root / "release")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LMMS_EVAL_TASKS_HOME", str(root / "home"))
-        prepare_mvp(videos, str(snapshot), "mini")
-    return root / "home"
 
 
 def mvp_models() -> list[str]:
     return sorted({row["model"] for row in records("mvp", REPRODUCIBILITY)})
 
 
-@pytest.mark.parametrize("model", mvp_models())
-def test_mvp_mini_reproducibility(model: str, mvp_home: Path, tmp_path: Path) -> None:
+def write_mvp_answers(path: Path, model: str) -> tuple[Path, dict[tuple[str, str], float]]:
+    """The answers of a model, and what is printed of it: score and category to percent."""
     cells = [row for row in records("mvp", REPRODUCIBILITY) if row["model"] == model]
     printed = {(row["metric"], row["category"]): row["value"] for row in cells}
-    subsets = [category for metric, category in printed if metric == "pair_accuracy" and category != "macro_avg"]
-    assert len(subsets) == 4 and len(printed) == 10
-    responses = write_mvp_responses(
-        tmp_path / "responses.jsonl",
-        {subset: (printed["pair_accuracy", subset], printed["single_accuracy", subset]) for subset in subsets},
-    )
-    run = run_host(
-        "--model", "replay", "--model_args", f"predictions={responses}", "--tasks", "mvp_mini",
-        home=mvp_home, out=tmp_path / "out", log_samples=False,
-    )  # fmt: skip
+    assert len(printed) == 10
+    answers = {one: (printed["pair_accuracy", one], printed["single_accuracy", one]) for one in SUBSETS}
+    return write_mvp_responses(path, answers), printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", mvp_models())
+def test_mvp_mini_reproducibility(model: str, home: Path, tmp_path: Path) -> None:
+    responses, printed = write_mvp_answers(tmp_path / "responses.jsonl", model)
+    found = {subset: graded(f"mvp_mini_{subset}", responses) for subset in SUBSETS}
+    scores = {subset: scores_of(f"mvp_mini_{subset}", of_subset) for subset, of_subset in found.items()}
     for (metric, category), value in printed.items():
+        if category == "macro_avg":
+            assert sum(one[metric] for one in scores.values()) / 4 == pytest.approx(value, abs=0.000051)
+        else:
+            assert scores[category][metric] == pytest.approx(value, abs=0.000051), (metric, category)
+            assert scores[category][f"{metric}_official"] == scores[category][metric]
+
+
+@pytest.mark.host
+def test_the_real_command_computes_the_same(home: Path, tmp_path: Path) -> None:
+    def replay(responses: Path, task: str) -> Any:
+        arguments = ["--model", "replay", "--model_args", f"predictions={responses}", "--tasks", task]
+        return run_host(*arguments, home=home, out=tmp_path / task, log_samples=False)
+
+    causalvqa = write_causalvqa_responses(tmp_path / "causalvqa.jsonl", MODELS[0])
+    printed = replay(causalvqa, "causalvqa_paired").scores("causalvqa_paired")
+    computed = scores_of("causalvqa_paired", graded("causalvqa_paired", causalvqa))
+    assert {name: printed[name] for name in computed} == pytest.approx(computed)
+    assert printed["submission_rows"] == 1586
+    mvp, cells = write_mvp_answers(tmp_path / "mvp.jsonl", mvp_models()[0])
+    run = replay(mvp, "mvp_mini")
+    for (metric, category), value in cells.items():
         task = "mvp_mini" if category == "macro_avg" else f"mvp_mini_{category}"
         assert run.score(task, metric) == pytest.approx(value, abs=0.000051), (metric, category)
         assert run.score(task, f"{metric}_official") == run.score(task, metric)

@@ -7,31 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
+from host_run import HostRun, SampleWorld, kill_host, qwen_arguments, run_host, start_host
 from kept_answers import kept_answers
 
 from lmms_eval_tasks.runs.folder import read_run
-from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
 
 TASKS = ("cast_bench", "causalvqa_debug_paired")
 ITEMS = 24
-FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 
-Options = dict[str, Any]
 State = dict[str, tuple[str, int]]
-
-
-@pytest.fixture(scope="module")
-def qwen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, str]]:
-    """The command's arguments for lmms-eval's own adapter on a tiny model, on any number of ranks, and its settings."""
-    folder = tmp_path_factory.mktemp("tiny")
-    arguments = [
-        "--model", "qwen_on_cpu_ranks", "--model_args", f"pretrained={write_tiny_vlm(folder / 'qwen')},{FRAMES}",
-        "--device", "cpu", "--gen_kwargs", "max_new_tokens=12", "--tasks", ",".join(TASKS), "--limit", str(ITEMS // 2),
-    ]  # fmt: skip
-    return arguments, {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}
 
 
 def kill_after(count: int, *arguments: str, out: Path, **options: Any) -> State:
@@ -56,10 +42,11 @@ def outcome(run: HostRun) -> dict[str, Any]:
 
 
 def test_a_run_killed_on_two_ranks_and_on_one_ends_as_one_that_was_not(
-    qwen: tuple[list[str], dict[str, str]], sample_world: SampleWorld, tmp_path: Path
+    tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    arguments, settings = qwen
-    options: Options = {"home": sample_world.home, "env": settings}
+    arguments = qwen_arguments(tiny_qwen, tokens=12, model="qwen_on_cpu_ranks")
+    arguments += ["--tasks", ",".join(TASKS), "--limit", str(ITEMS // 2)]
+    options: dict[str, Any] = {"home": sample_world.home, "env": {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}}
     out = tmp_path / "killed"
     first = kill_after(6, *arguments, out=out, ranks=2, **options)
     second = kill_after(len(first) + 5, *arguments, out=out, **options)

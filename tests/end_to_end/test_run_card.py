@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from clip_libraries import write_broken_torchcodec
-from host_run import HostRun, SampleWorld, run_host
+from host_run import HostRun, SampleWorld, qwen_arguments, run_host
 from packaging.version import Version
 
 from lmms_eval_tasks.host.model.identity import weights_identity
@@ -16,7 +16,6 @@ from lmms_eval_tasks.host.saving import closing_lines
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_card import NOT_KNOWN, Sections, differences
 from lmms_eval_tasks.runs.scores import read_scores, scores_of, scores_path, scores_text
-from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
 
@@ -98,34 +97,24 @@ def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: Sa
     assert differ == {("run", "ranks"), ("hardware", "device")}
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_vlm(tmp_path_factory.mktemp("tiny"))
-
-
 def run_qwen(weights: Path, world: SampleWorld, out: Path, **settings: Any) -> HostRun:
-    shown = "max_num_frames=4,min_pixels=3136,max_pixels=25088"
-    return run_host(
-        "--model", "qwen2_5_vl", "--device", "cpu",
-        "--model_args", f"pretrained={weights},device_map=cpu,attn_implementation=eager,{shown}",
-        "--gen_kwargs", "max_new_tokens=4", "--tasks", "causalvqa_debug_paired", "--limit", "2",
-        home=world.home, out=out, **settings,
-    )  # fmt: skip
+    asked = ("--tasks", "causalvqa_debug_paired", "--limit", "2")
+    return run_host(*qwen_arguments(weights), *asked, home=world.home, out=out, **settings)
 
 
 @pytest.fixture(scope="module")
-def qwen(weights: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    return run_qwen(weights, sample_world, tmp_path_factory.mktemp("qwen"))
+def qwen(tiny_qwen: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    return run_qwen(tiny_qwen, sample_world, tmp_path_factory.mktemp("qwen"))
 
 
-def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, weights: Path) -> None:
+def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, tiny_qwen: Path) -> None:
     card = card_of(qwen)
     frames = card["frames"]
     assert (frames["frames"], frames["fps"]) == (4, "not set")
     assert (frames["least pixels"], frames["most pixels"]) == (3136, 25088)
     assert frames["reader"] == "qwen-vl-utils: decord"
-    assert card["model"]["checkpoint"] == str(weights)
-    assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(weights))}"
+    assert card["model"]["checkpoint"] == str(tiny_qwen)
+    assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(tiny_qwen))}"
     assert '"max_new_tokens": 4' in str(card["task causalvqa_debug_paired"]["generation"])
     assert str(card["model"]["precision"]) == "bfloat16"
     applies = Version(str(card["software"]["transformers"])) >= Version("5.3.0")
@@ -135,10 +124,10 @@ def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, weights: Pat
 
 
 def test_a_run_whose_reader_cannot_be_used_is_read_by_ours(
-    qwen: HostRun, weights: Path, sample_world: SampleWorld, tmp_path: Path
+    qwen: HostRun, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
     broken = write_broken_torchcodec(tmp_path / "packages")
-    run = run_qwen(weights, sample_world, tmp_path / "out", warm=False, env={"PYTHONPATH": str(broken)})
+    run = run_qwen(tiny_qwen, sample_world, tmp_path / "out", warm=False, env={"PYTHONPATH": str(broken)})
     card = card_of(run)
     assert card["frames"]["reader"] == "qwen-vl-utils: pyav in place of torchcodec"
     assert card["known hazards"]["clip_reader_replaced"] == "applies"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, own_command_alone, run_host
+from host_run import HostRun, SampleWorld, own_command_alone, qwen_arguments, run_host
 from merged_runs import difference, merge_parts, run_parts
 
 from lmms_eval_tasks.finished.rescore import rescore
@@ -14,7 +14,6 @@ from lmms_eval_tasks.host.asking.dealing import deal_rows
 from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.runs.run_files import Shard
-from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
@@ -22,7 +21,6 @@ from lmms_eval_tasks.utils.data.prepare import CLIP_SECONDS
 pytestmark = pytest.mark.host
 
 TASKS = "causalvqa_debug_paired,causalvqa_debug_paired_blind,mvp_mini,countervqa,intphys2_main,yocausal_vlm"
-TINY = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 NO_JUDGE = {"LMMS_EVAL_TASKS_JUDGE": "none"}
 
 
@@ -102,12 +100,9 @@ def test_saved_answers_asked_in_parts(whole: HostRun, sample_world: SampleWorld,
     assert merged.results()["n-samples"]["mvp_mini_intuitive_physics"] == {"original": 12, "effective": 2}
 
 
-def test_a_real_adapter(sample_world: SampleWorld, tmp_path: Path) -> None:
-    arguments = (
-        "--model", "qwen2_5_vl", "--model_args", f"pretrained={write_tiny_vlm(tmp_path / 'tiny')},{TINY}",
-        "--device", "cpu", "--gen_kwargs", "max_new_tokens=4", "--limit", "6",
-        "--tasks", "causalvqa_debug_paired,causalvqa_debug_paired_shuffled",
-    )  # fmt: skip
+def test_a_real_adapter(tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path) -> None:
+    tasks = ("--limit", "6", "--tasks", "causalvqa_debug_paired,causalvqa_debug_paired_shuffled")
+    arguments = (*qwen_arguments(tiny_qwen), *tasks)
     one = run_host(*arguments, home=sample_world.home, out=tmp_path / "one")
     found = run_parts(*arguments, home=sample_world.home, out=tmp_path / "parts")
     assert difference(one, merge_parts(found, sample_world.home, tmp_path / "merged")) == []

@@ -23,6 +23,11 @@ from lmms_eval_tasks.runs.scores import read_scores, scores_path
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 LMMS_EVAL = SCRIPTS / "lmms-eval"
+GUESSED = (
+    "causalvqa_debug_paired,causalvqa_paired,mvp_mini,mvp,intphys2_main,intphys2_debug,intphys2_heldout,"
+    "intphys2_surprise,cast_bench,cast_bench_open,countervqa,yocausal_vlm"
+)
+"""Tasks of the session's run of guesses."""
 
 
 @dataclass(frozen=True)

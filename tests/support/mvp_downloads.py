@@ -10,11 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import crc32c
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from raw_releases import mvp_pair, write_snapshot
 from releases import write_clip
+from tfrecord.example_pb2 import Example
 
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 
@@ -157,27 +159,12 @@ def png(picture: NDArray[np.uint8]) -> bytes:
 
 def example(features: Mapping[str, Sequence[bytes | int | float]]) -> bytes:
     """A `tf.train.Example`."""
-    entries = b""
+    message = Example()
     for name, values in features.items():
-        if isinstance(values[0], bytes):
-            feature = field(1, b"".join(field(1, value) for value in values if isinstance(value, bytes)))
-        elif isinstance(values[0], float):
-            feature = field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
-        else:
-            feature = field(3, field(1, b"".join(varint(int(value)) for value in values)))
-        entries += field(1, field(1, name.encode()) + field(2, feature))
-    return field(1, entries)
-
-
-def field(number: int, content: bytes) -> bytes:
-    """A field of a message that holds bytes, a text or a message."""
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def varint(value: int) -> bytes:
-    """A number, seven bits a byte."""
-    low, high = value & 0x7F, value >> 7
-    return bytes([low | 0x80]) + varint(high) if high else bytes([low])
+        feature = message.features.feature[name]
+        of_kind = {bytes: feature.bytes_list, float: feature.float_list, int: feature.int64_list}
+        of_kind[type(values[0])].value.extend(values)
+    return message.SerializeToString(deterministic=True)
 
 
 def write_records(path: Path, records: Sequence[bytes]) -> Path:
@@ -193,16 +180,6 @@ def framed(data: bytes) -> bytes:
 
 
 def masked(data: bytes) -> int:
-    """The masked CRC-32C of data, bit by bit."""
-    checksum = bitwise_crc32c(data)
+    """The masked CRC-32C of data."""
+    checksum = crc32c.crc32c(data)
     return ((checksum >> 15 | checksum << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def bitwise_crc32c(data: bytes) -> int:
-    """CRC-32C by its definition: division by a polynomial, one bit after the other."""
-    state = 0xFFFFFFFF
-    for byte in data:
-        state ^= byte
-        for _ in range(8):
-            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
-    return state ^ 0xFFFFFFFF

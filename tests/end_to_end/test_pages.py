@@ -1,9 +1,10 @@
-"""The pages on building, followed by a newcomer: a page's runnable blocks, in order, in a folder of a checkout."""
+"""The page Start and those on building, followed by a newcomer: a page's runnable blocks, in order, in one folder."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -77,3 +78,16 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
 
 def test_sets_are_built_on_four_pages() -> None:
     assert len(RUNNABLE) == 4
+
+
+def test_the_first_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    runnable = [block.text for block in blocks(ROOT / "docs/start.md") if block.run]
+    assert len(runnable) == 7
+    printed = run_script("".join(runnable), tmp_path)
+    assert "Error during evaluation" not in printed
+    assert "SAMPLE DATA, not the benchmark" in printed
+    assert re.search(r"^all \d+ scores equal$", printed, re.MULTILINE)
+    first, again = (
+        next((tmp_path / "out").glob(f"{run}/mvp_mini_submission.*.jsonl")) for run in ("random", "random-again")
+    )
+    assert first.read_bytes() == again.read_bytes()
