@@ -131,38 +131,33 @@ def test_without_a_judge_a_run_keeps_responses_and_has_no_scores(unjudged: HostR
         assert "It was kicked." not in sample["input"]
 
 
-def test_a_run_is_judged_later_and_never_paid_twice(unjudged: HostRun, home: Path, tmp_path: Path) -> None:
+def test_a_run_is_judged_later_never_paid_twice_and_scored_again_with_its_verdicts(
+    unjudged: HostRun, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_home = prepared(tmp_path / "data" / "home")
     with JudgeServer(script) as server:
-        first = run_open(unjudged.out, home, tmp_path / "first", judged_by(server))
+        first = run_open(unjudged.out, judged_home, tmp_path / "first", judged_by(server), ranks=2)
         check_scores(first)
         asked = {name: sum(n for prompt, n in server.asked.items() if name_in(prompt) == name) for name in ANSWERS}
         assert asked == {"right": 2, "malformed": 4, "failing": 4, "hopeless": 6, "silent": 0}
         server.asked.clear()
-        second = run_open(unjudged.out, home, tmp_path / "second", judged_by(server), ranks=2)
+        second = run_open(unjudged.out, judged_home, tmp_path / "second", judged_by(server))
         check_scores(second)
         # Only what was never answered readably is asked again.
         assert {name_in(prompt) for prompt in server.asked} == {"hopeless"}
         assert {body["model"] for body in server.bodies} == {"asked"}
-
-
-def test_two_ranks_are_judged_as_one_and_scored_again_with_the_verdicts_that_they_have(
-    unjudged: HostRun, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with JudgeServer(script) as server:
-        run = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "run", judged_by(server), 2)
-        check_scores(run)
-        assert server.asked.total() == 16
+        server.asked.clear()
         # A home without kept replies, a judge that could be asked, and then none named.
         monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
         monkeypatch.setenv("HF_HOME", str(home.parent / "hf"))
         for name, value in judged_by(server).items():
             monkeypatch.setenv(name, value)
-        again = [rescore(run.out, tmp_path / "one")]
+        again = [rescore(first.out, tmp_path / "one")]
         monkeypatch.delenv("LMMS_EVAL_TASKS_JUDGE")
-        again += [rescore(run.out, tmp_path / "two"), rescore(unjudged.out, tmp_path / "three")]
+        again += [rescore(first.out, tmp_path / "two"), rescore(unjudged.out, tmp_path / "three")]
         for rescored in again:
             assert rescored.scores > 10 and not rescored.changes and not any(rescored.items.values())
-        assert server.asked.total() == 16
+        assert not server.asked
 
 
 MANY = {f"item {number:02}": f"Answer: Reason {number:02}." for number in range(16)}

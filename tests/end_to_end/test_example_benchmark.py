@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,18 @@ class Installed:
         finished = run_command(self.host, self.python.parent, list(words), self.root, env)
         assert finished.returncode == status, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
+
+    def scores(self, run: str) -> dict[str, dict[str, float]]:
+        """Task to its scores."""
+        (path,) = (self.root / "runs" / run).glob("*_results.json")
+        results = json.loads(path.read_text("utf-8"))["results"]
+        return {
+            task: {name.removesuffix(",none"): score for name, score in scores.items()}
+            for task, scores in results.items()
+        }
+
+
+Run = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +105,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     vectors = ["--embeddings", "release/clips.npy", "--ids", "release/clips.txt"]
     found.run("lmms-eval-tasks", "mine", "pairs", "release/candidates.csv", *vectors, "--out", "release/pairs.jsonl")
     found.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
-    for model in ("random_answer", "constant_answer"):
+    for model, out in (("random_answer", "guessed"), ("constant_answer", "constant")):
         found.run(
             "lmms-eval", "--model", model, "--tasks", "lamp_side,lamp_side_blind,lamp_side_single_frame_last",
-            "--output_path", f"runs/{model}", "--log_samples",
+            "--output_path", f"runs/{out}", "--log_samples",
         )  # fmt: skip
     return found
 
@@ -107,11 +120,10 @@ def test_the_wheel_of_its_own_environment_is_used(installed: Installed) -> None:
 
 
 def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installed: Installed) -> None:
-    (path,) = (installed.root / "runs" / "constant_answer").glob("*_results.json")
-    scores = json.loads(path.read_text("utf-8"))["results"]["lamp_side"]
+    scores = installed.scores("constant")["lamp_side"]
     names = ("pair_accuracy", "single_accuracy", "left_rate", "pairs_scored", "submission_rows")
-    assert [scores[f"{name},none"] for name in names] == [0.0, 50.0, 100.0, 6, 12]
-    assert (installed.root / "runs" / "constant_answer" / "submissions" / "lamp_side.constant_answer.jsonl").is_file()
+    assert [scores[name] for name in names] == [0.0, 50.0, 100.0, 6, 12]
+    assert (installed.root / "runs" / "constant" / "submissions" / "lamp_side.constant_answer.jsonl").is_file()
 
 
 def test_every_command_works(installed: Installed) -> None:
@@ -120,7 +132,7 @@ def test_every_command_works(installed: Installed) -> None:
     rules = [line.split() for line in installed.run("lmms-eval-tasks", "bias", "lamp_side").splitlines()]
     (always,) = [words for words in rules if words[:2] == ["always", "A"]]
     assert always[2:4] == ["100%", "50.0"] and always[-1] == "100%"
-    runs = ("runs/random_answer", "runs/constant_answer")
+    runs = ("runs/guessed", "runs/constant")
     report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
     assert "lamp_side: what is left in its views" in report and "single_frame_last" in report
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
@@ -128,11 +140,11 @@ def test_every_command_works(installed: Installed) -> None:
     compared = installed.run("lmms-eval-tasks", "compare", *runs)
     assert "pair accuracy" in compared and "runs 1 and 2 share 12 items in 6 groups" in compared
     assert "12 of 12 items" in installed.run(
-        "lmms-eval-tasks", "submit", "lamp_side", "runs/random_answer", "--out", "answers.jsonl"
+        "lmms-eval-tasks", "submit", "lamp_side", "runs/guessed", "--out", "answers.jsonl"
     )
     assert "valid" in installed.run("lmms-eval-tasks", "validate", "lamp_side", "answers.jsonl")
-    assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/random_answer")
-    (card,) = (installed.root / "runs" / "random_answer").glob("*_run_card.json")
+    assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/guessed")
+    (card,) = (installed.root / "runs" / "guessed").glob("*_run_card.json")
     card_of_task = json.loads(card.read_text("utf-8"))["task lamp_side"]
     assert card_of_task["benchmark"] == "lamp_side, split test" and card_of_task["data"] == "the official release"
 
@@ -166,39 +178,24 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     assert "lamp_side: what is left in its views" in finished.stdout
 
 
-@dataclass(frozen=True)
-class Lived:
-    """The example whose items have three clips and whose answers are numbers, after runs of two models."""
-
-    installed: Installed
-
-    def run(self, *words: str, status: int = 0) -> str:
-        """What one of our commands prints, of a data home that has this example alone."""
-        return self.installed.run("lmms-eval-tasks", *words, status=status, home="pendulum home")
-
-    def scores(self, model: str) -> dict[str, dict[str, float]]:
-        """Task to its scores."""
-        (path,) = (self.installed.root / "swings" / model).glob("*_results.json")
-        results = json.loads(path.read_text("utf-8"))["results"]
-        return {
-            task: {name.removesuffix(",none"): score for name, score in scores.items()}
-            for task, scores in results.items()
-        }
-
-
 @pytest.fixture(scope="module")
-def lived(installed: Installed) -> Lived:
-    found = Lived(installed)
-    found.run("sample", "pendulums", "--out", "sample", "--prepare")
+def lived(installed: Installed) -> Run:
+    """Runs our commands in a data home that has the example whose items have three clips and whose answers are numbers,
+    after runs of two models."""
+
+    def run(*words: str, status: int = 0) -> str:
+        return installed.run("lmms-eval-tasks", *words, status=status, home="pendulum home")
+
+    run("sample", "pendulums", "--out", "sample", "--prepare")
     for model, tasks in (
         ("pendulum_solver", "pendulums_slowest,pendulums_period,pendulums_period_shuffled"),
         ("random_answer", "pendulums_slowest,pendulums_period"),
     ):
         installed.run(
-            "lmms-eval", "--model", model, "--tasks", tasks, "--output_path", f"swings/{model}", "--log_samples",
+            "lmms-eval", "--model", model, "--tasks", tasks, "--output_path", f"runs/{model}", "--log_samples",
             home="pendulum home",
         )  # fmt: skip
-    return found
+    return run
 
 
 def test_the_second_example_is_short_and_imports_one_module() -> None:
@@ -209,48 +206,48 @@ def test_the_second_example_is_short_and_imports_one_module() -> None:
     assert imports == {"from lmms_eval_tasks import api"}
 
 
-def test_its_solver_is_right_on_all_and_no_longer_where_frames_are_shuffled(lived: Lived) -> None:
-    scores = lived.scores("pendulum_solver")
+def test_its_solver_is_right_on_all_and_no_longer_where_frames_are_shuffled(lived: Run, installed: Installed) -> None:
+    scores = installed.scores("pendulum_solver")
     assert scores["pendulums_slowest"]["single_accuracy"] == 100
     period = scores["pendulums_period"]
     assert (period["close_enough"], period["submission_rows"], period["unparsed_rate"]) == (100, 6, 0)
     assert period["seconds_off"] < 0.05
     assert scores["pendulums_period_shuffled"]["close_enough"] < 50
-    guessed = lived.scores("random_answer")["pendulums_period"]
+    guessed = installed.scores("random_answer")["pendulums_period"]
     assert guessed["unparsed_rate"] == 0 and guessed["seconds_off"] > period["seconds_off"]
 
 
-def test_every_command_takes_three_clips_and_numbers(lived: Lived) -> None:
-    assert "Nothing here would stop a run." in lived.run("check", "pendulums", "--stats", "--decode")
-    assert "6 items of 3 options in 6 groups" in lived.run("bias", "pendulums")
-    runs = ("swings/pendulum_solver", "swings/random_answer")
-    report = lived.run("report", *runs, "--html", "swings.html")
+def test_every_command_takes_three_clips_and_numbers(lived: Run, installed: Installed) -> None:
+    assert "Nothing here would stop a run." in lived("check", "pendulums", "--stats", "--decode")
+    assert "6 items of 3 options in 6 groups" in lived("bias", "pendulums")
+    runs = ("runs/pendulum_solver", "runs/random_answer")
+    report = lived("report", *runs, "--html", "swings.html")
     assert "pendulums_period: what is left in its views" in report and "seconds off: in s" in report
-    page = (lived.installed.root / "swings.html").read_text("utf-8")
+    page = (installed.root / "swings.html").read_text("utf-8")
     assert all(f'"{column}"' in page for column in ("clip", "clip_2", "clip_3"))
-    assert "runs 1 and 2 share 6 items in 6 groups" in lived.run("compare", *runs, "--task", "pendulums_period")
-    assert "scores equal" in lived.run("rescore", runs[0])
+    assert "runs 1 and 2 share 6 items in 6 groups" in lived("compare", *runs, "--task", "pendulums_period")
+    assert "scores equal" in lived("rescore", runs[0])
 
 
-def test_its_own_form_is_written_and_checked(lived: Lived) -> None:
-    submit = ("submit", "pendulums", "swings/pendulum_solver", "--out", "seconds.json")
-    refused = lived.run(*submit, status=1)
+def test_its_own_form_is_written_and_checked(lived: Run, installed: Installed) -> None:
+    submit = ("submit", "pendulums", "runs/pendulum_solver", "--out", "seconds.json")
+    refused = lived(*submit, status=1)
     assert "1 problem" in refused and "Expected the official release, but got sample data" in refused
-    assert "6 of 6 items, 0 without an answer" in lived.run(*submit, "--allow-unofficial")
-    file = lived.installed.root / "seconds.json"
-    written = lived.installed.root / "swings" / "pendulum_solver" / "submissions" / "pendulums.pendulum_solver.json"
+    assert "6 of 6 items, 0 without an answer" in lived(*submit, "--allow-unofficial")
+    file = installed.root / "seconds.json"
+    written = installed.root / "runs" / "pendulum_solver" / "submissions" / "pendulums.pendulum_solver.json"
     assert file.read_bytes() == written.read_bytes()
-    assert "Pendulums, split test: 6 rows" in lived.run("validate", "pendulums", "seconds.json")
+    assert "Pendulums, split test: 6 rows" in lived("validate", "pendulums", "seconds.json")
     file.write_text(file.read_text("utf-8").replace("t1_period", "t9_period"), encoding="utf-8")
-    wrong = lived.run("validate", "pendulums", "seconds.json", status=1)
+    wrong = lived("validate", "pendulums", "seconds.json", status=1)
     assert "seconds: Expected items of split test, but got t9_period." in wrong
     assert "seconds: Expected a number for every item, but there is none for t1_period." in wrong
 
 
-def test_people_see_three_clips_and_their_answers_are_scored(lived: Lived) -> None:
-    root = lived.installed.root
-    lived.run("annotate", "plan", "pendulums", "--split", "test", "--responses", "2", "--out", "plan.csv")
-    lived.run("annotate", "page", "plan.csv", "--out", "pages")
+def test_people_see_three_clips_and_their_answers_are_scored(lived: Run, installed: Installed) -> None:
+    root = installed.root
+    lived("annotate", "plan", "pendulums", "--split", "test", "--responses", "2", "--out", "plan.csv")
+    lived("annotate", "page", "plan.csv", "--out", "pages")
     lines = (root / "sample" / "pendulums" / "trios.jsonl").read_text("utf-8").splitlines()
     periods = {trio["trio"]: trio["periods"] for trio in map(json.loads, lines)}
     key = {f"{trio}_slowest": "ABC"[three.index(max(three))] for trio, three in periods.items()}
@@ -273,9 +270,9 @@ def test_people_see_three_clips_and_their_answers_are_scored(lived: Lived) -> No
         ]
         answers = {name: shown[name] for name in ("plan", "annotator", "mode")} | {"answers": given}
         (root / "answers" / f"{page.stem}.json").write_text(json.dumps(answers), encoding="utf-8")
-    lived.run("annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
+    lived("annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
     credit = [1.0 if letter == "A" else 0.5 for letter in key.values()]
-    printed = lived.run("humans", "people.csv", "--items", "pendulums:test")
+    printed = lived("humans", "people.csv", "--items", "pendulums:test")
     assert 0.5 < sum(credit) / 6 < 1 and f"{100 * sum(credit) / 6:.2f}" in printed
 
 

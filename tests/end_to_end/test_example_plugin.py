@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from host_run import SampleWorld, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 pytestmark = pytest.mark.host
 
@@ -34,27 +34,19 @@ def beside_others(site: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))}
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_example_runs_by_its_name(ranks: int, installed: Path, sample_world: SampleWorld, tmp_path: Path) -> None:
-    run = run_host(
-        "--model", "brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini",
-        home=sample_world.home, out=tmp_path, ranks=ranks, env=beside_others(installed),
-    )  # fmt: skip
-    assert 0 <= run.score("mvp_mini", "single_accuracy") <= 100
-    assert run.score("mvp_mini", "unparsed_rate") == 0
-
-
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_example_of_losses_runs_by_its_name(
-    ranks: int, installed: Path, sample_world: SampleWorld, tmp_path: Path
+def test_the_examples_run_by_their_names_on_two_ranks(
+    installed: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    run = run_host(
-        "--model", "motion", "--tasks", "intphys2_surprise",
-        home=sample_world.home, out=tmp_path, ranks=ranks, env=beside_others(installed),
-    )  # fmt: skip
-    scores = run.scores("intphys2_surprise")
+    def run(*words: str) -> HostRun:
+        out, env = tmp_path / words[1], beside_others(installed)
+        return run_host("--model", *words, home=sample_world.home, out=out, ranks=2, env=env)
+
+    words = run("brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini")
+    assert 0 <= words.score("mvp_mini", "single_accuracy") <= 100 and words.score("mvp_mini", "unparsed_rate") == 0
+    losses = run("motion", "--tasks", "intphys2_surprise")
+    scores = losses.scores("intphys2_surprise")
     assert (scores["unparsed_rate"], scores["unscored_rate"], scores["non_finite_rate"]) == (0, 0, 0)
-    for sample in run.samples("intphys2_surprise"):
+    for sample in losses.samples("intphys2_surprise"):
         fields = sample["record"]["fields"]
         assert all(loss > 0 for loss in fields["losses"]) and fields["timesteps"] == []
 

@@ -64,7 +64,7 @@ def test_three_parts_are_the_whole_run(
 
 def test_a_part_may_have_a_server_of_its_own(sample_world: SampleWorld, tmp_path: Path) -> None:
     """The script of the page, with a server that gives one letter in place of vLLM."""
-    server = shlex.join([sys.executable, str(SUPPORT / "one_letter_server.py")])
+    server = shlex.join([sys.executable, str(SUPPORT / "model_server.py")])
     given = {"LMMS_EVAL_TASKS_SHARD": "2/2", "SERVE": f'exec {server} "$PORT" B', "FIRST_PORT": str(free_port() - 2)}
     variables = environment(sample_world.home, given)
     words = ["--tasks", "causalvqa_debug_paired", "--limit", "6", "--log_samples", "--output_path", str(tmp_path)]

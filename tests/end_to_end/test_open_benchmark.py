@@ -22,9 +22,9 @@ FACTS = {
 }
 ALONE = {
     "        )\n    ]  # fmt: skip": "        )[1:]\n    ]  # fmt: skip",
-    'if row["subset"] == "slowest"': 'if row["subset"] == "period"',
+    '    inquiries={"answer": api.Inquiry("choice", ask_people, responses=5)},\n': "",
 }
-"""Leaves the questions for seconds alone, and has people asked them."""
+"""Leaves the questions for seconds alone, which people are asked in every usual way."""
 TYPED = "document.querySelector('.written').focus()"
 
 
@@ -77,7 +77,7 @@ def test_people_write_a_number_under_three_clips(root: Path) -> None:
     with browser(root / "profile", (1366, 768)) as driver:
         page = Asked(driver, root / "pages" / "a001.html")
         shown = page.run("return [...document.querySelectorAll('figcaption')].map(one => one.textContent)")
-        assert shown == ["First", "Second", "Third"]
+        assert shown == ["Clip 1", "Clip 2", "Clip 3"]
         for row in rows:
             type_answer(driver, page, "seven" if row["item"] == "t2" else f"{keys[row['item']]:.2f}")
         (root / "answers" / "a001.json").write_text(page.run("return answersText()"), encoding="utf-8")

@@ -1,8 +1,12 @@
-"""A model behind OpenAI's protocol on loopback, which counts what it is asked and says how many tokens that took."""
+"""A model behind OpenAI's protocol on loopback, which counts what it is asked and says how many tokens that took.
+
+`model_server.py PORT LETTER` is one that answers every question with a letter.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -19,16 +23,20 @@ class ModelServer:
 
     Args:
         say: The number of a request, from 0, to the reply's text and tokens; a text of None is a reply without one.
+        port: Where it listens; 0 for any port that is free.
 
     Attributes:
         bodies: Every request's body, in the order of arrival.
     """
 
-    def __init__(self, say: Callable[[int], tuple[str | None, int]]) -> None:
+    def __init__(self, say: Callable[[int], tuple[str | None, int]], port: int = 0) -> None:
         self.bodies: list[dict[str, Any]] = []
         server, lock = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer({"object": "list", "data": []})
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with lock:
@@ -37,6 +45,9 @@ class ModelServer:
                 reply = json.loads(completion(text or ""))
                 reply["choices"][0]["message"]["content"] = text
                 reply["usage"] = {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": tokens, "total_tokens": 0}
+                self._answer(reply)
+
+            def _answer(self, reply: dict[str, Any]) -> None:
                 data = json.dumps(reply).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
@@ -47,7 +58,7 @@ class ModelServer:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self._http = Server(("127.0.0.1", 0), Handler)
+        self._http = Server(("127.0.0.1", port), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     def arguments(self) -> list[str]:
@@ -62,3 +73,8 @@ class ModelServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.shutdown()
         self._http.server_close()
+
+
+if __name__ == "__main__":
+    with ModelServer(lambda number: (sys.argv[2], 1), int(sys.argv[1])):
+        threading.Event().wait()
