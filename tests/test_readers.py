@@ -5,7 +5,7 @@ How long they take is measured by benchmarks/output_readers.py, which `make meas
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from model_output import outputs, pieces, readers
 
 
@@ -14,6 +14,7 @@ def test_the_table_of_pieces() -> None:
     assert "cast_bench" in readers() and len(readers()) >= 10
 
 
+@settings(max_examples=40)
 @given(outputs())
 def test_any_output_is_read(text: str) -> None:
     for read in readers().values():

@@ -42,6 +42,7 @@ def named_on_page() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_option_of_lmms_eval_is_on_the_page() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## lmms-eval's options")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \| (works|refused|not tried)\b", section, re.MULTILINE)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from docs import ROOT, blocks
+from docs import ROOT, blocks, run_all
 from eee_schema import read_schema
 from exported_runs import write_exported_run
 from host_run import run_host
@@ -31,9 +31,7 @@ def test_the_export_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest
     write_exported_run(Path("out", "qwen"))
     commands = [words for block in EXPORTS for words in block.commands()]
     assert [words[1:3] for words in commands] == [["export", "hub"], ["export", "every-eval-ever"]]
-    for _, *arguments in commands:
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
+    run_all(commands)
     assert [path.name for path in Path("qwen-repository", ".eval_results").iterdir()] == ["mvp.yaml"]
     assert Path("qwen-repository", "model_card_section.md").is_file()
     (path,) = Path("eee").glob("data/mvp/Qwen/Qwen2.5-VL-7B-Instruct/*.json")
@@ -90,6 +88,7 @@ def read_all(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+@pytest.mark.slow
 def test_samples_of_the_hosts_logger_have_questions_and_keys() -> None:
     """Why they are refused: this is what becomes the table of a task whose items enter every score."""
     from lmms_eval.loggers import WandbLogger

@@ -303,6 +303,7 @@ def test_level_three_asks_of_the_goal_that_the_model_finds_reached(
     assert problems and all(problem.startswith("unusable: the goal is not reached; ") for problem in problems)
 
 
+@pytest.mark.slow
 def test_one_model_may_verify_twice(short: dict[str, Any], tmp_path: Path) -> None:
     play = player(SHORT)
     # Asked again, it says the opposite.
@@ -321,6 +322,7 @@ def test_one_model_may_verify_twice(short: dict[str, Any], tmp_path: Path) -> No
     assert any(warning.startswith("verify_with names v twice with temperature 0") for warning in warnings)
 
 
+@pytest.mark.slow
 def test_what_simpler_models_solve_is_dropped(short: dict[str, Any], tmp_path: Path) -> None:
     for uid in list(SHORT)[:3]:
         write_clip(tmp_path / "clips" / f"{uid}.mp4")

@@ -84,26 +84,10 @@ def test_pairs_are_those_of_a_double_loop(seed: int, monkeypatch: pytest.MonkeyP
     assert 2 * len(mining.pairs) + sum(sum(counts.values()) for counts in mining.dropped.values()) == len(candidates)
 
 
-def test_the_order_of_candidates_does_not_matter() -> None:
-    candidates, vectors = made_up(random.Random(1), np.random.default_rng(1))
-    rows = dict(zip(distinct_clips(candidates), vectors, strict=True))
-    turned = candidates[::-1]
-    again = mine_pairs(turned, np.array([rows[clip] for clip in distinct_clips(turned)]))
-    assert ids(again) == ids(mine_pairs(candidates, vectors)) != []
-
-
 def circle(*degrees: float) -> Floats:
     """Vectors at angles."""
     angles = np.radians(degrees)
     return exact_units(np.stack([np.cos(angles), np.sin(angles)], axis=1))
-
-
-def test_the_most_alike_pair_comes_first_and_each_clip_is_in_one() -> None:
-    items = [Candidate(name, f"clip {name}", "Which way?", answer) for name, answer in zip("abcd", "LRRL", strict=True)]
-    # b is between a and c, nearer to a; d is left for c, however far it is.
-    mining = mine_pairs(items, circle(0, 10, 30, 100))
-    assert ids(mining) == [("a", "b"), ("c", "d")]
-    assert [pair.cosine for pair in mining.pairs] == pytest.approx(np.cos(np.radians([10, 70])), abs=1e-7)
 
 
 def test_skills_take_turns() -> None:

@@ -177,6 +177,7 @@ def everything(out: Path) -> dict[str, bytes]:
     return {name: data for name, data in files_of(out).items() if not name.startswith(("replies", "failed/"))}
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_or_makes_less_leaves_every_file_of_the_last_good_one(
     tmp_path: Path, expected: Expected
 ) -> None:

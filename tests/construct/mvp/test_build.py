@@ -20,6 +20,8 @@ from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.construct.mvp import build
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 
+pytestmark = pytest.mark.slow  # the sample is filmed first
+
 PHYSICS = 8
 """Number of the first pair of physics, whose questions are the source's own."""
 FAULTS = {
