@@ -6,12 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from commands import printed
 from docs import ROOT, blocks
 from hook_runs import FILES, write_hook_run
 from submission_world import EVERY
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.registry import registry
 
 
@@ -28,8 +27,8 @@ def test_its_commands_run_from_top_to_bottom(
     commands = [words for block in blocks(page) for words in block.commands()]
     assert len(commands) == 14
     for program, *arguments in commands:
-        result = CliRunner().invoke(app, arguments)
-        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
+        assert program == "lmms-eval-tasks"
+        printed(*arguments)
     for file in FILES.values():
         written = Path(file).name.replace("causalvqa_test", "causalvqa").replace("intphys2_heldout", "intphys2")
         assert Path(written).read_bytes() == (run / file).read_bytes()

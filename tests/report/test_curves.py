@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from commands import printed
 from logged_runs import TASK, write_run
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.series import compare_to_best
 from lmms_eval_tasks.runs.folder import SeriesValue
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -29,11 +28,9 @@ def curve(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         gained = {PAIRS - 1} if frames == 8 else set()
         answers = {f"g{pair:02}": (True, pair < right - len(gained) or pair in gained) for pair in range(PAIRS)}
         folders.append(str(write_run(root / f"frames-{frames}" / "model", answers).parent))
-    result = CliRunner().invoke(app, ["report", "--series", "frames", *folders, "--format", "json"])
-    assert result.exit_code == 0, result.output
-    compared = CliRunner().invoke(app, ["compare", folders[2], folders[1], "--format", "json"])
-    tables = json.loads(result.stdout)["tables"] + json.loads(compared.stdout)["tables"]
-    return {table["title"]: table for table in tables}
+    asked = (["report", "--series", "frames", *folders], ["compare", folders[2], folders[1]])
+    documents = [json.loads(printed(*words, "--format", "json")) for words in asked]
+    return {table["title"]: table for document in documents for table in document["tables"]}
 
 
 def test_the_smallest_value_is_found_by_the_intervals_that_compare_prints(curve: dict[str, Any]) -> None:
