@@ -26,7 +26,7 @@ settings.register_profile("same", TIMELESS, derandomize=True, database=None)
 settings.register_profile("explore", TIMELESS, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# All commands with their options take 50 ms to build, and tests call one two thousand times.
+# All commands with their options take 50 ms to build, which tests would do for each call of one.
 typer.testing._get_command = cache(typer.testing._get_command)
 
 JUDGES = "MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL AZURE_API_KEY AZURE_ENDPOINT LLM_JUDGE_URL"
