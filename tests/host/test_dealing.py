@@ -107,6 +107,8 @@ TENS: Lengths = dict.fromkeys(CLIPS, 10.0)
         ([whole(0), (Encode(CLIPS[0], "centre", False),), whole(1), whole(2), whole(3)], TENS, (0, 0, 1, 1, 0)),
         # Clips that are shown together stay together.
         ([whole(0, 1), whole(1, 2), whole(2), whole(0), whole(3)], TENS, (0, 0, 0, 0, 1)),
+        # A further question about a clip costs something too.
+        ([whole(0)] * 10 + [whole(1), whole(2), whole(3)], TENS, (*[0] * 10, 1, 1, 1)),
         # Without a clip they go where there is least to do.
         ([whole(0), whole(0), (), (), (), whole(1), ()], TENS, (0, 0, 1, 0, 1, 1, 0)),
     ],
