@@ -17,6 +17,7 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from PIL.Image import Image
 
+from lmms_eval_tasks.host.asking.samples import seed_of
 from lmms_eval_tasks.host.asking.stages import is_padding
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Work
@@ -205,6 +206,8 @@ class ClipQuestion:
     item: str
     generation: Mapping[str, Any]
     read: Callable[[], ChatMessages]
+    seed: int | None = None
+    """By which one of several samples is drawn."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,8 @@ def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) ->
         doc = task_dict[task][split][doc_id]
         item = doc.get("item_id", doc_id) if isinstance(doc, Mapping) else doc_id
         read = partial(_read_messages, to_messages, doc)
-        groups.setdefault(media_of(read()), []).append(ClipQuestion(place, task, str(item), generation, read))
+        question = ClipQuestion(place, task, str(item), generation, read, seed_of(request))
+        groups.setdefault(media_of(read()), []).append(question)
     return [ClipGroup(media, tuple(questions)) for media, questions in groups.items()]
 
 

@@ -250,9 +250,10 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 self._note_unreadable(request, error)
                 continue
             places.append(place)
-            prompts.append(
-                (self._prompt(request, videos), self._resolve_sampling_params(dict(request.question.generation)))
-            )
+            sampling = self._resolve_sampling_params(dict(request.question.generation))
+            if request.question.seed is not None:
+                sampling["seed"] = request.question.seed
+            prompts.append((self._prompt(request, videos), sampling))
         for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
             answers[place] = text
         return answers

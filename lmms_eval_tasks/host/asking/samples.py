@@ -17,13 +17,22 @@ from lmms_eval_tasks.host.tasks.running import TaskState
 from lmms_eval_tasks.utils.core.text import summarize_names
 from lmms_eval_tasks.utils.scoring.orders import ROTATED
 
-SAMPLE = "__sample__"
-"""The entry of a request's metadata with the number of its sample, from 1."""
+SAMPLE, SEED = "__sample__", "__seed__"
+"""The entries of a request's metadata with the number of its sample, from 1, and with the seed by which it is drawn."""
 
 
 def sample_of(request: Any) -> int:
     """Return which sample of its item a request asks for; 1 of an item that is asked once."""
     return int((getattr(request, "metadata", None) or {}).get(SAMPLE, 1))
+
+
+def seed_of(request: Any) -> int | None:
+    """Return the seed of a request's sample, of 31 bits; None of an item that is asked once."""
+    return (getattr(request, "metadata", None) or {}).get(SEED)
+
+
+def _make_seed(*parts: object) -> int:
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:4], "big") >> 1
 
 
 def is_sampled(generation: Mapping[str, Any]) -> bool:
@@ -48,19 +57,19 @@ class Samples(AskingStage):
             numbers[id(request)] += 1
             if asked[id(request)] > 1:
                 number, request = numbers[id(request)], copy.copy(request)
-                request.metadata = {**(request.metadata or {}), SAMPLE: number}
+                seed = _make_seed(self._seed, request.task_name, request.doc_id, number)
+                request.metadata = {**(request.metadata or {}), SAMPLE: number, SEED: seed}
             numbered.append(request)
         return ask(numbered)
 
     @contextmanager
     def call(self, requests: list[Any]) -> Iterator[None]:
         """Draw samples of the same requests alike in every run: on any rank, and in one that goes on."""
-        named = [(one.task_name, one.doc_id, sample_of(one)) for one in requests if SAMPLE in (one.metadata or {})]
-        if named:
+        seeds = [seed for request in requests if (seed := seed_of(request)) is not None]
+        if seeds:
             import torch
 
-            digest = hashlib.sha256(repr((self._seed, named)).encode()).digest()
-            torch.manual_seed(int.from_bytes(digest[:8], "big"))
+            torch.manual_seed(_make_seed(*seeds))
         yield
 
 

@@ -321,6 +321,8 @@ class SharedPrefix(OwnModel):
         return self._answer_together(rows[:middle], arguments) | self._answer_together(rows[middle:], arguments)
 
     def _answer_alone(self, clip: EncodedClip, question: ClipQuestion, text: ShownText) -> Answer:
+        if question.seed is not None:
+            torch.manual_seed(question.seed)
         try:
             tokens = self._sharer.generate_alone(clip, text, self._arguments(question))
             return question, self._read_tokens(tokens[0, len(text.ids) :])
