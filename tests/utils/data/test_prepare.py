@@ -1,26 +1,36 @@
-"""Preparing: what may take the place of a prepared set, and measures that are kept over an interruption."""
+"""Preparing: which set it is, what may take its place, and measures that are kept over an interruption."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pyarrow
 import pytest
 from expected import Expected
 from raw_releases import QUESTION, write_metadata
 from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, prepare
-from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.registry import building, find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.errors import InputError
 from lmms_eval_tasks.utils.core.work import no_progress
-from lmms_eval_tasks.utils.data.card import SetKind, SplitFacts
+from lmms_eval_tasks.utils.data import identity
+from lmms_eval_tasks.utils.data.card import Card, DataSet, SetKind, SplitFacts
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, mark_as_built
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.prepare import measure_clips, preparing
+from lmms_eval_tasks.utils.data.prepare import Origin, measure_clips, preparing
 
 Question = dict[str, object]
 OTHER: Question = {**QUESTION, "qid": "q9"}
@@ -132,3 +142,168 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     asked.clear()
     assert measure_clips(tmp_path, names, measure, kept, no_progress, "measuring")["b.mp4"] == {"size": 7}
     assert asked == ["b.mp4"]
+
+
+WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
+"""What the card is to say of the whole split."""
+LEVELS = ("easy", "easy", "hard", "hard")
+RELEASED = {"release.csv": b"release"}
+KNOWN = replace(WHOLE, sha256=frozenset({sha256(b"release").hexdigest()}))
+
+
+@contextmanager
+def card_of(facts: SplitFacts | None) -> Iterator[None]:
+    """A benchmark whose card says this of its only split; nothing where it is None."""
+    splits = {} if facts is None else {"test": facts}
+    with patch.dict(find_benchmark("causalvqa").card.splits, splits, clear=True):
+        yield
+
+
+def found_to_be(source: Path | str, levels: tuple[str, ...] = LEVELS, **origin: Any) -> DataSet:
+    """What a split of as many items as levels is found to be."""
+    item = {"question": "Why?", "options": ["a"], "answer": "A", "clip": "test/a.mp4", "type": "planning"}
+    rows = [
+        {**item, "item_id": f"{at // 2}_{at % 2}", "group_id": str(at // 2), "version": at % 2, "difficulty": level}
+        for at, level in enumerate(levels)
+    ]
+    schema = find_benchmark("causalvqa").schema()
+    with preparing(replace=True), building("causalvqa") as build:
+        build.add_split("test", rows, schema, {"test/a.mp4": None}, Origin(str(source), **origin), no_progress)
+    return read_manifest(read_card("causalvqa")).splits["test"].data_set
+
+
+def zipped(path: Path, *names: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return path
+
+
+def invented(card: Card, split: str, key: str | None, source: str, revision: str | None = None) -> SetKind:
+    """What invented items are found to be of which there are as many as the card says."""
+    facts = card.splits[split]
+    count, groups = facts.items or 1, facts.groups or 1
+    columns = {name: [""] * count for name in (*card.strata_columns, *card.clip_columns)}
+    table = pyarrow.table({**columns, "group_id": [str(n % groups) for n in range(count)], "answer": [key] * count})
+    with patch.object(identity, "counts", return_value=[]):
+        return identity.identify(card, split, table, source, {"a.csv": "5f" * 32}, set(), False, revision).kind
+
+
+@pytest.mark.parametrize("name", registry().benchmarks)
+def test_counts_alone_make_nothing_official(name: str) -> None:
+    card = read_card(name)
+    for split, facts in card.splits.items():
+        for key in (None, "A"):
+            own = not card.is_released or (facts.answers_withheld and key is not None)
+            expected = SetKind.OWN if own else SetKind.UNKNOWN
+            assert invented(card, split, key, "somewhere") is expected, (split, key)
+            assert invented(card, split, key, card.hub_id) is expected, "a folder of that name"
+            assert invented(card, split, key, "others/data", "5f") is expected, "another dataset"
+            if card.hub_id:
+                assert invented(card, split, key, card.hub_id, "5f") is SetKind.OFFICIAL
+
+
+def test_a_known_digest_and_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
+    with card_of(KNOWN):
+        assert found_to_be(tmp_path, files=RELEASED) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
+        assert found_to_be(tmp_path, files={"release.csv": b"another"}).kind is SetKind.UNKNOWN
+    for open_facts in (None, SplitFacts()):
+        with card_of(open_facts):
+            assert found_to_be(tmp_path).kind is SetKind.UNKNOWN
+    with card_of(replace(WHOLE, part_sha256=frozenset({sha256(b"part").hexdigest()}))):
+        found = found_to_be(tmp_path, ("easy", "easy"), files={"part.jsonl": b"part"})
+    assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
+    assert found.text == "the official release, 2 of 4 items"
+
+
+@pytest.mark.parametrize(
+    ("levels", "kind"),
+    [
+        (("easy", "easy"), SetKind.PART),
+        (("easy", "easy", "odd", "odd"), SetKind.OWN),
+        (("odd", "odd"), SetKind.OWN),
+        ((*LEVELS, "hard", "hard"), SetKind.OWN),
+        (("easy",) * 4, SetKind.OWN),
+    ],
+)
+def test_other_counts_make_a_part_or_a_set_of_ones_own(tmp_path: Path, levels: tuple[str, ...], kind: SetKind) -> None:
+    with card_of(KNOWN):
+        assert found_to_be(tmp_path, levels, files=RELEASED) == DataSet(kind=kind, items=len(levels), of=4)
+        unknown = SetKind.UNKNOWN if kind is SetKind.PART else kind
+        assert found_to_be(tmp_path, levels).kind is unknown, "part of what, nobody knows"
+
+
+def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "any.zip", "a.csv")
+    published = find_benchmark("causalvqa").card.archive_sha256
+    digest = sha256(source.read_bytes()).hexdigest()
+    with card_of(WHOLE):
+        assert found_to_be(source, files={"any.zip": source}).kind is SetKind.OWN
+        (warning,) = read_manifest(read_card("causalvqa")).splits["test"].warnings
+        assert warning == (
+            f"any.zip is not the published archive: Expected SHA-256 {published['CausalVQA.zip']}, but got {digest}."
+        )
+        with patch.dict(published, {"CausalVQA.zip": digest}):
+            assert found_to_be(source, files={"any.zip": source}).kind is SetKind.OFFICIAL
+            assert read_manifest(read_card("causalvqa")).splits["test"].warnings == ()
+
+
+def test_what_is_known_to_be_no_release_is_ones_own(tmp_path: Path) -> None:
+    with card_of(replace(WHOLE, answers_withheld=True)):
+        assert found_to_be(tmp_path).kind is SetKind.OWN and found_to_be(tmp_path, ("easy", "easy")).kind is SetKind.OWN
+    with card_of(WHOLE):
+        assert found_to_be(tmp_path, own=True).kind is SetKind.OWN
+        mark_as_built(tmp_path)
+        assert found_to_be(tmp_path).kind is SetKind.OWN
+    assert not find_benchmark("countervqa").card.is_released
+
+
+@pytest.mark.parametrize("place", [".", "..", "release"])
+def test_the_mark_of_sample_data_is_found(tmp_path: Path, place: str) -> None:
+    source = tmp_path / "sample" / "release"
+    source.mkdir(parents=True)
+    (source / place).mkdir(exist_ok=True)
+    (source / place / SAMPLE_MARK).write_text("{}")
+    with card_of(WHOLE):
+        assert found_to_be(source if place != "release" else source / place).kind is SetKind.SAMPLE
+
+
+def test_the_mark_is_found_in_an_archive_and_by_the_clips(tmp_path: Path) -> None:
+    marked = tmp_path / "marked"
+    (marked / "videos").mkdir(parents=True)
+    (marked / SAMPLE_MARK).write_text("{}")
+    (marked / "videos" / "a.mp4").write_bytes(b"clip")
+    linked = tmp_path / "elsewhere.mp4"
+    linked.symlink_to(marked / "videos" / "a.mp4")
+    assert find_marks(zipped(tmp_path / "a.zip", f"deep/{SAMPLE_MARK}")) == {SAMPLE_MARK}
+    assert find_marks(tmp_path, [linked]) == {SAMPLE_MARK}
+    assert find_marks("somebody/their-dataset") == set() == find_marks(tmp_path)
+    mark_as_built(marked)
+    assert find_marks(marked) == {SAMPLE_MARK, BUILT_MARK}
+
+
+def test_a_manifest_of_an_earlier_version_says_only_what_it_knew(tmp_path: Path) -> None:
+    with card_of(WHOLE):
+        found_to_be(tmp_path)
+    path = benchmark_dir("causalvqa") / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for is_sample, kind in ((True, SetKind.SAMPLE), (False, SetKind.UNKNOWN)):
+        facts = {name: value for name, value in manifest["splits"]["test"].items() if name != "data_set"}
+        earlier = {**manifest, "splits": {"test": {**facts, "sample": is_sample}}}
+        path.write_text(json.dumps(earlier))
+        assert read_manifest(read_card("causalvqa")).splits["test"].data_set == DataSet(kind=kind, items=4)
+
+
+def test_the_cards_of_pairs_agree_with_themselves_and_causalvqas_with_the_paper() -> None:
+    for name in ("causalvqa", "mvp"):
+        for split, facts in read_card(name).splits.items():
+            assert facts.items == 2 * facts.groups
+            assert sum(facts.strata.values()) == facts.groups or (name, split) == ("mvp", "full")
+    totals: Counter[str] = Counter()
+    for columns, pairs in read_card("causalvqa").splits["test"].strata.items():
+        for value in columns:
+            totals[value] += pairs
+    assert totals == {
+        "easy": 454, "medium": 215, "hard": 124,
+        "anticipation": 208, "counterfactual": 89, "descriptive": 288, "hypothetical": 67, "planning": 141,
+    }  # fmt: skip
