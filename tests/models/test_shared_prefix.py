@@ -87,6 +87,7 @@ def ask(
     return requests, {task: {"test": docs} for task, docs in documents.items()}
 
 
+pytestmark = pytest.mark.model
 Load = Callable[..., SharedPrefix]
 
 

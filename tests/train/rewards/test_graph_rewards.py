@@ -292,6 +292,11 @@ def test_what_happened(happened: tuple[str, ...], reward: float) -> None:
     assert visual_reward(text, CHAIN) == pytest.approx(reward)
 
 
+def test_what_happened_beside_the_way_from_the_action_to_the_outcome_is_not_asked_for() -> None:
+    text = answer(*(f"happened: {text}" for text in (TAP, CUP, TEA)))
+    assert visual_reward(text, replace(CHAIN, links=CHAIN.links | {(3, 2)})) == 1.0
+
+
 def test_claims_of_the_same_words_are_of_any_of_their_actions() -> None:
     sample = replace(CHAIN, actions=(TAP, CUP, TEA, TAP, SIP), intervened=1, queried=4)
     text = answer(f"happened: {CUP}", f"happened: {TEA}", f"happened: {TAP}", f"happened: {SIP}")

@@ -24,14 +24,10 @@ CONTEXTS: dict[str, list[str]] = CASES["contexts"]
 FIVE, PAIR = CONTEXTS["five"], CONTEXTS["pair"]
 
 
-@pytest.mark.slow
-def test_reads_what_a_careful_reader_would() -> None:
-    misread = [
-        (index, context, case["text"])
-        for index, case in enumerate(CASES["cases"])
-        for context, letter in case["expect"].items()
-        if read_choice(case["text"], CONTEXTS[context]) != letter
-    ]
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_reads_what_a_careful_reader_would(context: str) -> None:
+    cases = [(case["text"], case["expect"][context]) for case in CASES["cases"] if context in case["expect"]]
+    misread = [(text, letter) for text, letter in cases if read_choice(text, CONTEXTS[context]) != letter]
     assert not misread
     assert len({(case["text"], *case["expect"]) for case in CASES["cases"]}) == len(CASES["cases"])
     assert all(case["source"] for case in CASES["cases"])

@@ -285,8 +285,8 @@ def answer_of(instances: int, boxes: int) -> str:
 
 
 def test_what_is_read_of_an_answer_is_bounded_in_time_and_memory() -> None:
-    text = answer_of(instances=1_000, boxes=600)
-    assert len(text) > 13_000_000
+    text = answer_of(instances=200, boxes=600)
+    assert len(text) > 2_000_000
     start = time.process_time()
     tracemalloc.start()
     official, diagnosis = read_both(text)
@@ -294,7 +294,7 @@ def test_what_is_read_of_an_answer_is_bounded_in_time_and_memory() -> None:
     tracemalloc.stop()
     assert official.unread == "the answer object has more than 100,000 characters and was not read"
     assert (official.answer, official.instances, diagnosis.json_valid) == (None, (), False)
-    assert time.process_time() - start < 1 and most < 100_000_000
+    assert time.process_time() - start < 1 and most < 20_000_000
 
 
 def test_an_answer_up_to_the_bound_is_read_to_its_end() -> None:
