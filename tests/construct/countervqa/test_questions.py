@@ -308,4 +308,7 @@ def test_a_checker_finds_what_does_not_follow() -> None:
     assert faults(2, "yes", "disconnected", "d", "a") == faults(1, "yes", "adjacent_unlinked", "d", "c") == 1
     row = row_of(clip, graph, [("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")])
     assert faults(2, "yes", "disconnected", "d", "a") == faults(1, "yes", "adjacent_unlinked", "d", "c") == 0
+    # A link between actions that are not adjacent makes neither a question of level 1 nor a path.
+    row = row_of(clip, causal_graph(names, [("a", "c")]))
+    assert faults(1, "no", "adjacent_linked", "c", "a") == faults(2, "no", "path", "c", "a") == 1
     assert quoted("C") == "“the camera wearer”"
