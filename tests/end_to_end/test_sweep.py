@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -57,7 +58,8 @@ def test_a_killed_sweep_goes_on_to_the_curve(
             monkeypatch.setenv(name, value)
         result = CliRunner().invoke(app, [*words[:1], "--format", "json", *words[1:]])
     assert result.exit_code == 0, result.output
-    assert "1 of 4 parts are done already." in result.output
+    # What the killed launcher had started may have ended by itself meanwhile.
+    assert re.search(r"[12] of 4 parts are done already\.", result.output)
     runs = [results_files(out / f"max_num_frames-{frames}") for frames in FRAMES]
     assert [len(files) for files in runs] == [1, 1, 1, 1]
     cards = [json.loads(card_path(path).read_text("utf-8")) for (path,) in runs]
@@ -70,5 +72,5 @@ def test_a_killed_sweep_goes_on_to_the_curve(
     shown = CliRunner().invoke(app, ["report", "--series", "max_num_frames", *folders, "--html", str(page)])
     assert shown.exit_code == 0, shown.output
     figure = page.read_text("utf-8").partition("Pair accuracy against max_num_frames")[2].partition("</figure>")[0]
-    assert figure.count("<title>max_num_frames") == len(FRAMES)
+    assert figure.count("<title>max_num_frames") == 2 * len(FRAMES)  # the scores, and their differences to the best
     assert "the smallest that is not worse is max_num_frames" in page.read_text("utf-8")
