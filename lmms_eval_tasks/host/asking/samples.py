@@ -81,7 +81,7 @@ def take_all_samples(model: Any, tasks: Mapping[TaskState, Any]) -> None:
     if rotated := [state.name for state in tasks if state.name in several and state.view.name == ROTATED]:
         stop_if_any(
             f"Expected one sample an item of {summarize_names(rotated)}, which asks each in every order of options. "
-            "Run it apart, without --repeats."
+            "Run it by itself, without --repeats."
         )
     for task in several.values():
         if task.config.filter_list is None:
