@@ -121,7 +121,8 @@ def test_questions_that_are_still_answered_are_listed(tmp_path: Path, expected: 
 
     masked, plain = (write_sample_run(tmp_path / task, [task], answer) for task in ("cast_bench_masked", "cast_bench"))
     rejected = tmp_path / "rejected.txt"
-    for options in ((masked,), (masked, "--out", rejected)):
-        expected(printed("cast-bench", "still-answered", *options))
+    expected(printed("cast-bench", "still-answered", masked))
+    lines = printed("cast-bench", "still-answered", masked, "--out", rejected)
+    assert " ".join(lines.split()).endswith(f"{rejected}: 2 questions to reject")
     expected(refusal("cast-bench", "still-answered", plain))
     assert rejected.read_text() == "sav_000001_1\nsav_000001_5\n"

@@ -56,16 +56,19 @@ def shown(command: str, *arguments: str | Path) -> list[str]:
     return lines[start:]
 
 
-def test_a_report_ends_with_what_the_run_was_made_with(expected: Any, tmp_path: Path) -> None:
+def test_a_report_ends_with_what_the_run_was_made_with(
+    expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # lines are then folded where they are in every folder
     applying = hazards(first_clip_frames=APPLIES, of_another_version=APPLIES)
     parts = [
-        shown("report", run(tmp_path / "weak", CARD)),
-        shown("report", tmp_path / "weak", "--card"),
-        shown("report", run(tmp_path / "old"))[-1:],
-        shown("report", run(tmp_path / "strong", applying)),
+        shown("report", run(Path("weak"), CARD)),
+        shown("report", Path("weak"), "--card"),
+        shown("report", run(Path("old")))[-1:],
+        shown("report", run(Path("strong"), applying)),
     ]
     expected("\n\n".join("\n".join(lines) for lines in parts))
-    whole = printed("report", tmp_path / "strong", "--card").splitlines()
+    whole = printed("report", Path("strong"), "--card").splitlines()
     assert ["video_as_images", *DOES_NOT_APPLY.split()] in [line.split() for line in whole]
 
 

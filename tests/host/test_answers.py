@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -220,7 +221,7 @@ def test_an_adapter_gets_what_it_can_answer_at_once(world: World, model: Model, 
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
-    tmp_path: Path, home: Path, at_once: int
+    tmp_path: Path, home: Path, at_once: int, request: pytest.FixtureRequest
 ) -> None:
     world = World(tmp_path, items=40)
 
@@ -238,6 +239,8 @@ def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
         return Say(f"Answer to {prompt}")
 
     expected = [f"Answer to Item {number}" for number in range(40)]
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest-xdist ignore it
     with JudgeServer(interrupt, protocol="HTTP/1.1") as server:
         with pytest.raises(KeyboardInterrupt):
             run(server.url)
