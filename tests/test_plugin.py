@@ -64,7 +64,9 @@ def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     }
     types = {name: entry["type"] for name, entry in ours.items() if VIEW not in entry}
     assert types == {**dict.fromkeys(OWN, "task"), **dict.fromkeys(GROUPS, "group")}
-    listed = {f"{name}_{view}" for name in types for view in registry().find_members(name)[0].kind.views}
+    members = {name: registry().find_members(name) for name in types}
+    views_of_all = {name: set.intersection(*(set(one.kind.views) for one in members[name])) for name in types}
+    listed = {f"{name}_{view}" for name in types for view in views_of_all[name]}
     views = {name: entry for name, entry in ours.items() if VIEW in entry}
     assert listed and listed == {name for name, entry in views.items() if entry[VIEW] != CAPTIONS}
     assert all(entry["type"] == types[name.removesuffix(f"_{entry[VIEW]}")] for name, entry in views.items())
@@ -160,7 +162,7 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
         return {"limit": limit}
 
     monkeypatch.setattr(evaluator, "evaluate", evaluate)
-    task = SimpleNamespace(config=SimpleNamespace(**manager._get_config(FIRST)))
+    task = SimpleNamespace(config=SimpleNamespace(repeats=1, **manager._get_config(FIRST)))
     state = state_of(task)
     assert state is not None and state.model is None
     results = evaluator.evaluate(model, {"some": {FIRST: task}}, limit=3)

@@ -23,7 +23,12 @@ pytestmark = pytest.mark.slow  # lmms-eval is imported
 GROUPED = {task for members, _ in registry().groups.values() for task in members}
 WHOLE = [*registry().groups, *(task for task in registry().tasks if task not in GROUPED)]
 OF_KINDS = {id(task.kind): (name, task.kind) for name in WHOLE if (task := registry().find_task(name))}
-VIEWS = [f"{name}_{view}" for name, kind in OF_KINDS.values() for view in kind.views]
+VIEWS = [
+    f"{name}_{view}"
+    for name, kind in OF_KINDS.values()
+    for view in kind.views
+    if all(view in member.kind.views for member in registry().find_members(name))
+]
 """Those of one task or group of each kind."""
 
 

@@ -269,13 +269,13 @@ def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: 
 def test_a_real_adapter_decodes_prompts_generates_and_is_scored(
     tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    tasks = (TASK, "mvp_mini", "intphys2_main", "cast_bench", "countervqa", "yocausal_vlm", "worlds")
+    tasks = (TASK, "mvp_mini", "intphys2_main", "cast_bench", "countervqa", "yocausal_vlm")
     run = run_host(
         *qwen_arguments(tiny_qwen), "--tasks", ",".join(tasks), "--limit", "4", home=sample_world.home,
         out=tmp_path, env=NO_JUDGE,
     )  # fmt: skip
     asked = read_run(run.out).records
-    assert len(asked) == 6 + 3 + 7
+    assert len(asked) == 5 + 4
     for task in asked:
         known = registry().find_task(task)
         assert known is not None

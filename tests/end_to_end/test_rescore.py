@@ -252,16 +252,6 @@ def test_boxes_are_read_as_they_were_unless_told_otherwise(
     assert seen != (0, 0) and changes["im_viou"].new > changes["im_viou"].old
 
 
-def test_a_run_with_repeats(guessed: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    run = run_host(
-        "--model", "random_answer", "--tasks", "causalvqa_debug_paired", "--repeats", "2",
-        home=sample_world.home, out=tmp_path / "out",
-    )  # fmt: skip
-    assert run.scores("causalvqa_debug_paired") == guessed.scores("causalvqa_debug_paired")
-    rescored = rescore(run.out, tmp_path / "again")
-    assert not rescored.changes and rescored.scores > 25
-
-
 def test_runs_of_versions_without_cards_whose_logs_name_no_prompt(guessed: HostRun, tmp_path: Path) -> None:
     old = copy(guessed, tmp_path / "old")
     (card,) = old.rglob(f"*{CARD}")

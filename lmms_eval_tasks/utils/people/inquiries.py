@@ -123,6 +123,7 @@ class Scale:
 
     @property
     def is_numeric(self) -> bool:
+        """Whether all choices are whole numbers, so that ratings are averaged."""
         return all(value.lstrip("-").isdigit() for value in self.choices)
 
 
