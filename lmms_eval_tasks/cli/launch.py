@@ -92,7 +92,7 @@ def sweep(
     `launch`, with an output path below that one. The same command goes on later, also with further values.
     """
     from lmms_eval_tasks.launch.plan import make_sweep
-    from lmms_eval_tasks.report.series import curve_tables, gather_series
+    from lmms_eval_tasks.report.series import curve_tables, gather_series, seed_tables
 
     plan = make_sweep(command, settings)
     jobs_of = _connect(plan, jobs, gpus_per_part, slurm)
@@ -109,7 +109,7 @@ def sweep(
             sources, values = gather_series([name], [part.out for part in parts])
             runs = open_runs(output, sources)
             runs = [replace(run, series=values[source]) for run, source in zip(runs, sources, strict=True)]
-            for table in curve_tables(runs):
+            for table in (*seed_tables(runs), *curve_tables(runs)):
                 output.table(table)
             folders = shlex.join(str(source) for source in sources)
             output.note(f"The curve: lmms-eval-tasks report --series {name} {folders} --html sweep.html", whole=True)
