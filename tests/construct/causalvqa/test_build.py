@@ -1,91 +1,180 @@
-"""`build causalvqa` on the sample world: what is made, what goes and why."""
+"""`build causalvqa`: what becomes of a question when a model fails in each of its roles, and who is shown what."""
 
 from __future__ import annotations
 
 import csv
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from causalvqa_world import OVERCOME, PLANTED, ClipWorld, write_build_config
 from expected import Expected
-from judge_server import JudgeServer
+from numbered_clips import write_numbered
+from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
-from stub_server import material_of, read_request
 
-from lmms_eval_tasks.causalvqa.benchmark import read_items
-from lmms_eval_tasks.construct.causalvqa import build
-from lmms_eval_tasks.construct.causalvqa.pipeline import write_release
+from lmms_eval_tasks.construct.causalvqa.pipeline import steps_of, write_release
 from lmms_eval_tasks.construct.causalvqa.rows import AnnotatedQuestion, PairBuildConfig, QuestionPair
 from lmms_eval_tasks.construct.causalvqa.versions import Pictures
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking, Removed
 from lmms_eval_tasks.construct.engine.texts import bare_words
 from lmms_eval_tasks.sample.words import reworded
 from lmms_eval_tasks.utils.core.fields import read_numbered_options
 from lmms_eval_tasks.utils.data.clips import clip_seconds
+from lmms_eval_tasks.utils.judge.replies import ServerError
 
-pytestmark = pytest.mark.slow  # a whole build comes first
+ANSWER, WRONG = "A ball rolls.", ["one cup", "two cups", "three cups", "four cups"]
+WORDING = {"similarity": 0, "question": "What comes next?", "answer": ANSWER}
+OTHERS = ["1 mug", "2 mugs", "3 mugs", "4 mugs"]
 
 
-@dataclass(frozen=True)
-class Built:
-    out: Path
-    built: BuiltSet
-    requests: list[tuple[str, tuple[bytes, ...], str]]
-    """The prompt, the pictures and the model of each."""
+def distractors(first: str) -> dict[str, list[str]]:
+    return {"distractors": [first, *WRONG[1:]]}
 
-    def rows(self) -> list[dict[str, str]]:
-        with (self.out / "release" / "debug" / "debug_metadata.csv").open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
 
-    def audit(self, step: str) -> dict[str, dict[str, Any]]:
-        (path,) = (self.out / "steps").glob(f"[0-9][0-9]_{step.replace(' ', '_')}.jsonl")
-        return {row["row"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
+def paraphrases(first: str) -> dict[str, list[str]]:
+    return {"paraphrases": [first, *OTHERS[1:]]}
+
+
+def guess(right: bool) -> Any:
+    """Who answers without the clip, right or wrong."""
+
+    def answer(asked: Asked) -> str:
+        letter = next(name for name, text in asked.given["options"].items() if (text == ANSWER) == right)
+        return f"It is usual, unlike B. Answer: {letter} END"
+
+    return answer
+
+
+HONEST: dict[str, Any] = {
+    "causalvqa_describe": {"description": "A table."},
+    "causalvqa_afterwards": {"description": "It stops."},
+    "causalvqa_first_answer": {"answer": "a red ball"},
+    "causalvqa_seeds": {"distractors": WRONG[::-1]},
+    "causalvqa_wording": WORDING,
+    "causalvqa_meaning": {"same": True, "difference": ""},
+    "causalvqa_distractors": {"distractors": WRONG},
+    "causalvqa_synonyms": {"same": []},
+    "causalvqa_paraphrase": {"paraphrases": OTHERS},
+    "causalvqa_paraphrased": {"changed": []},
+    "causalvqa_blind": guess(right=False),
+}
+GUESS = guess(right=True)
+FAULTS: dict[str, dict[str, Any]] = {
+    "malformed": {"describe": '{"description": "cut off'},
+    "refusal": {"first_answer": "I'm sorry, but I cannot help with that."},
+    "no server": {"seeds": ServerError("timed out", again=True)},
+    "other form": {"seeds": {"distractors": WRONG[:3]}},
+    "leak": {"wording": {**WORDING, "question": "Is it so that a ball rolls next?"}},
+    "yes or no": {"wording": {**WORDING, "answer": "Yes."}},
+    "marked answer": {"wording": {**WORDING, "answer": "A ball rolls (correct)"}},
+    "other question": {"meaning": {"same": False, "difference": ""}},
+    "synonym": {"synonyms": {"same": [[2, 1]]}},
+    "synonyms": {"synonyms": {"same": [[3, 2], [2, 3]]}},
+    "answer": {"distractors": distractors(" A BALL  rolls!")},
+    "equal": {"distractors": distractors("Two cups.")},
+    "marked": {"distractors": distractors("one cup (wrong)")},
+    "lazy": {"paraphrase": paraphrases("ONE cup")},
+    "equal later": {"paraphrase": paraphrases(OTHERS[1])},
+    "other meaning": {"paraphrased": {"changed": [4, 1, 4]}},
+    # What a question names beside its answer must be among the options in the end, too.
+    "late leak": {
+        "wording": {**WORDING, "question": "Is it that a ball rolls, or one cup?"},
+        "distractors": distractors("a jug"),
+    },
+    "guessed": {"blind": GUESS},
+    "no END": {"blind": "Answer: A"},
+    # These are put right when they are asked again, or leave the question as it is.
+    "none": {},
+    "no END at first": {"blind": ["Answer: A", guess(right=False)]},
+    "synonym at first": {
+        "distractors": [distractors("a rolling ball"), distractors("one cup")],
+        "synonyms": [{"same": [[1, 2]]}, {"same": []}],
+    },
+    "guessed once": {"blind": [GUESS, guess(right=False)]},
+}
 
 
 @pytest.fixture(scope="module")
-def faulty(clip_world: ClipWorld, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A build in which everything goes wrong that is planted, and one prompt in ten at first."""
-    folder = tmp_path_factory.mktemp("faulty")
-    with JudgeServer(picture_script=clip_world.player(passing=10)) as server:
-        paths = {"annotations": str(clip_world.folder / "rows.csv"), "clips": str(clip_world.takes)}
-        config = write_build_config(folder / "build.yaml", server.url, **paths, viewer={"timeout": 1.5, "requests": 2})
-        built = build(config, folder / "out")
-        return Built(folder / "out", built, [(*read_request(body), body["model"]) for body in server.bodies])
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    write_numbered(folder / "a.mp4", 100)
+    return folder
 
 
-def test_every_planted_fault_is_caught_and_named(clip_world: ClipWorld, faulty: Built, expected: Expected) -> None:
-    assert set(clip_world.faults.values()) == {*PLANTED, *OVERCOME}
-    removed = {
-        qid: (step, row["removed"])
-        for step in {step for _, _, step, _ in PLANTED.values()}
-        for qid, row in faulty.audit(step).items()
-        if row["removed"]
-    }
-    assert removed == {qid: PLANTED[fault][2:] for qid, fault in clip_world.faults.items() if fault in PLANTED}
-    # The paper's counts stand beside ours, and nobody reviewed these questions or answered them.
-    expected("\n".join([*map(" | ".join, faulty.built.tables[0].rows), *faulty.built.warnings]))
+def config(folder: Path, **values: Any) -> PairBuildConfig:
+    roles = {"default": MODEL, "blind": {**MODEL, "model": "text-only"}}
+    return PairBuildConfig.model_validate(
+        {"annotations": folder, "clips": folder, "difficulty": "easy", "frames": 2, "roles": roles, **values}
+    )
 
 
-def test_the_release_is_one_that_prepare_reads(clip_world: ClipWorld, faulty: Built) -> None:
-    content = (faulty.out / "release" / "debug" / "debug_metadata.csv").read_bytes()
-    items, problems = read_items("debug", content)
-    assert not problems and not problems.warnings()
-    assert len(items) == 2 * len(clip_world.good)
-    assert {item["type"] for item in items} == {truth.kind for truth in clip_world.truths}
+def asked_about(kind: str = "planning", end: float = 2.0) -> AnnotatedQuestion:
+    said = {"question": "so what comes next", "answer": "its a ball rolling"}
+    return AnnotatedQuestion(id="q", clip="a.mp4", start=0.0, end=end, type=kind, **said)
+
+
+def build_one(clips: Path, folder: Path, row: AnnotatedQuestion, **says: Any) -> tuple[list[Any], str, Played]:
+    """The pair that one question becomes, why there is none, and what was asked."""
+    chosen = config(clips)
+    said = HONEST | {f"causalvqa_{name}": one for name, one in says.items()}
+    left, removed, played = outcome(steps_of(chosen), [row], chosen, folder, said)
+    return left, removed.get("q", "kept"), played
+
+
+def test_every_fault_is_caught_and_named(clips: Path, tmp_path: Path, expected: Expected) -> None:
+    lines = []
+    for name, says in FAULTS.items():
+        left, why, played = build_one(clips, tmp_path / name, asked_about(), **says)
+        assert bool(left) == (why == "kept")
+        lines.append(f"{name}: {why}; {len(played.asked)} asked")
+    expected("\n".join(lines))
+
+
+def test_what_was_refused_and_why_is_in_what_is_asked_next(clips: Path, tmp_path: Path) -> None:
+    _, _, played = build_one(clips, tmp_path, asked_about(), **FAULTS["synonym at first"])
+    first, again = played.of("causalvqa_distractors")
+    why = [f"“{ANSWER}” and “a rolling ball” say the same."]
+    assert first.given["refused"] == []
+    assert again.given["refused"] == [{**distractors("a rolling ball"), "why": why}]
+
+
+def test_who_sees_what(clips: Path, tmp_path: Path) -> None:
+    """Only the viewer sees frames, what follows a clip is described for anticipation alone, and the blind see no text
+    on the clip."""
+    for kind, end in (("planning", 2.0), ("anticipation", 2.0), ("anticipation", 8.0)):
+        _, _, played = build_one(clips, tmp_path / f"{kind}{end}", asked_about(kind, end))
+        assert len(played.of("causalvqa_afterwards")) == (kind == "anticipation" and end < 8)
+        for one in played.asked:
+            sees = one.prompt.removeprefix("causalvqa_") in ("describe", "afterwards", "first_answer", "seeds")
+            is_blind = one.prompt == "causalvqa_blind"
+            assert len(one.pictures) == 2 * sees and one.model == ("text-only" if is_blind else "m")
+            assert not is_blind or one.given.keys() == {"question", "options"}
+    (wording,) = played.of("causalvqa_wording")
+    assert wording.given["model_answer"] == "a red ball", "it shows which words hint at one"
+
+
+@pytest.mark.slow  # the sample is filmed first
+def test_the_release_has_two_versions_of_each_question_and_its_clip(built: BuildSample) -> None:
+    one = built("causalvqa")
+    folder = one.out / "release" / "debug"
+    with (folder / "debug_metadata.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert one.played.player is not None
+    truths = {true["question"]: true for true in one.played.player.truth["questions"]}
+    with (one.sources / "annotations.csv").open(encoding="utf-8", newline="") as file:
+        spans = {line["question"]: line for line in csv.DictReader(file)}
+    assert [row["question"] for row in rows] == [text for text, true in truths.items() if not true["guessed"]]
     keys = set()
-    for truth, row in zip(clip_world.good, faulty.rows(), strict=True):
-        assert row["qid"].rpartition("-")[0] == truth.qid
-        assert (row["question"], row["difficulty"]) == (truth.question, "easy")
-        video = faulty.out / "release" / "debug" / "videos" / row["renamed_video"]
-        assert clip_seconds(video) == pytest.approx(truth.end - truth.start, abs=0.02)
+    for row in rows:
+        true = truths[row["question"]]
+        span = spans[true["annotated"]]
+        assert (row["difficulty"], row["type"]) == ("easy", span["type"])
+        seconds = float(span["end"]) - float(span["start"])
+        assert clip_seconds(folder / "videos" / row["renamed_video"]) == pytest.approx(seconds, abs=0.02)
         # The right option keeps its text, and no distractor does.
         first, second = read_numbered_options(row["choices1"]), read_numbered_options(row["choices2"])
-        assert first.pop(row["correct1"]) == second.pop(row["correct2"]) == truth.answer
+        assert first.pop(row["correct1"]) == second.pop(row["correct2"]) == true["answer"]
         assert len(first) == len(second) == 4
         assert {bare_words(text) for text in first.values()}.isdisjoint(bare_words(text) for text in second.values())
         assert sorted(map(reworded, first.values())) == sorted(second.values())
@@ -93,43 +182,13 @@ def test_the_release_is_one_that_prepare_reads(clip_world: ClipWorld, faulty: Bu
     assert len(keys) > 5
 
 
-def test_what_was_refused_and_why_is_in_what_is_asked_next(clip_world: ClipWorld, faulty: Built) -> None:
-    qids = {fault: qid for qid, fault in clip_world.faults.items()}
-    truth = next(truth for truth in clip_world.truths if truth.qid == qids["synonym at first"])
-    asked = [material_of(text) for text, *_ in faulty.requests if text.startswith("You make the wrong options")]
-    again = [given for given in asked if given["question"] == truth.question and given["refused"]]
-    first = reworded(truth.answer)
-    why = [f"“{truth.answer}” and “{first}” say the same."]
-    assert again[0]["refused"] == [{"distractors": [first, *truth.distractors[1:]], "why": why}]
-    # Distractors are tried three times, and no more.
-    audit = faulty.audit("distractors")[qids["synonym"]]
-    assert [one["role"] for one in audit["asked"]] == ["writer", "checker"] * 3
-    assert "say the same" in audit["detail"]
-
-
-def test_who_sees_what(clip_world: ClipWorld, faulty: Built) -> None:
-    """Only the viewer sees frames, what follows a clip is described for anticipation alone, and the blind see no text
-    on the clip."""
-    described = faulty.audit("description")
-    for truth in clip_world.truths:
-        prompts = [asked["prompt"].partition(":")[0] for asked in described[truth.qid]["asked"]]
-        follows = truth.kind == "anticipation" and clip_world.faults.get(truth.qid) != "malformed"
-        assert prompts == ["causalvqa_describe", *(["causalvqa_afterwards"] if follows else [])]
-    for text, pictures, model in faulty.requests:
-        sees = text.startswith(("You describe", "You answer a question about a clip that", "You think of wrong"))
-        assert sees == bool(pictures)
-        is_blind = text.startswith("You answer a multiple")
-        assert model == ("text-only" if is_blind else "m") and not (is_blind and "A table from above" in text)
-
-
 def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broken.mp4").write_text("no video")
-    config = PairBuildConfig(annotations=tmp_path, clips=tmp_path, difficulty="easy")
-    row = AnnotatedQuestion(id="q", clip="broken.mp4", start=0.0, end=1.0, type="planning", question="?", answer="a")
-    with pytest.raises(Removed, match=r"the clip cannot be decoded: broken\.mp4 from 0 to 1 s"):
-        Pictures(tmp_path, 2).of(row, Asking(Models(config, tmp_path / "replies")))
+    (tmp_path / "a.mp4").write_text("no video")
+    row, chosen = asked_about(end=1.0), config(tmp_path)
+    with pytest.raises(Removed, match=r"the clip cannot be decoded: a\.mp4 from 0 to 1 s"):
+        Pictures(tmp_path, 2).of(row, Asking(Models(chosen, tmp_path / "replies")))
     pair = QuestionPair(
         **row.model_dump(), description="", afterwards="", first_answer="", seeds=(), distractors=("b", "c", "d", "e"),
         paraphrases=("f", "g", "h", "i"), orders=((0, 1, 2, 3, 4), (1, 0, 2, 3, 4)),
     )  # fmt: skip
-    assert "broken.mp4, 0 to 1 s: Expected" in refusal(write_release, [pair], tmp_path / "release", config)
+    assert "a.mp4, 0 to 1 s: Expected" in refusal(write_release, [pair], tmp_path / "release", chosen)

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from causalvqa_world import write_annotations, write_build_config
 from expected import Expected
 from numbered_clips import write_numbered
+from played import MODEL
 from refusals import refusal
 
 from lmms_eval_tasks.construct.causalvqa import build
 from lmms_eval_tasks.construct.causalvqa.rows import PairBuildConfig, read_questions
+from lmms_eval_tasks.sample.writing import write_csv
 
-NOWHERE = "http://127.0.0.1:9/v1"
 GOOD = {
     "clip": "a.mp4", "start": 1.0, "end": 3.5, "type": "Planning", "question": "what  now", "answer": "a ball",
 }  # fmt: skip
@@ -31,6 +31,18 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(source: Path, clips: Path) -> list[Any]:
     return list(read_questions(PairBuildConfig(annotations=source, clips=clips, difficulty="easy")))
+
+
+def write_annotations(path: Path, rows: list[dict[str, Any]]) -> Path:
+    write_csv(path, list(rows[0]), rows)
+    return path
+
+
+def write_config(folder: Path, **values: Any) -> Path:
+    values = {"annotations": "rows.csv", "frames": 3, "difficulty": "easy", "roles": {"default": MODEL}, **values}
+    given = {name: value for name, value in values.items() if value is not None}
+    (folder / "build.yaml").write_text(json.dumps(given))
+    return folder / "build.yaml"
 
 
 def write_lines(path: Path, *rows: Any) -> Path:
@@ -83,7 +95,7 @@ def test_configurations_reviews_and_responses_that_cannot_be_used(
         {"difficulty": None}, {"responses": "people.csv"}, {"difficulty": "medium"}, {"frames": 0}, {"reviewers": 2},
         {"reviews": ["reviews.csv"]}, {"responses": "people.csv", "difficulty": None},
     ):  # fmt: skip
-        config = write_build_config(tmp_path / "build.yaml", NOWHERE, **{"clips": str(clips), **values})
+        config = write_config(tmp_path, clips=str(clips), **values)
         said.append(f"{values}\n{refusal(build, config, tmp_path / 'out')}")
     expected("\n\n".join(said))
     assert not (tmp_path / "out").exists()
@@ -91,7 +103,7 @@ def test_configurations_reviews_and_responses_that_cannot_be_used(
 
 def test_a_dry_run_says_what_would_be_asked(clips: Path, tmp_path: Path, expected: Expected) -> None:
     write_annotations(tmp_path / "rows.csv", [GOOD, {**GOOD, "start": 2}])
-    config = write_build_config(tmp_path / "build.yaml", NOWHERE, clips=str(clips))
+    config = write_config(tmp_path, clips=str(clips))
     built = build(config, tmp_path / "out", dry_run=True)
     expected("\n".join(map(" | ".join, built.tables[0].rows)))
     assert not (tmp_path / "out").exists()

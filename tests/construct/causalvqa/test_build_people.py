@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from causalvqa_world import ClipWorld, Truth, clip_world_player, write_annotations, write_build_config
 from expected import Expected
-from judge_server import JudgeServer
+from played import Asked, Played
 from refusals import refusal
-from stub_server import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
@@ -30,9 +28,8 @@ from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
 """Which question is which: in a review, where the spoilt one is repaired in vain, and to people."""
-
-
-OTHER_TYPE = "descriptive"
+AFTER_ALL = "After all, "
+OTHER_TYPE = "planning"
 
 
 @dataclass
@@ -40,37 +37,35 @@ class Study:
     """A folder in which a set is built and people are asked about it."""
 
     folder: Path
-    truths: list[Truth]
-    server: JudgeServer
-    takes: Path
+    sources: Path
+    truths: list[dict[str, Any]]
+    played: Played
 
-    def build(self, **values: Any) -> dict[str, dict[str, Any]]:
+    def build(self, *changes: str) -> dict[str, dict[str, Any]]:
         """Build, with some answers of people, and prepare the set; gives the attrition table by step."""
-        config = write_build_config(self.folder / "build.yaml", self.server.url, clips=str(self.takes), **values)
-        build(config, self.folder / "out", replace=True)
+        build(config=self.sources / "build.yaml", out=self.folder / "out", replace=True, changes=list(changes))
         run("prepare", "causalvqa", "--source", self.folder / "out" / "release", "--replace")
         facts = json.loads((self.folder / "out" / "attrition.json").read_text())
         return {step["step"]: step["removed"] for step in facts["steps"]}
 
     def rows(self) -> dict[int, dict[str, str]]:
         """The release's rows by the place of their question."""
+        places = {truth["question"]: place for place, truth in enumerate(self.truths)}
         with (self.folder / "out/release/debug/debug_metadata.csv").open(encoding="utf-8", newline="") as file:
-            places = {truth.qid: place for place, truth in enumerate(self.truths)}
-            return {places[row["qid"].rpartition("-")[0]]: row for row in csv.DictReader(file)}
+            return {places[row["question"].removeprefix(AFTER_ALL)]: row for row in csv.DictReader(file)}
 
-    def ask(self, name: str, mode: str, responses: int, answer: Callable[[PlannedItem], dict[str, Any]]) -> str:
-        """Have people answer a page each; gives the name of the collected table."""
-        plan = self.folder / f"{name}_plan.csv"
+    def ask(self, name: str, mode: str, responses: int, answer: Callable[[PlannedItem], dict[str, Any]]) -> Path:
+        """Have people answer a page each; gives the collected table."""
+        plan, table = self.folder / f"{name}_plan.csv", self.folder / f"{name}.csv"
         run("annotate", "plan", "causalvqa", "--mode", mode, "--responses", responses, "--attention", 0, "--out", plan)
-        run("annotate", "page", plan, "--out", self.folder / f"{name}_pages", "--clips", "link")
         read, answers = read_plan(plan), self.folder / f"{name}_answers"
         answers.mkdir()
         for annotator, rows in read.by_annotator.items():
             given = [{"place": row.place, "seconds": 1.0, **answer(row)} for row in rows]
             file = {"plan": plan_digest(read), "annotator": annotator, "mode": mode, "answers": given}
             (answers / f"{annotator}.json").write_text(json.dumps(file))
-        run("annotate", "collect", plan, answers, "--out", self.folder / f"{name}.csv")
-        return f"{name}.csv"
+        run("annotate", "collect", plan, answers, "--out", table)
+        return table
 
 
 def run(*arguments: object) -> None:
@@ -79,15 +74,23 @@ def run(*arguments: object) -> None:
 
 
 @pytest.fixture
-def study(clip_world: ClipWorld, home: Path, tmp_path: Path) -> Iterator[Study]:
-    truths = clip_world.truths[:9]
-    write_annotations(tmp_path / "rows.csv", [truth.annotated for truth in truths])
-    repairs = {
-        truths[UNCLEAR].qid: {"question": f"After all, {truths[UNCLEAR].question}"},
-        truths[SPOILT].qid: {"distractors": [truths[SPOILT].distractors[1], *truths[SPOILT].distractors[1:]]},
-    }
-    with JudgeServer(picture_script=clip_world_player(truths, clip_world.takes, repairs=repairs)) as server:
-        yield Study(tmp_path, truths, server, clip_world.takes)
+def study(sources: Path, home: Path, tmp_path: Path) -> Iterator[Study]:
+    folder = sources / "causalvqa" / "build"
+    played = Played.of_sample(folder, causalvqa_repair=repaired)
+    assert played.player is not None
+    truths = played.player.truth["questions"]
+    for truth in truths:
+        truth["guessed"] = False
+    with played.at_work():
+        yield Study(tmp_path, folder, truths, played)
+
+
+def repaired(asked: Asked) -> dict[str, Any]:
+    """Says a question in other words, or makes one of its options another."""
+    texts = {name: asked.given[name] for name in ("question", "answer", "distractors", "paraphrases")}
+    if asked.given["flags"] == ["e"]:
+        return {**texts, "question": f"{AFTER_ALL}{texts['question']}"}
+    return {**texts, "distractors": [texts["distractors"][1], *texts["distractors"][1:]]}
 
 
 @pytest.mark.slow
@@ -112,9 +115,10 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
         return {"choice": "A", "flags": flags, **kind, **times, **comment}
 
     before = study.rows()
-    asked = study.server.asked.total()
-    reviews = study.ask("reviews", "review", 2, review)
-    removed = study.build(reviews=[reviews])
+    whole = clip_seconds(study.folder / "out/release/debug/videos" / before[MEDIUM]["renamed_video"])
+    asked = len(study.played.asked)
+    reviewing = f'reviews=["{study.ask("reviews", "review", 2, review)}"]'
+    removed = study.build(reviewing)
     assert removed["quality review"] == {
         "fewer than two reviews of a version": 1,
         "flagged a, b or c by a reviewer": 1,
@@ -122,19 +126,18 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
     assert removed["repair"] == {"two distractors are equal": 1}
     rows = study.rows()
     assert set(rows) == {UNCLEAR, EASY, MEDIUM, HARD, DISPUTED, DROPPED}
-    assert rows[UNCLEAR]["question"] == f"After all, {study.truths[UNCLEAR].question}"
-    assert read_numbered_options(rows[UNCLEAR]["choices2"])[rows[UNCLEAR]["correct2"]] == study.truths[UNCLEAR].answer
+    assert rows[UNCLEAR]["question"] == f"{AFTER_ALL}{study.truths[UNCLEAR]['question']}"
+    unclear = rows[UNCLEAR]
+    assert read_numbered_options(unclear["choices2"])[unclear["correct2"]] == study.truths[UNCLEAR]["answer"]
     # Only the repairs are asked for: three tries of one; of the other also three checks and two blind answers.
-    assert study.server.asked.total() - asked == 3 + 1 + 4 + 2
-    texts = [str(body["messages"][-1]["content"]) for body in study.server.bodies]
-    repairs = [material_of(text) for text in texts if text.startswith("You repair")]
-    assert all(given["comments"] == ["Look again."] for given in repairs)
-    assert sorted(given["flags"] for given in repairs) == [["e"], *[["f"]] * 3]
+    assert len(study.played.asked) - asked == 3 + 1 + 4 + 2
+    repairs = study.played.of("causalvqa_repair")
+    assert all(one.given["comments"] == ["Look again."] for one in repairs)
+    assert sorted(one.given["flags"] for one in repairs) == [["e"], *[["f"]] * 3]
     assert before[EASY]["type"] != rows[EASY]["type"] == OTHER_TYPE
     clips = [table[MEDIUM]["renamed_video"] for table in (before, rows)]
-    length = clip_seconds(study.folder / "out/release/debug/videos" / clips[1])
-    asked_about = study.truths[MEDIUM].end - study.truths[MEDIUM].start
-    assert clips[0] != clips[1] and length == pytest.approx(asked_about - 0.5, abs=0.15)
+    videos = study.folder / "out/release/debug/videos"
+    assert clips[0] != clips[1] and clip_seconds(videos / clips[1]) == pytest.approx(whole - 0.5, abs=0.15)
     assert {place for place in rows if rows[place]["qid"] != before[place]["qid"]} == {UNCLEAR, EASY, MEDIUM}
 
     answered: Counter[tuple[str, str]] = Counter()
@@ -152,9 +155,9 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
         return {"choice": "ABCDE"[choice]}
 
     responses = study.ask("people", "answer", 5, answer)
-    asked = study.server.asked.total()
-    removed = study.build(reviews=[reviews], responses=responses, difficulty=None)
-    assert study.server.asked.total() == asked
+    asked = len(study.played.asked)
+    removed = study.build(reviewing, f"responses={responses}", "difficulty=null")
+    assert len(study.played.asked) == asked
     assert removed["answers of people"] == {
         "the most frequent answer of people is not the key": 1,
         "too few people are right": 1,

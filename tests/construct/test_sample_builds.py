@@ -1,0 +1,34 @@
+"""What holds of every build: from the sample's own sources models that know the truth make a set that is prepared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from expected import Expected
+from played import BuildSample
+from raw_releases import contents
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.cli.build import BUILDERS
+from lmms_eval_tasks.registry import read_card
+from lmms_eval_tasks.utils.data.home import read_manifest
+
+
+@pytest.mark.slow  # the sample is filmed first
+@pytest.mark.parametrize("benchmark", BUILDERS.found)
+def test_a_set_is_built_as_its_tables_say_and_prepared_and_built_again_nothing_is_asked(
+    benchmark: str, built: BuildSample, home: Path, expected: Expected
+) -> None:
+    one = built(benchmark)
+    tables = ["\n".join(map(" | ".join, table.rows)) for table in one.made.tables]
+    said = "\n".join([one.made.summary, *one.made.warnings]).replace(str(one.out), "OUT")
+    expected("\n\n".join([*tables, said]))
+    before = contents(one.out)
+    BUILDERS.found[benchmark](config=one.sources / "build.yaml", out=one.out)
+    assert contents(one.out) == before
+    prepared = CliRunner().invoke(app, ["prepare", benchmark, "--source", str(one.made.folder)])
+    assert prepared.exit_code == 0, prepared.output
+    (split,) = read_manifest(read_card(benchmark)).splits.values()
+    assert split.rows > 0
