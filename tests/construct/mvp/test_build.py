@@ -1,119 +1,324 @@
-"""`build` from annotated clips to minimal pairs, a stand-in in every role: what it finds, and what it fails at."""
+"""`build mvp`: what becomes of two clips when a model fails in each of its roles, and what steps decide by rule."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping
+import ast
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet
 import pytest
-from annotated_pairs import TruePair, pair_player, released_items, write_config
 from expected import Expected
-from host_run import own_command, run_host
-from judge_server import JudgeServer, PictureScript
+from numbered_clips import write_numbered
+from played import MODEL, Asked, BuildSample, outcome
 from refusals import refusal
-from stub_server import material_of, read_request
 
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
-from lmms_eval_tasks.construct.mvp import build
-from lmms_eval_tasks.mvp.benchmark import SUBSETS
+from lmms_eval_tasks.construct.curation.candidates import find_rule
+from lmms_eval_tasks.construct.curation.vectors import as_parquet, exact_units
+from lmms_eval_tasks.construct.engine.steps import Removed
+from lmms_eval_tasks.construct.mvp.minimal_pairs import (
+    balance_skills,
+    find_pairs,
+    frame_numbers,
+    read_letter,
+    single_frame_step,
+)
+from lmms_eval_tasks.construct.mvp.pipeline import PIPELINE, write_release
+from lmms_eval_tasks.construct.mvp.questions import meet_contrasts, nearest_codes, objection_to
+from lmms_eval_tasks.construct.mvp.rows import (
+    AnnotatedClip,
+    AskedClip,
+    ContrastedClip,
+    MinimalPair,
+    MvpBuildConfig,
+    PairedClip,
+    read_annotations,
+)
+from lmms_eval_tasks.host.tasks.running import Evaluation
+from lmms_eval_tasks.mvp.benchmark import SUBSETS, prepare
+from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import ServerError
 
-pytestmark = pytest.mark.slow  # the sample is filmed first
-
-PHYSICS = 8
-"""Number of the first pair of physics, whose questions are the source's own."""
-FAULTS = {
-    # In the order of the steps; pairs 0 to 3 are of hands, 4 to 7 of robots, 12 to 15 of order.
-    "malformed": 0,
-    "refusal": 1,
-    "time-out": 2,
-    "not offered": 4,
-    "nothing": 5,
-    "equal": 6,
-    "leak": 12,
-    "synonym": 13,
-    "no question": 14,
-    "missing END": PHYSICS,
-    "solved by frames": PHYSICS + 1,
+FIRST, SECOND = "It rolls to the left", "It rolls to the right"
+SHARED: dict[str, Any] = {"source": "s", "category": "temporal_reasoning", "skill": "k"}
+WRITTEN = {"question": "Which way?", "first": "to the left", "second": "to the right"}
+OPEN = {"same_meaning": False, "both_can_hold": False, "gives_away": False}
+HONEST: dict[str, Any] = {
+    "mvp_contrast": {"contrasts": ["D1"]},
+    "mvp_question": WRITTEN,
+    "mvp_exclusion": OPEN,
+    # Who cannot tell guesses the same of both clips, which have other answers.
+    "mvp_single_frame": "A END",
+}
+FAULTS: dict[str, dict[str, Any]] = {
+    "malformed": {"contrast": '{"contrasts": ["D1"'},
+    "refusal": {"contrast": "I cannot help with that."},
+    "no server": {"contrast": ServerError("timed out", again=False)},
+    "not offered": {"contrast": {"contrasts": ["D99"]}},
+    "nothing": {"contrast": {"contrasts": []}},
+    "equal": {"question": {**WRITTEN, "second": "TO THE LEFT."}},
+    "leak": {"question": {**WRITTEN, "question": "To the left. Which way?"}},
+    "no question": {"question": {**WRITTEN, "question": "Say what happens."}},
+    "synonym": {"exclusion": {**OPEN, "same_meaning": True}},
+    "both": {"exclusion": {**OPEN, "both_can_hold": True}},
+    "given away": {"exclusion": {**OPEN, "gives_away": True}},
+    "missing END": {"single_frame": "A"},
+    "equal at first": {"question": [{**WRITTEN, "second": "to the left"}, WRITTEN]},
+    "END at last": {"single_frame": ["A", "A END"]},
+    "none": {},
 }
 
 
-def model(url: str, **more: Any) -> dict[str, Any]:
-    patient = {"first_delay": 0, "longest_delay": 0, "concurrent": 4, "timeout": 30}
-    return {"model": "m", "provider": "local", "url": url, **patient, **more}
-
-
-def run(
-    script: PictureScript, pairs: list[TruePair], sources: Path, folder: Path, roles: Mapping[str, Any], **options: Any
-) -> tuple[BuiltSet, JudgeServer]:
-    """The set that was built, and the server that was asked."""
-    folder.mkdir(exist_ok=True)
-    with JudgeServer(picture_script=script) as server:
-        named = {name: model(server.url, **changes) for name, changes in roles.items()}
-        config = write_config(folder, pairs, sources / "videos", roles=named, **options)
-        return build(config, folder / "out"), server
+def configured(folder: Path, **options: object) -> MvpBuildConfig:
+    values = {"annotations": [folder / "a.csv"], "videos": folder, "embeddings": folder / "v.parquet", **options}
+    return MvpBuildConfig.model_validate({"roles": {"default": MODEL}, **values})
 
 
 @pytest.fixture(scope="module")
-def faulty(pair_sources: Path, sample_pairs: list[TruePair], tmp_path_factory: pytest.TempPathFactory) -> BuiltSet:
-    """A set that was built with every fault planted in one pair of its own."""
-    player = pair_player(sample_pairs, pair_sources / "videos", FAULTS)
-    roles = {"default": {"unreadable": 2}, "contrast": {"timeout": 1.0, "requests": 2, "unreadable": 2}}
-    return run(player, sample_pairs, pair_sources, tmp_path_factory.mktemp("faulty"), roles)[0]
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two clips whose chosen frames have other numbers, and their vectors."""
+    folder = tmp_path_factory.mktemp("clips")
+    vectors = {}
+    for name, length in (("a", 12), ("b", 30)):
+        write_numbered(folder / f"{name}.mp4", length)
+        vectors[f"{name}.mp4"] = np.array([1.0, length], np.float32)
+    (folder / "v.parquet").write_bytes(as_parquet(vectors))
+    return folder
 
 
-def test_every_planted_fault_is_named_and_the_pairs_that_are_left_are_the_true_ones(
-    faulty: BuiltSet, sample_pairs: list[TruePair], expected: Expected
-) -> None:
-    expected("\n".join([*map(" | ".join, faulty.tables[0].rows), *faulty.warnings]))
-    left = [pair for number, pair in enumerate(sample_pairs) if number not in FAULTS.values()]
-    assert faulty.folder is not None and released_items(faulty.folder) == {
-        clip: (pair.question, answer, tuple(sorted(pair.answers.values())))
-        for pair in left
-        for clip, answer in pair.answers.items()
+def test_every_fault_is_caught_and_named(clips: Path, tmp_path: Path, expected: Expected) -> None:
+    rows = [
+        AnnotatedClip(id=name, clip=f"{name}.mp4", question="", options=(), answer=answer, **SHARED)
+        for name, answer in (("a", FIRST), ("b", SECOND))
+    ]
+    config, lines = configured(clips), []
+    for name, says in FAULTS.items():
+        said = HONEST | {f"mvp_{prompt}": one for prompt, one in says.items()}
+        left, removed, played = outcome(PIPELINE.steps(config), rows, config, tmp_path / name, said)
+        for one in played.of("mvp_exclusion"):
+            assert one.given.keys() == {"question", "first", "second"}, "which is right is not shown"
+        assert bool(left) != bool(removed)
+        lines.append(f"{name}: {len(played.asked)} asked; {removed or [one.id for one in left]}")
+    expected("\n".join(lines))
+
+
+@pytest.mark.slow  # the sample is filmed first
+def test_the_pairs_of_the_sample_are_found_again(built: BuildSample) -> None:
+    def items(folder: Path) -> dict[str, tuple[str, ...]]:
+        rows = [row for file in folder.rglob("mini-*.parquet") for row in pyarrow.parquet.read_table(file).to_pylist()]
+        return {
+            row["video_path"]: (row["question"], row["answer"], *sorted(ast.literal_eval(row["candidates"])))
+            for row in rows
+        }
+
+    one = built("mvp")
+    found = items(one.out / "release")
+    assert found == items(one.sources.parent / "snapshot") and len(found) == 32
+
+
+LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
+
+
+def test_every_problem_of_the_annotations_is_listed(tmp_path: Path, expected: Expected) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"clip")
+    question = {"label": None, "question": "Which?", "answer": "red"}
+    changes: list[dict[str, Any]] = [
+        {}, {}, {"id": "2", "category": "cooking"}, {"id": "3", "clip": "../a.mp4"}, {"id": "4", "clip": "b.mp4"},
+        {"id": "5", "question": "Which?"}, {"id": "6", **question, "options": ["blue", "green"]},
+        {"id": "7", **question, "options": ["red", "red"]}, {"id": "8", "colour": "red"}, {"id": "9", "source": " "},
+    ]  # fmt: skip
+    file = tmp_path / "lines.jsonl"
+    file.write_text(as_lines({**LINE, **change} for change in changes), encoding="utf-8")
+    expected(refusal(read_annotations, [file, tmp_path / "none.csv"], tmp_path))
+
+
+def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"clip")
+    asked = {**LINE, "id": "2", "question": "Which way?", "options": ["left", "right"], "answer": "left"}
+    asked.pop("label")
+    lines, table = tmp_path / "lines.jsonl", tmp_path / "table.csv"
+    lines.write_text(as_lines([{**LINE, "skill": "order"}, asked]), encoding="utf-8")
+    table.write_text(
+        "id,clip,source,category,skill,label,question,options,answer\n"
+        "1,a.mp4,pt,temporal_reasoning,order,It falls,,,\n"
+        '2,a.mp4,pt,temporal_reasoning,,,Which way?,"[""left"", ""right""]",left\n',
+        encoding="utf-8",
+    )
+    read = read_annotations([lines], tmp_path)
+    assert read == read_annotations([table], tmp_path)
+    assert [(row.skill, row.question, row.answer) for row in read] == [
+        ("order", "", "It falls"),
+        ("temporal_reasoning", "Which way?", "left"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_most_alike_annotations_are_those_of_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmms_eval_tasks.construct.mvp.questions.ROWS", 3)
+    chance = np.random.default_rng(seed)
+    # Few directions, so that many products are equal.
+    vectors = exact_units(chance.integers(-1, 2, size=(40, 3)) + np.array([2.0, 0.0, 0.0]))
+    codes = np.concatenate([np.arange(9), chance.integers(0, 9, size=31)])
+    alike = vectors @ vectors.T
+    for code, nearest in enumerate(nearest_codes(vectors, codes, 5)):
+        products = {other: alike[codes == code][:, codes == other].max() for other in range(9) if other != code}
+        assert nearest == sorted(products, key=lambda other: (-products[other], other))[:5]
+    assert nearest_codes(exact_units(np.ones((3, 2))), np.zeros(3, dtype=np.int64), 4) == [[]]
+
+
+def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
+    said = {"a": ("left", ("right", "up")), "b": ("Right.", ("down",)), "c": ("still", ("up",))}
+    rows = [
+        ContrastedClip(id=x, clip=f"{x}.mp4", question="", options=(), answer=answer, contrasts=others, **SHARED)
+        for x, (answer, others) in said.items()
+    ]
+    removed: dict[str, Removed] = {}
+    opposed = meet_contrasts.run(rows, removed.__setitem__)
+    found = [(row.id, row.answer, row.other) for row in opposed]
+    assert found == [("a/1", "left", "Right."), ("b/1", "Right.", "left")]
+    assert {name: one.reason for name, one in removed.items()} == {"c": "no clip shows what excludes it"}
+
+
+EMPTY, AWAY = "a text that is empty, too long or not printable", "the question gives a candidate away"
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second", "objection"),
+    [
+        ("Which way does it roll?", "to the left", "to the right", ""),
+        ("Does it stay or does it fall?", "it falls", "it stays", ""),
+        ("Does it roll to the left or to the right?", "To the left.", "To the right.", ""),
+        ("In which order?", "first red, then blue", "first blue, then red", ""),
+        ("It rolls to the left. Which way does it roll?", "to the left", "to the right", AWAY),
+        ("First red, then blue. In which order?", "first red, then blue", "first blue, then red", AWAY),
+        ("Do you know which?", "no, not it", "it", ""),
+        ("Which way does it roll?", "to the left", "To the LEFT.", "equal candidates"),
+        ("What does it hit?", "a ball", "The ball.", "equal candidates"),
+        ("Which way does it roll?", "to the left", "to the right (correct)", "a candidate says which it is"),
+        ("?", "to the left", "to the right", EMPTY),
+        ("Which way does it roll?", "to the left", "…", EMPTY),
+        ("Which way does it roll?", "to the left", "to the\nright", EMPTY),
+        ("Which way does it roll?", "to the left", "x" * 400, ""),
+        ("Which way does it roll?", "to the left", "x" * 401, EMPTY),
+    ],
+)
+def test_what_rules_object_to(question: str, first: str, second: str, objection: str) -> None:
+    assert {objection_to(question, (first, second)), objection_to(question, (second, first))} == {objection}
+
+
+@pytest.mark.parametrize(
+    ("reply", "read"),
+    [
+        ("A END", "A"), ("b end.", "B"), ("Answer: B END", "B"), ("<think>A or B END</think>\nB END", "B"),
+        ("A", "missing END"), ("The answer is A.", "missing END"), ("C END", "another form"),
+        ("UNABLE END", "another form"), ("", "missing END"),
+    ],
+)  # fmt: skip
+def test_a_reply_about_a_frame_is_its_letter_before_the_end(reply: str, read: str) -> None:
+    if len(read) == 1:
+        assert read_letter(reply) == read
+    else:
+        with pytest.raises(UnreadableReply, match=f"^{read}"):
+            read_letter(reply)
+
+
+def test_frames_are_spread_over_the_clip() -> None:
+    assert (frame_numbers(100, 1), frame_numbers(100, 4), frame_numbers(2, 5)) == ([50], [12, 37, 62, 87], [0, 1])
+
+
+def pair(number: int, skill: str, category: str = "temporal_reasoning", cosine: float = 0.5) -> MinimalPair:
+    clips = [PairedClip(id=f"{number}{x}", clip=f"s/{number}{x}.mp4", source="s", answer=x) for x in "ab"]
+    return MinimalPair(
+        id=str(number), category=category, skill=skill, question="Which?", candidates=("b", "a"),
+        clips=(clips[0], clips[1]), cosine=cosine,
+    )  # fmt: skip
+
+
+def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> None:
+    rows = []
+    for x, answer, change in (
+        ("a", "left", {}), ("b", "right", {}), ("c", "left", {}), ("d", "right", {"source": "other"}),
+        ("e", "left", {"category": "intuitive_physics"}), ("f", "a ball", {}), ("g", "a red ball", {}),
+        ("h", "right", {"question": "Where?"}),
+    ):  # fmt: skip
+        candidates = ("a ball", "a red ball") if "ball" in answer else ("left", "right")
+        values = {**SHARED, "question": "Which?", "candidates": candidates, "answer": answer, **change}
+        rows.append(AskedClip(id=x, clip=f"{x}.mp4", **values))
+    vectors = {row.clip: np.array([1.0, place], np.float32) for place, row in enumerate(rows)}
+    (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
+    config = configured(tmp_path, rule="not-within")
+    removed: dict[str, Removed] = {}
+    (mined,) = find_pairs.given(config, find_rule(config.rule)).run(rows, removed.__setitem__)
+    assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
+    assert sorted(mined.candidates) == ["left", "right"]
+    assert {name: one.reason for name, one in removed.items()} == {
+        "a": "in no pair: no partner",
+        **dict.fromkeys("deh", "in no pair: one answer"),
+        **dict.fromkeys("fg", "in no pair: refused"),
     }
 
 
-@pytest.mark.host
-def test_what_was_built_is_prepared_run_and_solved(faulty: BuiltSet, tmp_path: Path) -> None:
-    """`prepare` needs no more than the release that `build` proposes: its clips are beside it."""
-    home = tmp_path / "home"
-    prepared = own_command(home, "prepare", "mvp", "--source", faulty.folder)
-    assert prepared.returncode == 0, prepared.stdout + prepared.stderr
-    run = run_host("--model", "sample_solver", "--tasks", "mvp_mini", home=home, out=tmp_path / "run")
-    assert run.score("mvp_mini", "pair_accuracy") == run.score("mvp_mini", "sample_data") == 100
-    assert sum(run.score(f"mvp_mini_{subset}", "pairs_scored") for subset in SUBSETS) == 5
-
-
-def test_what_passes_is_asked_again_and_costs_no_pair_and_skills_are_balanced(
-    pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path
+@pytest.mark.parametrize(
+    ("models", "frames", "goes", "asked"), [(4, 1, True, 30), (5, 3, True, 30), (3, 3, False, 15), (5, 0, False, 15)]
+)
+def test_four_of_five_models_on_three_tenths_of_the_frames_is_the_bound(
+    models: int, frames: int, goes: bool, asked: int, clips: Path, tmp_path: Path
 ) -> None:
-    """Every request fails once, and one question is written anew after an objection."""
-    player = pair_player(sample_pairs, pair_sources / "videos", {"equal at first": 0}, passing=100)
-    built, server = run(player, sample_pairs, pair_sources, tmp_path, {"default": {}})
-    assert built.warnings == [] and built.folder is not None and len(released_items(built.folder)) == 32
-    steps = json.loads((tmp_path / "out" / "attrition.json").read_text(encoding="utf-8"))["steps"]
-    assert all(not step["removed"] for step in steps)
-    assert {fault for step in steps for fault in step["asked again"]} >= {"malformed JSON", "refusal"}
-    refused = [material_of(read_request(body)[0]).get("refused") for body in server.bodies]
-    assert sum("equal candidates" in json.dumps(one) for one in refused) == 2
-    # Two skills more than the pairs that are wanted.
-    player = pair_player(sample_pairs, pair_sources / "videos")
-    options: dict[str, Any] = {"total": 6, "rule": "not-within", "split": "full"}
-    built, _ = run(player, sample_pairs, pair_sources, tmp_path / "few", {"default": {}}, **options)
-    assert built.folder is not None
-    kept = released_items(built.folder, "full").keys()
-    by_category = Counter(pair.category for pair in sample_pairs if pair.answers.keys() <= kept)
-    assert sorted(by_category.values()) == [1, 1, 2, 2]
+    """So many models are right about so many frames; the other clip is not asked about where the first is not told."""
+    roles = {f"vision {number}": {**MODEL, "model": str(number)} for number in range(5)}
+    config = configured(clips, roles=roles, single_frame={"roles": list(roles), "frames": 3})
+    one, other = (PairedClip(id=x, clip=f"{x}.mp4", source="s", answer=x) for x in "ab")
+    shown = pair(0, "k").model_copy(update={"candidates": ("a", "b"), "clips": (one, other)})
+    seen: dict[tuple[bytes, ...], int] = {}
+
+    def watch(request: Asked) -> str:
+        clip, frame = divmod(seen.setdefault(request.pictures, len(seen)), 3)
+        return f"{'AB'[clip] if int(request.model) < models and frame < frames else 'BA'[clip]} END"
+
+    step = single_frame_step(config)
+    assert step.roles == tuple(roles) and step.forecast.requests == 30  # type: ignore[union-attr]
+    left, removed, played = outcome([step], [shown], config, tmp_path, {"mvp_single_frame": watch})
+    why = f"single-frame filter: single frames tell both clips: solvable frames: {frames} of 3 and {frames} of 3"
+    assert (left, removed, len(played.asked)) == (([], {"0": why}, asked) if goes else ([shown], {}, asked))
 
 
-def test_problems_come_before_the_first_request(
-    pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path, expected: Expected
-) -> None:
-    config = write_config(tmp_path, sample_pairs, pair_sources / "videos", roles={"contrast": model("http://x/v1")})
-    without_roles = refusal(build, config, tmp_path / "out")
-    values = json.loads(config.read_text(encoding="utf-8"))
-    config.write_text(json.dumps({**values, "split": "test", "total": 0}), encoding="utf-8")
-    expected(f"{without_roles}\n\n{refusal(build, config, tmp_path / 'out')}")
+def test_a_clip_that_cannot_be_decoded_goes(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "0a.mp4").write_bytes(b"no video")
+    config = configured(tmp_path)
+    _, removed, _ = outcome([single_frame_step(config)], [pair(0, "k")], config, tmp_path, {})
+    assert "a clip that cannot be decoded" in removed["0"]
+
+
+def test_skills_take_turns_after_the_filters(tmp_path: Path) -> None:
+    pairs = [pair(number, "red" if number < 5 else "blue", cosine=number / 10) for number in range(7)]
+    removed: dict[str, Removed] = {}
+    balanced = balance_skills.given(configured(tmp_path, total=3)).run(pairs, removed.__setitem__)
+    assert [one.id for one in balanced] == ["6", "4", "5"]
+    assert set(removed) == {"0", "1", "2", "3"} and {one.reason for one in removed.values()} == {"pairs enough"}
+    assert len(balance_skills.given(configured(tmp_path, per_skill=1)).run(pairs, removed.__setitem__)) == 2
+
+
+def test_a_set_of_two_categories_is_prepared_from_its_own_clips(tmp_path: Path, home: Path) -> None:
+    categories = ("temporal_reasoning", "intuitive_physics")
+    pairs = [pair(number, "k", categories[number % 2]) for number in range(4)]
+    (tmp_path / "videos" / "s").mkdir(parents=True)
+    for clip in (clip for one in pairs for clip in one.clips):
+        (tmp_path / "videos" / clip.clip).write_bytes(b"not looked into")
+    release = tmp_path / "release"
+    release.mkdir()
+    warnings = write_release(pairs, release, configured(tmp_path / "videos", split="full"))
+    assert warnings == [
+        "There are no pairs of human_object_interactions and robot_object_interactions: their tasks have no items."
+    ]
+    assert prepare(source=str(release), split="full")["full"].rows == 8
+    table = pyarrow.parquet.read_table(home / "mvp" / "full.parquet").to_pylist()
+    assert {row["subset"] for row in table} == set(categories) < set(SUBSETS)
+    assert [row["options"][ord(row["answer"]) - ord("A")] for row in table] == ["a", "b"] * 4
+    evaluation = Evaluation(clips_needed=False)
+    assert len(evaluation.open_split({"benchmark": "mvp", "split": "full", "subset": categories[0]})) == 4
+    with pytest.raises(InputError, match="Expected items of robot_object_interactions in mvp, full, but"):
+        evaluation.open_split({"benchmark": "mvp", "split": "full", "subset": "robot_object_interactions"})
