@@ -18,7 +18,8 @@ import pytest
 import typer
 from docs import ROOT
 from expected import Expected
-from raw_releases import contents
+from refusals import refusal
+from releases import contents
 from sample_runs import at, prepared_sample
 
 from lmms_eval_tasks import registry as registry_module
@@ -34,20 +35,15 @@ from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 pytestmark = pytest.mark.slow
 PLUGIN = ROOT / "examples" / "pendulum_plugin"
 WRITERS = sample_writers()
+ON_HUB = [name for name, benchmark in registry().benchmarks.items() if benchmark.card.hub_id]
 SEVERAL = [name for name, benchmark in registry().benchmarks.items() if len(benchmark.card.splits) > 1]
 """Benchmarks whose release has several splits."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """A benchmark's release: its sample without the mark of a sample.
-
-    Attributes:
-        benchmark: The benchmark.
-        sample: The folder of the sample, with the mark.
-        folder: The same without it.
-        home: A data home in which the release is prepared; no test may change it.
-    """
+    """A benchmark's release: a folder with its sample, one without the sample's mark, and a home where the release is
+    prepared, which no test may change."""
 
     benchmark: Benchmark
     sample: Path
@@ -62,21 +58,24 @@ class Release:
         """A copy of the release that a test may spoil."""
         return shutil.copytree(self.folder, folder / self.name)
 
-    def prepare(self, folder: Path | None = None, *further: str, commands: slice = slice(None)) -> None:
-        """Run the benchmark's commands, or some of them, on the release or on another folder of its form."""
-        app = typer.Typer(add_completion=False)
-        app.command()(prepare_command(self.benchmark))
+    def options(self, folder: Path | None = None) -> list[list[str]]:
+        """The options of its commands, for the release or for another folder of its form."""
         writer = WRITERS.get(self.name) or self.benchmark.sample
         assert writer
-        for options in writer.prepare[commands]:
-            place = str(folder or self.folder)
-            app([*(option.replace("{folder}", place) for option in options), *further], standalone_mode=False)
+        return [[one.replace("{folder}", str(folder or self.folder)) for one in options] for options in writer.prepare]
+
+    def call(self, options: list[str]) -> None:
+        app = typer.Typer(add_completion=False)
+        app.command()(prepare_command(self.benchmark))
+        app(options, standalone_mode=False)
+
+    def prepare(self, folder: Path | None = None, *further: str, commands: slice = slice(None)) -> None:
+        """Run its commands, or some of them."""
+        for options in self.options(folder)[commands]:
+            self.call([*options, *further])
 
     def refusal(self, folder: Path) -> str:
-        """The message of a `prepare` that must fail."""
-        with pytest.raises(InputError) as caught:
-            self.prepare(folder)
-        return str(caught.value)
+        return refusal(self.prepare, folder)
 
 
 def with_plugin() -> Benchmark:
@@ -238,3 +237,26 @@ def test_a_split_that_is_not_in_the_source_survives(release: Release, prepared: 
     assert [split for split in splits if again[split] == splits[split]] == [last]
     for split in splits:
         assert len(load_table(release.name, split)) == splits[split].rows
+
+
+@pytest.mark.parametrize("release", ON_HUB, indirect=True)
+def test_the_hub_is_asked_for_the_files_and_its_revision_is_kept(
+    release: Release, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
+) -> None:
+    options, hub_id = release.options()[-1], release.benchmark.card.hub_id
+    (tmp_path / "0123abc").symlink_to(options[1])
+    said = []
+
+    def download(repo_id: str, repo_type: str, allow_patterns: list[str]) -> str:
+        said.append(f"{repo_type} {repo_id}: {', '.join(allow_patterns)}")
+        if len(said) > 1:
+            raise OSError("no connection\nand more")
+        return str(tmp_path / "0123abc")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert options[0] == "--source"
+    release.call([*options[2:]])
+    splits = read_manifest(read_card(release.name)).splits.values()
+    assert {(split.source, split.revision, split.missing) for split in splits} == {(hub_id, "0123abc", ())}
+    said.append(refusal(release.call, ["--source", "own/dataset", *options[2:]]))
+    expected("\n".join(said))

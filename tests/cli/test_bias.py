@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from commands import printed, refusal
 from prepared_texts import add_mvp_sample, add_texts
-from raw_releases import QUESTION, WITHHELD, write_metadata
+from releases import QUESTION, WITHHELD, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
@@ -50,7 +50,7 @@ def test_text_alone_is_worth_nothing_in_minimal_pairs(tmp_path: Path) -> None:
 
 def test_the_two_versions_of_a_question(expected: Any, tmp_path: Path) -> None:
     other = {**QUESTION, "qid": "q2", "correct1": "2", "correct2": "2"}
-    prepare_causalvqa(write_metadata(tmp_path, "debug", [QUESTION, other]))
+    prepare_causalvqa(write_causalvqa(tmp_path, "debug", [QUESTION, other]))
     text = shown("causalvqa", "--split", "debug")
     found = rules(text)
     assert found["any, at random"] == ["0%", "33.3", "11.1", "67%"]
@@ -63,7 +63,7 @@ def test_the_two_versions_of_a_question(expected: Any, tmp_path: Path) -> None:
 
 
 def test_withheld_keys_are_named_and_the_choices_shown(expected: Any, tmp_path: Path) -> None:
-    prepare_causalvqa(write_metadata(tmp_path, "test", [WITHHELD]))
+    prepare_causalvqa(write_causalvqa(tmp_path, "test", [WITHHELD]))
     text = shown("causalvqa")
     found = rules(text)
     # "it rolls" and "it stops" tie; of the other version "it halts", "it drops" and "it turns".

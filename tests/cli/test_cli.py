@@ -15,8 +15,7 @@ import pytest
 from cast_bench import row
 from cast_bench import write_release as write_questions
 from commands import call, printed, refusal
-from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
-from releases import write_clip
+from releases import QUESTION, mvp_pair, write_causalvqa, write_clip, write_snapshot
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.model import identity as environment
@@ -32,7 +31,7 @@ def wide(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sample_release(folder: Path, *questions: dict[str, Any]) -> Path:
-    release = write_metadata(folder, "debug", list(questions or [QUESTION]))
+    release = write_causalvqa(folder, "debug", list(questions or [QUESTION]))
     (release / "SAMPLE.json").write_text('{"sample": true}')
     return release
 
@@ -87,7 +86,7 @@ def test_check_shows_what_to_know_of_a_benchmark(expected: Any) -> None:
 
 
 def test_prepare_and_check_show_a_warning_once(tmp_path: Path) -> None:
-    release = write_metadata(tmp_path, "debug", [{**QUESTION, "choices1": "1. a|2. a"}])
+    release = write_causalvqa(tmp_path, "debug", [{**QUESTION, "choices1": "1. a|2. a"}])
     warning = "warning: debug/debug_metadata.csv: questions with two equal options: 1 (q1 in choices1)."
     assert one_line(printed("prepare", "causalvqa", "--source", release)).count(warning) == 1
     lines = printed("check").splitlines()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from host_run import SCRIPTS, environment, own_command, run_host
-from releases import Question, write_causalvqa
+from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.runs.folder import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -147,7 +147,7 @@ def test_grpo_that_was_killed_goes_on_with_every_reward(world: Path) -> None:
 
 
 def test_grpo_by_the_keys_of_choices(world: Path) -> None:
-    release = write_causalvqa(world / "choices", "debug", [Question("7", "planning", "easy", (2, 4))])
+    release = write_causalvqa(world / "choices", "debug", [question_row("7", "planning", "easy", (2, 4))])
     out = world / "choice"
     ended = own_command(
         world / "home", "train", "causalvqa", "grpo", "--source", release, "--out", out, "--model", world / "tiny",

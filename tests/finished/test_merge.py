@@ -12,7 +12,7 @@ import pytest
 from commands import refusal
 from expected import Expected
 from logged_runs import TASK, weak, write_run
-from releases import Question, write_causalvqa
+from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.registry import read_card, registry
@@ -107,7 +107,7 @@ def test_what_is_not_all_parts_of_one_run(tmp_path: Path, expected: Expected) ->
 
 
 def test_items_that_are_in_no_part_or_in_two_and_other_data(tmp_path: Path, home: Path, expected: Expected) -> None:
-    prepare(write_causalvqa(tmp_path, "debug", [Question("1", "descriptive", "easy", (1, 2))]))
+    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
     parts = [write_part(tmp_path / str(part), part, 3, ITEMS + 2) for part in (1, 2, 3)]
     second = (parts[1] / LOG).read_text(encoding="utf-8").replace('"doc_id": 2,', '"doc_id": 0,')
     (parts[1] / LOG).write_text(second, encoding="utf-8")

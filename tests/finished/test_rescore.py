@@ -11,7 +11,7 @@ import pytest
 from commands import call, refusal
 from expected import Expected
 from logged_runs import TASK, weak, write_run
-from releases import Question, write_causalvqa
+from releases import question_row, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.finished.rescore import claimed
@@ -58,7 +58,7 @@ def test_what_cannot_be_scored_again(tmp_path: Path, expected: Expected) -> None
 def test_a_function_that_is_named_as_only_lmms_eval_finds_it(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare(write_causalvqa(tmp_path, "debug", [Question("1", "descriptive", "easy", (1, 2))]))
+    prepare(write_causalvqa(tmp_path, "debug", [question_row("1", "descriptive", "easy", (1, 2))]))
     run = logged(tmp_path / "run", lambda lines: [{**line, "filtered_resps": "A"} for line in lines])
     folder = find_benchmark("causalvqa").folder
     config = {**task_configs(folder)[TASK], "process_results": "hooks_beside_it.process_results"}

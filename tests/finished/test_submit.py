@@ -12,7 +12,7 @@ from commands import call, printed
 from expected import Expected
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
 from loguru import logger
-from releases import Question, write_causalvqa
+from releases import question_row, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, losses, with_log
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
@@ -110,7 +110,9 @@ def test_a_part_of_the_release_is_no_submission(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    prepare(write_causalvqa(tmp_path / "release", "test", [Question("1", "planning", "easy", (1, 2))], withheld=True))
+    prepare(
+        write_causalvqa(tmp_path / "release", "test", [question_row("1", "planning", "easy", (1, 2))], withheld=True)
+    )
     write_hook_run(Path("run"), {"causalvqa_paired": choose("B")})
     shown = [refused("causalvqa", "run")]
     for option in ("--allow-unofficial", "--allow-sample"):
@@ -205,7 +207,7 @@ def test_a_file_is_checked_against_what_is_prepared(
     shown = [refused("mvp", "run")]
     shown += [printed("validate", benchmark, Path("run", file)) for (benchmark, _), file in FILES.items()]
     shown.append(call("validate", "mvp", "none").err)
-    prepare(write_causalvqa(tmp_path / "release", "debug", [Question("1", "planning", "easy", (5, 1))]))
+    prepare(write_causalvqa(tmp_path / "release", "debug", [question_row("1", "planning", "easy", (5, 1))]))
     of_test = Path("run", FILES["causalvqa", ""])
     shown.append(printed("validate", "causalvqa", of_test))
     Path("file").write_text(of_test.read_text("utf-8").replace("7_0", "1_0"))

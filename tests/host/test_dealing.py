@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
-from releases import Question, write_causalvqa
+from releases import question_row, write_causalvqa
 from task_states import docs_of, new_state
 from thread_ranks import ThreadRanks
 
@@ -265,7 +265,7 @@ def test_data_and_clips_are_compared(own_world: Path, tmp_path: Path, monkeypatc
         "causalvqa_paired, items whose clip is missing",
         "causalvqa_paired, first clip",
     }
-    other = [Question("7", "planning", "hard", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
+    other = [question_row("7", "planning", "hard", (1, 2)), question_row("8", "descriptive", "easy", (3, 4))]
     # A rank that does not see the clips disagrees.
     shutil.rmtree(clip_path("causalvqa", "test"))
     unseen = rank_facts([state])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from random import Random
@@ -10,10 +11,9 @@ import pytest
 from expected import Expected
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_releases import mvp_pair, write_snapshot
-from releases import write_clip
+from releases import mvp_pair, write_clip, write_snapshot
 
-from lmms_eval_tasks.mvp.benchmark import CARD, SUBSETS, pair_at_random, prepare, read_candidates, read_items
+from lmms_eval_tasks.mvp.benchmark import SUBSETS, pair_at_random, prepare, read_candidates, read_items
 from lmms_eval_tasks.registry import load_table, read_card
 from lmms_eval_tasks.utils.core.errors import InputError, Problems
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, read_manifest
@@ -31,7 +31,7 @@ def videos(tmp_path: Path) -> Path:
     return tmp_path / "videos"
 
 
-def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path) -> None:
+def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path, expected: Expected) -> None:
     first, second = mvp_pair("s_1"), mvp_pair("s_0", candidates="['right', 'left']")
     for name in ("s_1_1", "s_1_2", "s_0_1", "s_0_2"):
         write_clip(videos / "pt" / f"{name}.mp4")
@@ -41,18 +41,7 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
     assert table["item_id"][:4] == ["s_1_2", "s_1_1", "s_0_1", "s_0_2"]
     assert table["answer"][:4] == ["B", "A", "A", "A"]
     assert list(dict.fromkeys(table["subset"])) == list(SUBSETS)
-    assert table[0] == {
-        "item_id": "s_1_2",
-        "group_id": "s_1",
-        "question": "Which way?",
-        "options": ["left", "right"],
-        "answer": "B",
-        "clip": "mini/pt/s_1_2.mp4",
-        "clip_present": True,
-        "clip_seconds": 1.0,
-        "subset": HOI,
-        "source": "pt",
-    }
+    expected(json.dumps(table[0], indent=1))
     assert clip_path("mvp", "mini/pt/s_1_2.mp4").readlink() == videos / "pt" / "s_1_2.mp4"
 
 
@@ -84,14 +73,10 @@ def test_white_space_around_texts_is_no_difference() -> None:
     rows = mvp_pair("x", question=" Which way?\n", candidates="['left ', ' right']", answer="right ")
     problems = Problems()
     items = read_items(HOI, "mini", rows, problems)
-    assert (len(problems), problems.warnings()) == (0, ())
-    assert [(item["answer"], item["options"]) for item in items] == [
-        ("A", ["left", "right"]),
-        ("B", ["left ", " right"]),
-    ]
+    assert (len(problems), problems.warnings(), [item["answer"] for item in items]) == (0, (), ["A", "B"])
 
 
-def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos: Path) -> None:
+def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos: Path, expected: Expected) -> None:
     rows = [
         *mvp_pair("asked", question="Where to?"),
         *mvp_pair("case", question="which way?"),
@@ -101,14 +86,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
     ]
     without = [{name: cell for name, cell in row.items() if name != "source"} for row in mvp_pair("x")]
     prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows, SUBSETS[1]: without})))
-    assert read_manifest(read_card("mvp")).splits["mini"].warnings[:6] == (
-        f"{HOI}/mini: rows without a source, which are counted under unknown: 1 (from_2).",
-        f"{HOI}/mini: pairs with two questions: 2 (asked, case).",
-        f"{HOI}/mini: pairs whose videos have different candidates: 1 (other).",
-        f"{HOI}/mini: pairs with the same answer to both videos: 1 (same).",
-        f"{SUBSETS[1]}/mini: rows without a source, which are counted under unknown: 2 (x_1, x_2).",
-        "Expected 18416 items, but got 16.",
-    )
+    expected("\n".join(read_manifest(read_card("mvp")).splits["mini"].warnings[:6]))
     table = load_table("mvp", "mini", require_clips=False)
     assert table["source"][6:12] == ["pt", "unknown", "pt", "pt", "unknown", "unknown"]
     assert table["group_id"][6:8] == ["from", "from"]
@@ -146,24 +124,6 @@ def test_refusals(tmp_path: Path, videos: Path, expected: Expected) -> None:
     refuse("no split", mvp_pair("s"), split="all")
     expected("\n".join(messages))
     assert not benchmark_dir("mvp").exists()
-
-
-def test_a_hub_id_is_downloaded_and_its_revision_kept(
-    tmp_path: Path, videos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    snapshot = write_snapshot(tmp_path, "mini", {}).rename(tmp_path / "0123abc")
-
-    def download(repo_id: str, repo_type: str, allow_patterns: list[str]) -> str:
-        if repo_id != CARD.hub_id:
-            raise OSError("no connection\nand more")
-        assert repo_type == "dataset" and {"*.md", "*.parquet"} < set(allow_patterns)
-        return str(snapshot)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    facts = prepare(videos)["mini"]
-    assert (facts.source, facts.revision, facts.rows) == (CARD.hub_id, "0123abc", 8)
-    with pytest.raises(InputError, match=r"MVP cannot be loaded from own/dataset: no connection\nRemedy: check "):
-        prepare(videos, "own/dataset")
 
 
 def test_pairs_at_random_share_a_question_and_have_their_two_answers(tmp_path: Path, videos: Path) -> None:

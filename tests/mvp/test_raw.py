@@ -1,33 +1,186 @@
-"""Preparing MVP from the downloads of its nine sources."""
+"""MVP from the downloads of its nine sources: clips that are made of a source's own files, and what is said of faults.
+
+Language Table's episodes are TFRecords, in the order in which TensorFlow Datasets reads them.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 
+import av
+import crc32c
+import numpy as np
 import pytest
+from commands import printed
 from expected import Expected
-from mvp_downloads import CLIPS, LENGTHS, raw_option, write_annotations, write_downloads, write_episodes
-from raw_releases import contents
-from releases import write_clip
-from typer.testing import CliRunner
+from numpy.typing import NDArray
+from PIL import Image
+from releases import contents, mvp_pair, write_clip, write_snapshot
+from tfrecord.example_pb2 import Example
 
-from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.mvp.benchmark import SOURCES, prepare
-from lmms_eval_tasks.utils.core.errors import InputError
+from lmms_eval_tasks.mvp.benchmark import SOURCES, SUBSETS, prepare
+from lmms_eval_tasks.mvp.raw_downloads import (
+    BadRecord,
+    Episodes,
+    episode_clip,
+    frame_of,
+    index_records,
+    picture_clip,
+    read_frames,
+    reading_order,
+    webm_clip,
+)
+from lmms_eval_tasks.utils.core.errors import InputError, Problems
+from lmms_eval_tasks.utils.core.work import no_progress
 from lmms_eval_tasks.utils.data.clips import is_readable
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.pictures import FrameCoder
+from lmms_eval_tasks.utils.data.prepare import place_clip
+from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 
 pytestmark = pytest.mark.usefixtures("home")
+
+CLIPS: Mapping[str, tuple[str, str]] = {
+    "pt": ("pt/video_1.mp4", "pt/video_2.mp4"),
+    "ssv2": ("ssv2/101.mp4", "ssv2/102.mp4"),
+    "language_table": ("language_table/video_3.mp4", "language_table/video_36.mp4"),
+    "intphys": ("intphys/_O1_01_1.mp4", "intphys/_O1_01_2.mp4"),
+    "inflevel": ("inflevel/continuity/a.mp4", "inflevel/continuity/b.mp4"),
+    "grasp": ("grasp/level2/Gravity/1.mp4", "grasp/level2/Gravity/2.mp4"),
+    "clevrer": ("clevrer/video_10007.mp4", "clevrer/video_11003.mp4"),
+    "star": ("star/0A8CF.mp4", "star/0BXRN.mp4"),
+    "vinoground": ("vinoground/0_pos.mp4", "vinoground/0_neg.mp4"),
+}
+"""A pair of clips of each source, by MVP's names."""
+SUBSET_OF = dict(zip(CLIPS, (0, 0, 1, 2, 2, 2, 2, 3, 3), strict=True))
+LENGTHS = (18, 4, 20)
+"""Episodes of each file of Language Table. Number 3 is 3 of the first file, and number 36 is 16 of it."""
 MADE = ("intphys", "language_table", "ssv2")
 Raw = dict[str, Path]
+
+
+def write_webm(
+    path: Path, seed: int = 1, frames: int = 9, size: tuple[int, int] = (42, 24), live: bool = False
+) -> Path:
+    """A VP9 video, (width, height), twelve frames a second, of a bar that moves; `live` is without its length."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(path), "w", format="webm", options={"live": "1"} if live else {}) as container:
+        options = {"lossless": "1", "deadline": "realtime"}
+        stream = container.add_stream("libvpx-vp9", rate=Fraction(12), options=options)
+        stream.width, stream.height = size
+        stream.pix_fmt, stream.thread_count = "yuv420p", 1
+        for number in range(frames):
+            picture = np.full((size[1], size[0], 3), seed % 100, dtype=np.uint8)
+            picture[:, 4 * number : 4 * number + 4] = 220
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def write_scene(folder: Path, shade: int = 60) -> Path:
+    """A hundred pictures of one colour, which gets redder, as IntPhys has them."""
+    folder.mkdir(parents=True)
+    for number in range(1, 101):
+        picture = np.full((16, 16, 3), (shade + number, shade, 40), dtype=np.uint8)
+        Image.fromarray(picture).save(folder / f"scene_{number:03d}.png", compress_level=1)
+    return folder
+
+
+def png(shade: int, width: int = 32) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(np.full((16, width, 3), shade, dtype=np.uint8)).save(file, format="PNG")
+    return file.getvalue()
+
+
+def episode(pictures: Sequence[bytes], steps: int | None = None) -> bytes:
+    """A `tf.train.Example` with pictures, and with as many steps, or with `steps`."""
+    count = len(pictures) if steps is None else steps
+    message = Example()
+    features: dict[str, Sequence[bytes] | Sequence[int]] = {
+        "steps/observation/rgb": pictures,
+        "steps/is_first": [int(step == 0) for step in range(count)],
+        "steps/is_last": [int(step == count - 1) for step in range(count)],
+        "episode_id": [b"7"],
+    }
+    for name, values in features.items():
+        feature = message.features.feature[name]
+        (feature.bytes_list if isinstance(values[0], bytes) else feature.int64_list).value.extend(values)
+    return message.SerializeToString(deterministic=True)
+
+
+def framed(data: bytes) -> bytes:
+    """A record as it stands in a file, with its masked checksums."""
+
+    def masked(part: bytes) -> bytes:
+        checksum = crc32c.crc32c(part)
+        return struct.pack("<I", ((checksum >> 15 | checksum << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    head = struct.pack("<Q", len(data))
+    return head + masked(head) + data + masked(data)
+
+
+def write_records(path: Path, *records: bytes) -> Path:
+    path.write_bytes(b"".join(map(framed, records)))
+    return path
+
+
+def shade_of(file: int, place: int) -> int:
+    """The shade of grey of an episode, by its file and its place there."""
+    return 20 + 50 * file + 2 * place
+
+
+def write_episodes(folder: Path, lengths: Sequence[int] = LENGTHS) -> Path:
+    """Language Table in the form of TensorFlow Datasets."""
+    folder.mkdir(parents=True)
+    split = {"name": "train", "shardLengths": [str(length) for length in lengths], "numBytes": "1"}
+    info = {"name": "language_table", "version": "0.0.1", "splits": [split], "fileFormat": "tfrecord"}
+    (folder / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
+    for file, length in enumerate(lengths):
+        records = [episode([png(shade_of(file, place))] * 3) for place in range(length)]
+        write_records(folder / shard(file, len(lengths)), *records)
+    return folder
+
+
+def shard(file: int, of: int = len(LENGTHS)) -> str:
+    return f"language_table-train.tfrecord-{file:05d}-of-{of:05d}"
+
+
+def write_annotations(root: Path) -> None:
+    """A snapshot of MVP whose splits are the same, a pair of each source."""
+    rows: dict[str, list[dict[str, str]]] = {subset: [] for subset in SUBSETS}
+    for source, paths in CLIPS.items():
+        first, second = mvp_pair(f"{source}_0", source=source, video_path=paths[1])
+        rows[SUBSETS[SUBSET_OF[source]]] += [{**first, "source": source, "video_path": paths[0]}, second]
+    for split in ("mini", "full"):
+        write_snapshot(root, split, rows)
+
+
+def write_downloads(root: Path) -> None:
+    """The nine downloads, each as its archive unpacks, in a folder of the source's name."""
+    one = write_clip(root / "clip.mp4").read_bytes()
+    for name in (
+        *(f"pt/videos/video_{number}.mp4" for number in (1, 2, 3)),
+        *(f"inflevel/inflevel_lab/continuity/{name}.mp4" for name in "ab"),
+        *(f"grasp/videos/{name}/Gravity/{number}.mp4" for name in ("level1", "level2") for number in (1, 2)),
+        "clevrer/video_10000-11000/video_10007.mp4", "clevrer/video_11000-12000/video_11003.mp4",
+        *(f"star/Charades_v1_480/{name}.mp4" for name in ("0A8CF", "0BXRN")),
+        *(f"vinoground/vinoground_videos/0_{name}.mp4" for name in ("pos", "neg")),
+    ):  # fmt: skip
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(one)
+    for number in (101, 102, 103):
+        write_webm(root / "ssv2" / "20bn-something-something-v2" / f"{number}.webm", number)
+    for run in (1, 2):
+        write_scene(root / "intphys" / "dev" / "O1" / "01" / str(run) / "scene", 60 * run)
+    write_episodes(root / "language_table" / "0.0.1")
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +199,205 @@ def raw(originals: Path, tmp_path: Path) -> Raw:
     return {source: tmp_path / "raw" / source for source in SOURCES}
 
 
-@pytest.fixture
-def refusal(originals: Path) -> Callable[[str], str]:
-    def refuse(option: str) -> str:
-        with pytest.raises(InputError) as caught:
-            prepare(None, str(originals / "snapshot"), raw=[option])
-        return str(caught.value)
+def option(folders: Mapping[str, Path]) -> str:
+    """The folders as `--raw` takes them."""
+    return ",".join(f"{source}={folder}" for source, folder in folders.items())
 
-    return refuse
+
+def raised(call: Callable[[], object]) -> str:
+    with pytest.raises((BadRecord, UnreadableClip, InputError)) as caught:
+        call()
+    return str(caught.value)
+
+
+def decoded(path: Path) -> tuple[list[NDArray[np.uint8]], list[Fraction]]:
+    """The pictures of a clip, RGB, and the seconds at which they are shown."""
+    with av.open(str(path)) as container:
+        frames = list(container.decode(video=0))
+        times = [frame.pts * frame.time_base for frame in frames if frame.pts is not None and frame.time_base]
+        return [frame.to_ndarray(format="rgb24") for frame in frames], times
+
+
+def made(tmp_path: Path, clip: Clip) -> Path:
+    place_clip(clip, tmp_path / "made.mp4", [tmp_path / "earlier.mp4"])
+    return tmp_path / "made.mp4"
+
+
+def test_clips_have_the_pictures_and_times_of_their_sources(tmp_path: Path) -> None:
+    source = write_webm(tmp_path / "1.webm", size=(43, 24))
+    # What lies behind a film is no part of it.
+    source.write_bytes(source.read_bytes() + bytes(5_000))
+    pictures, times = decoded(made(tmp_path, webm_clip(source)))
+    original, at = decoded(source)
+    assert len(pictures) == len(original) == 9 and pictures[0].shape == (24, 43, 3)
+    assert np.abs(np.int16(pictures) - np.int16(original)).mean() < 3
+    assert times == [time - at[0] for time in at]
+    pictures, times = decoded(made(tmp_path, picture_clip(write_scene(tmp_path / "scene"))))
+    assert times == [Fraction(number, 24) for number in range(100)]
+    for number, picture in enumerate(pictures, 1):
+        assert np.abs(picture.reshape(-1, 3).mean(axis=0) - (60 + number, 60, 40)).max() < 4
+    (record,) = index_records(write_records(tmp_path / "x", episode([png(shade) for shade in (10, 120, 250)])))
+    pictures, times = decoded(made(tmp_path, episode_clip(0, record)))
+    assert times == [Fraction(number, 5) for number in range(3)]
+    assert [round(float(picture.mean()), -1) for picture in pictures] == [10, 120, 250]
+
+
+@pytest.mark.parametrize("size", [(2, 2), (15, 32), (16, 31)])
+def test_colours_are_those_of_the_picture(size: tuple[int, int]) -> None:
+    for colour in ((255, 0, 0), (0, 255, 0), (0, 0, 255), (0, 0, 0), (255, 255, 255), (200, 120, 30)):
+        shown = frame_of(np.full((*size, 3), colour, dtype=np.uint8)).to_ndarray(format="rgb24")
+        assert shown.shape == (*size, 3) and np.abs(np.int16(shown) - colour).max() <= 4
+
+
+def test_a_clip_is_made_once_and_again_where_its_source_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_webm(tmp_path / "1.webm")
+    first = made(tmp_path, webm_clip(source)).read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(FrameCoder, "__enter__", lambda coder: pytest.fail("made again"))
+        assert made(tmp_path, webm_clip(source)).read_bytes() == first
+        (tmp_path / "made.mp4").rename(tmp_path / "earlier.mp4")
+        assert made(tmp_path, webm_clip(source)).read_bytes() == first
+    (tmp_path / "made.mp4").write_bytes(first[:-50])
+    (tmp_path / "earlier.mp4").unlink()
+    assert made(tmp_path, webm_clip(source)).read_bytes() == first
+    write_webm(source, 90, frames=7)
+    assert len(decoded(made(tmp_path, webm_clip(source)))[0]) == 7
+
+
+def test_a_damaged_source_is_named_and_no_film_that_was_cut_short_is_taken(tmp_path: Path, expected: Expected) -> None:
+    messages = []
+
+    def refuse(clip: Clip) -> None:
+        with pytest.raises(DamagedSource) as caught:
+            made(tmp_path, clip)
+        assert not (tmp_path / "made.mp4").exists() and not list(tmp_path.glob(".*"))
+        assert caught.value.remedy == "get it again, or delete it to go on without this clip."
+        messages.append(re.sub(r"least [\d,]+ of", "least N of", str(caught.value)))
+
+    path = write_webm(tmp_path / "1.webm", frames=24)
+    whole = path.read_bytes()
+    # Behind its header nothing: the film is as long as it was, and of zeros, as an unfinished download is.
+    for content in (b"no video", whole[: len(whole) // 2].ljust(len(whole), b"\0")):
+        path.write_bytes(content)
+        refuse(webm_clip(path))
+    for live in (False, True):
+        whole = write_webm(path, frames=36, live=live).read_bytes()
+        for share in (0.42, 0.97):
+            path.write_bytes(whole[: int(len(whole) * share)])
+            refuse(webm_clip(path))
+    scene = write_scene(tmp_path / "scene")
+    (scene / "scene_050.png").write_bytes(b"")
+    refuse(picture_clip(scene))
+    (record,) = index_records(write_records(tmp_path / "x", episode([png(1), png(2)], steps=3)))
+    refuse(episode_clip(8, record))
+    expected("\n".join(messages))
+
+
+BY_TENSORFLOW = bytes.fromhex(
+    "2e00000000000000c5cb57fa0a2c0a0c0a016112070a050a01780a000a0d0a016212081a060a0401ac02000a0d0a0163120812060a040000c03f"
+    "7d53e3ab"
+)
+"""What `tf.io.TFRecordWriter` of TensorFlow 2 writes for a: bytes "x" and "", b: integers 1, 300, 0, c: a float 1.5."""
+
+
+def test_records_are_found_and_faults_are_named(tmp_path: Path, expected: Expected) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(BY_TENSORFLOW)
+    (record,) = index_records(path)
+    assert framed(record.read()) == BY_TENSORFLOW
+    data = [b"", b"one", b"x" * 5000]
+    assert [record.read() for record in index_records(write_records(path, *data))] == data
+    damaged = bytearray(path.read_bytes())
+    damaged[-10] ^= 1
+    path.write_bytes(damaged)
+    records = index_records(path)
+    assert [record.read() for record in records[:2]] == data[:2]
+    messages = [raised(records[2].read)]
+    # Each record has 12 bytes before its data and 4 behind them.
+    whole = write_records(tmp_path / "two", b"one", b"two").read_bytes()
+    for lost in (1, 4, 5, 7, 8, 18):
+        path.write_bytes(whole[:-lost])
+        messages.append(f"without {lost}: {raised(lambda: index_records(path))}")
+    path.write_bytes(b"\xff" * 100)
+    messages.append(raised(lambda: index_records(path)))
+    # Episodes that are not whole.
+    last, two = b"steps/is_last\x12\x06\x1a\x04\x0a\x02\x00", episode([png(1), png(2)])
+    for episode_data in (
+        b"", b"\xff", two.replace(last + b"\x01", last + b"\x00"), two.replace(png(1)[8:16], bytes(8), 1),
+        episode([png(1), png(1, width=30)]),
+    ):  # fmt: skip
+        (record,) = index_records(write_records(tmp_path / "x", episode_data))
+        messages.append(raised(lambda record=record: list(read_frames(record))))
+    expected("\n".join(messages))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "together", "block", "order"),
+    [
+        ((5, 0, 1, 7, 3), 2, 2, "0.0 0.1 2.0 0.2 0.3 3.0 3.1 0.4 3.2 3.3 4.0 4.1 3.4 3.5 4.2 3.6"),
+        ((3, 3, 3), 2, 3, "0.0 0.1 0.2 1.0 1.1 1.2 2.0 2.1 2.2"),
+        ((4, 1), 16, 16, "0.0 0.1 0.2 0.3 1.0"),
+    ],
+)
+def test_files_take_turns_as_in_tensorflow(lengths: tuple[int, ...], together: int, block: int, order: str) -> None:
+    """The orders are those of `tf.data.Dataset.interleave`, TensorFlow 2, with and without parallel calls."""
+    steps = reading_order(lengths, together, block)
+    read = [f"{file}.{place}" for file, start, count in steps for place in range(start, start + count)]
+    assert " ".join(read) == order
+
+
+def change_info(folder: Path, lengths: Sequence[object] = LENGTHS, **changes: object) -> None:
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info["splits"][0]["shardLengths"] = list(map(str, lengths))
+    (folder / "dataset_info.json").write_text(json.dumps({**info, **changes}))
+
+
+def test_episodes_are_numbered_in_the_order_of_reading(tmp_path: Path) -> None:
+    folder = write_episodes(tmp_path / "0.0.1")
+
+    def shades() -> list[int]:
+        records = Episodes(folder).find(range(sum(LENGTHS)), Problems(), no_progress)
+        return [int(next(read_frames(records[number]))[0, 0, 0]) for number in range(sum(LENGTHS))]
+
+    # Sixteen of the first file, all four of the second, sixteen of the third, and what is left of the two.
+    blocks = [(0, 0, 16), (1, 0, 4), (2, 0, 16), (0, 16, 2), (2, 16, 4)]
+    assert shades() == [shade_of(file, start + place) for file, start, count in blocks for place in range(count)]
+    change_info(folder, disableShuffling=True)
+    assert shades() == [shade_of(file, place) for file in range(3) for place in range(LENGTHS[file])]
+    # An episode names its file, whether that is there or not.
+    (folder / shard(1)).unlink()
+    change_info(folder, disableShuffling=False)
+    episodes, problems = Episodes(folder), Problems()
+    assert (episodes.file_of(17), episodes.file_of(sum(LENGTHS))) == (shard(1), None)
+    assert list(episodes.find((3, 17, 99), problems, no_progress)) == [3] and not problems
+
+
+def test_files_that_cannot_be_those_of_the_dataset(tmp_path: Path, expected: Expected) -> None:
+    folder, messages = write_episodes(tmp_path / "0.0.1"), []
+
+    def find(number: int) -> None:
+        problems = Problems()
+        assert Episodes(folder).find([number], problems, no_progress).keys() <= {number}
+        messages.append(raised(lambda: problems.raise_if_any("It cannot be prepared", "nothing was written")))
+
+    # Number 36 lies in the last file; that the first one holds others than are said moves its number.
+    change_info(folder, (17, 5, 20))
+    find(36)
+    change_info(folder, (22, 20))
+    find(3)
+    change_info(folder)
+    (folder / shard(0)).unlink()
+    os.mkfifo(folder / shard(0))
+    find(3)
+    for text in (
+        "", "[]", '{"name": "x", "splits": []}', '{"name": "x", "splits": [{"name": "train"}]}',
+        json.dumps({"name": "x", "splits": [{"name": "train", "shardLengths": [str(10**12)]}]}),
+    ):  # fmt: skip
+        (folder / "dataset_info.json").write_text(text)
+        messages.append(raised(lambda: Episodes(folder)))
+    expected("\n".join(messages))
 
 
 def webm(raw: Raw, number: int = 101) -> Path:
@@ -66,11 +410,9 @@ def scene(raw: Raw, run: int = 1) -> Path:
 
 def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: Path) -> None:
     assert set(SOURCES) == set(CLIPS)
-    steps: set[str] = set()
     snapshot = str(originals / "snapshot")
-    facts = prepare(None, snapshot, raw=[raw_option(raw)], progress=lambda what, *_: steps.add(what))["mini"]
+    facts = prepare(None, snapshot, raw=[option(raw)])["mini"]
     assert (facts.clips, facts.missing) == (2 * len(SOURCES), ())
-    assert {"finding episodes in files", "finding clips in downloads", "mini: placing clips"} < steps
     for source, paths in CLIPS.items():
         for path in paths:
             clip = clip_path("mvp", f"mini/{path}")
@@ -80,7 +422,7 @@ def test_nine_downloads_end_in_no_missing_clip(originals: Path, raw: Raw, home: 
     first = contents(home)
     # The folder of the clips themselves will do too.
     inside = {source: next(path for path in raw[source].iterdir()) for source in SOURCES if source != "clevrer"}
-    entry = raw_option({**inside, "clevrer": raw["clevrer"]}).replace(",pt=", ", pt=")
+    entry = option({**inside, "clevrer": raw["clevrer"]}).replace(",pt=", ", pt=")
     assert prepare(None, snapshot, raw=[entry])["mini"].missing == ()
     assert contents(home) == first
 
@@ -93,38 +435,32 @@ def test_what_is_missing_is_said_with_its_file_and_where_it_comes_from(
     (raw["clevrer"] / "video_11000-12000" / "video_11003.mp4").unlink()
     shutil.rmtree(raw["language_table"] / "0.0.1")
     write_episodes(raw["language_table"] / "0.0.1", (4, *LENGTHS))
-    (raw["language_table"] / "0.0.1" / "language_table-train.tfrecord-00000-of-00004").unlink()
+    (raw["language_table"] / "0.0.1" / shard(0, 4)).unlink()
     del raw["vinoground"], raw["pt"]
     # A source that is not given comes from the videos.
     for path in CLIPS["pt"]:
         write_clip(tmp_path / "videos" / path)
-    arguments = [
-        "--source",
-        str(originals / "snapshot"),
-        "--raw",
-        raw_option(raw),
-        "--videos",
-        str(tmp_path / "videos"),
-    ]
-    result = CliRunner().invoke(app, ["prepare", "mvp", *arguments])
-    assert result.exit_code == 0, result.output
-    _, heading, table = result.output.partition("Clips that are missing")
-    assert max(map(len, result.output.splitlines()[:-1])) <= 100
+    words = ("--source", originals / "snapshot", "--raw", option(raw), "--videos", tmp_path / "videos")
+    _, heading, table = printed("prepare", "mvp", *words).partition("Clips that are missing")
     expected(heading + table.rpartition("Prepared in")[0])
 
 
 def test_faults_that_are_seen_before_any_clip_is_decoded(
-    originals: Path, raw: Raw, tmp_path: Path, home: Path, refusal: Callable[[str], str], expected: Expected
+    originals: Path, raw: Raw, tmp_path: Path, home: Path, expected: Expected
 ) -> None:
+    messages = []
+
+    def refuse(*options: str) -> None:
+        message = raised(lambda: prepare(None, str(originals / "snapshot"), raw=options))
+        messages.append(re.sub(r"byte [\d,]+,", "byte N,", message))
+
     (tmp_path / "pt").mkdir()
-    messages = [refusal(f"ssv=x,ssv2={tmp_path}/none,pt={tmp_path}/pt,pt={tmp_path}/pt,grasp=")]
-    with pytest.raises(InputError) as caught:
-        prepare(None, str(originals / "snapshot"))
-    messages.append(str(caught.value))
+    refuse(f"ssv=x,ssv2={tmp_path}/none,pt={tmp_path}/pt,pt={tmp_path}/pt,grasp=")
+    refuse()
     (scene(raw) / "scene_007.png").unlink()
-    shard = raw["language_table"] / "0.0.1" / "language_table-train.tfrecord-00000-of-00003"
-    shard.write_bytes(shard.read_bytes()[:1500])
-    messages.append(re.sub(r"byte [\d,]+,", "byte N,", refusal(raw_option({**raw, "star": raw["grasp"]}))))
+    file = raw["language_table"] / "0.0.1" / shard(0)
+    file.write_bytes(file.read_bytes()[:1500])
+    refuse(option({**raw, "star": raw["grasp"]}))
     # A pipe would be waited for, and a device has no end.
     linked, folder = raw["star"] / "Charades_v1_480" / "0A8CF.mp4", raw["grasp"] / "videos/level2/Gravity/1.mp4"
     for path in (webm(raw), linked, folder):
@@ -135,94 +471,31 @@ def test_faults_that_are_seen_before_any_clip_is_decoded(
     shutil.rmtree(scene(raw))
     scene(raw).write_bytes(b"")
     del raw["language_table"]
-    messages.append(refusal(raw_option(raw)))
+    refuse(option(raw))
     expected("\n".join(messages))
     assert not home.exists()
 
 
-def conversions(originals: Path, raw: Raw, monkeypatch: pytest.MonkeyPatch, split: str = "mini") -> int:
-    """Prepare to the end; how many clips are converted for it."""
-    begun: list[Path] = []
-    enter = FrameCoder.__enter__
-    with monkeypatch.context() as patched:
-        patched.setattr(FrameCoder, "__enter__", lambda coder: (begun.append(coder._path), enter(coder))[1])
-        assert prepare(None, str(originals / "snapshot"), split, [raw_option(raw)])[split].missing == ()
-    return len(begun)
-
-
 @pytest.mark.slow
 def test_what_cannot_be_decoded_leaves_what_was_there_and_what_was_converted_serves_the_other_split(
-    originals: Path,
-    raw: Raw,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    refusal: Callable[[str], str],
-    expected: Expected,
+    originals: Path, raw: Raw, home: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
-    prepare(None, str(originals / "snapshot"), raw=[raw_option({"grasp": raw["grasp"]})])
+    snapshot = str(originals / "snapshot")
+    prepare(None, snapshot, raw=[option({"grasp": raw["grasp"]})])
     before = contents(home / "mvp")
     spoilt = {webm(raw): 40, scene(raw, 2) / "scene_100.png": 0}
     whole = {path: path.read_bytes() for path in spoilt}
     for path, size in spoilt.items():
         path.write_bytes(whole[path][:size])
-    expected(refusal(raw_option(raw)))
+    expected(raised(lambda: prepare(None, snapshot, raw=[option(raw)])))
     assert contents(home / "mvp") == before
     for path, content in whole.items():
         path.write_bytes(content)
-    assert conversions(originals, raw, monkeypatch) == 2
-    assert conversions(originals, raw, monkeypatch, "full") == 0
+    begun: list[Path] = []
+    enter = FrameCoder.__enter__
+    monkeypatch.setattr(FrameCoder, "__enter__", lambda coder: (begun.append(coder._path), enter(coder))[1])
+    # Of six clips four had been converted.
+    for split in ("mini", "full"):
+        assert prepare(None, snapshot, split, [option(raw)])[split].missing == () and len(begun) == 2
     mini, full = (clip_path("mvp", f"{split}/ssv2/101.mp4") for split in ("mini", "full"))
     assert mini.samefile(full)
-
-
-KILLED = """
-import os, signal, sys, threading
-from pathlib import Path
-from lmms_eval_tasks.mvp.benchmark import prepare
-from lmms_eval_tasks.utils.core import files
-from lmms_eval_tasks.utils.data.pictures import FrameCoder
-
-def kill_after(owner, name, calls):
-    method, lock, count = getattr(owner, name), threading.Lock(), [0]
-    def counting(*arguments, **options):
-        value = method(*arguments, **options)
-        with lock:
-            count[0] += 1
-            if count[0] == calls:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return value
-    setattr(owner, name, counting)
-
-snapshot, raw = sys.argv[1:]
-# While frames are coded; when a file is written, but not whole; and when two clips are finished.
-for owner, name, calls in ((FrameCoder, "add", 5), (FrameCoder, "write", 1), (files, "put_part", 2)):
-    child = os.fork()
-    if child == 0:
-        kill_after(owner, name, calls)
-        prepare(None, snapshot, raw=[raw])
-        os._exit(0)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    print(len(list(Path(os.environ["LMMS_EVAL_TASKS_HOME"]).rglob(".*.part"))))
-"""
-
-
-@pytest.mark.slow
-def test_kills_lose_nothing(originals: Path, raw: Raw, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six clips are made; what a killed run finished of them is the same file in the end."""
-    prepare(None, str(originals / "snapshot"), raw=[raw_option(raw)])
-    whole = contents(home)
-    shutil.rmtree(home)
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(originals / "snapshot"), raw_option(raw)],
-        env=dict(os.environ), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    statuses, parts = killed.stdout.split()[::2], killed.stdout.split()[1::2]
-    assert statuses == [str(-signal.SIGKILL)] * 3, killed.stderr
-    assert int(parts[1]) >= 1
-    videos = home / ".mvp.building" / "videos"
-    kept = {path: path.stat().st_ino for path in videos.rglob("*.mp4") if not path.is_symlink()}
-    assert len(kept) >= 2 and not (home / "mvp").exists()
-    assert conversions(originals, raw, monkeypatch) == 6 - len(kept)
-    assert contents(home) == whole
-    places = {home / "mvp" / "videos" / path.relative_to(videos): inode for path, inode in kept.items()}
-    assert {path: path.stat().st_ino for path in places} == places

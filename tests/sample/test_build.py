@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 import yaml
-from raw_releases import contents
+from releases import contents
 from stub_server import PLAYERS
 
 import lmms_eval_tasks

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from published import MVP_MINI_PAIRS, TABLE_6, TABLE_12, PairPattern, pattern, records
-from releases import OPTIONS, Question, write_causalvqa, write_mvp
+from releases import OPTIONS, Row, question_row, write_causalvqa, write_mvp
 
 LETTERS = "ABCDE"
 
@@ -28,14 +28,14 @@ def causalvqa_patterns(model: str) -> dict[tuple[str, str], PairPattern]:
     }
 
 
-def causalvqa_questions(strata: Mapping[tuple[str, str], PairPattern]) -> list[Question]:
+def causalvqa_questions(strata: Mapping[tuple[str, str], PairPattern]) -> list[Row]:
     """793 questions; the keys run through all options."""
     found = []
     for (kind, difficulty), pairs in strata.items():
         for index in range(pairs.both + pairs.one + pairs.none):
             first = index % len(OPTIONS) + 1
             correct = (first, (first + 1) % len(OPTIONS) + 1)
-            found.append(Question(f"{kind}-{difficulty}-{index}", kind, difficulty, correct))
+            found.append(question_row(f"{kind}-{difficulty}-{index}", kind, difficulty, correct))
     return found
 
 
@@ -49,10 +49,10 @@ def write_causalvqa_responses(path: Path, model: str) -> Path:
     strata = causalvqa_patterns(model)
     flags = (members for pairs in strata.values() for members in pairs.members())
     lines = []
-    for question, members in zip(causalvqa_questions(strata), flags, strict=True):
-        for version, (key, right) in enumerate(zip(question.correct, members, strict=True)):
-            letter = LETTERS[key - 1] if right else LETTERS[key % len(LETTERS)]
-            lines.append({"id": f"{question.qid}_{version}", "response": f"({letter})"})
+    for row, members in zip(causalvqa_questions(strata), flags, strict=True):
+        for version, (key, right) in enumerate(zip((row["correct1"], row["correct2"]), members, strict=True)):
+            letter = LETTERS[(int(key) - right) % len(LETTERS)]
+            lines.append({"id": f"{row['qid']}_{version}", "response": f"({letter})"})
     return _write_lines(path, lines)
 
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 from cast_bench import ROW, row
 from cast_bench import write_release as write_cast_bench
 from hook_runs import MVP_MINI, Answer
-from releases import Question, write_causalvqa, write_clip, write_mvp
+from releases import question_row, write_causalvqa, write_clip, write_mvp
 from yocausal_world import write_release as write_yocausal
 
 from lmms_eval_tasks.cast_bench.benchmark import prepare as prepare_cast_bench
@@ -62,8 +62,8 @@ def taken_for_released() -> AbstractContextManager[object]:
 
 
 def _prepare_world(root: Path) -> None:
-    test = [Question("7", "planning", "medium", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
-    write_causalvqa(root, "debug", [Question("1", "planning", "easy", (5, 1))])
+    test = [question_row("7", "planning", "medium", (1, 2)), question_row("8", "descriptive", "easy", (3, 4))]
+    write_causalvqa(root, "debug", [question_row("1", "planning", "easy", (5, 1))])
     prepare_causalvqa(write_causalvqa(root, "test", test, withheld=True))
     snapshot, videos = write_mvp(root, "mini", {subset: [(f"{kind}_1", kind)] for subset, kind in SUBSETS.items()})
     prepare_mvp(videos, str(snapshot), "mini")

@@ -6,14 +6,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import call
 from docs import ROOT
-from fork_server import ForkServer
+
+from lmms_eval_tasks.prompting import _prompt_files, read_prompt
+from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import _files, _installed_file, task_configs
 
 pytestmark = pytest.mark.slow
 
@@ -38,25 +43,34 @@ def install(root: Path, example: Path = EXAMPLE) -> Path:
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as running:
-        yield running
-
-
 def variables(root: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(root / "site"), "LMMS_EVAL_TASKS_HOME": str(root / "home"), "COLUMNS": "1000"}
 
 
+def forget() -> None:
+    """Whatever is known of packages, which a test has installed or changed."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in (EXAMPLE.name, PENDULUMS.name)]:
+        del sys.modules[name]
+    for known in (registry, task_configs, _files, _installed_file, _prompt_files, read_prompt):
+        known.cache_clear()
+
+
 @pytest.fixture
-def run(server: ForkServer, tmp_path: Path) -> Run:
-    """Runs a command in the test's folder; its exit status, and what it prints on stdout and stderr."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs a command in the test's folder, knowing what is installed there; its status, and what it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    # A file that is changed within a second would be read as it was.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def run(*words: str) -> tuple[int, str, str]:
-        status = server.run(words, tmp_path, variables(tmp_path)).status
-        return status, (tmp_path / "stdout").read_text("utf-8"), (tmp_path / "stderr").read_text("utf-8")
+        forget()
+        return call(*words)
 
-    return run
+    yield run
+    monkeypatch.undo()
+    forget()
 
 
 def run_anew(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from expected import Expected
 from made_facts import made_facts
-from raw_releases import contents
 from refusals import refusal
-from releases import write_clip
+from releases import contents, write_clip
 from sample_runs import at
 from small_worlds import Here, plain_clip, rolling
 

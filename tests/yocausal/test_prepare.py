@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from expected import Expected
-from raw_releases import contents
 from refusals import refusal
+from releases import contents
 from small_clips import falling_ball
 from yocausal_world import read_metadata, write_metadata
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from fake_swift import FakeSwift
-from releases import Question, write_causalvqa, write_clip, write_mvp
+from releases import question_row, write_causalvqa, write_clip, write_mvp
 from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare as prepare_causalvqa
@@ -27,7 +27,7 @@ from lmms_eval_tasks.train.stages.choices import ChoiceSets
 from lmms_eval_tasks.utils.answers.choice import read_choice
 from lmms_eval_tasks.utils.data.identity import Count
 
-QUESTIONS = [Question("7", "planning", "easy", (2, 4)), Question("8", "descriptive", "hard", (5, 1))]
+QUESTIONS = [question_row("7", "planning", "easy", (2, 4)), question_row("8", "descriptive", "hard", (5, 1))]
 
 
 def causalvqa(root: Path, frames: int = 8) -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from expected import Expected
 from locks import held_by_another_process
-from raw_releases import QUESTION, write_metadata
+from releases import QUESTION, write_causalvqa
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
 from lmms_eval_tasks.host.tasks.running import Evaluation
@@ -54,7 +54,7 @@ def test_a_home_that_cannot_be_written_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
     (tmp_path / "file").write_text("")
-    release = write_metadata(tmp_path, "debug", [QUESTION])
+    release = write_causalvqa(tmp_path, "debug", [QUESTION])
     messages = []
     for place in ("/proc", "file", "file/below", "/dev/null"):
         monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / place))
@@ -64,7 +64,7 @@ def test_a_home_that_cannot_be_written_is_refused_at_once(
 
 def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, expected: Expected) -> None:
     messages = [unusable("test")]
-    release = write_metadata(tmp_path, "debug", [QUESTION])
+    release = write_causalvqa(tmp_path, "debug", [QUESTION])
     prepare(release)
     messages.append(unusable("test"))
     table = table_path("causalvqa", "debug")
@@ -78,7 +78,7 @@ def test_what_is_not_prepared_or_was_tampered_with_is_refused(tmp_path: Path, ex
 
 
 def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:
-    release = write_metadata(tmp_path, "debug", [QUESTION])
+    release = write_causalvqa(tmp_path, "debug", [QUESTION])
     prepare(release)
     first, second = load_table("causalvqa", "debug"), load_table("causalvqa", "debug")
     assert media_path("causalvqa", first[0]) == clip_path("causalvqa", "debug/a.mp4")
@@ -112,7 +112,7 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, searches: list[str]
 ) -> None:
     for split in ("debug", "test"):
-        prepare(write_metadata(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
+        prepare(write_causalvqa(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     with caplog.at_level(logging.WARNING):
         evaluation = Evaluation()
@@ -128,7 +128,7 @@ def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
 
 
 def test_the_same_release_prepared_again_is_looked_at_again(tmp_path: Path, searches: list[str]) -> None:
-    release = write_metadata(tmp_path, "debug", [QUESTION])
+    release = write_causalvqa(tmp_path, "debug", [QUESTION])
     prepare(release)
     clip = release / "debug" / "videos" / "a.mp4"
     away = clip.rename(tmp_path / "away.mp4")
@@ -152,7 +152,7 @@ OTHER = {**QUESTION, "qid": "q9"}
 
 
 def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
-    prepare(write_metadata(tmp_path, "debug", list(questions)))
+    prepare(write_causalvqa(tmp_path, "debug", list(questions)))
     return benchmark_dir("causalvqa")
 
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pyarrow
 import pytest
 from expected import Expected
-from raw_releases import QUESTION, write_metadata
+from releases import QUESTION, write_causalvqa
 from submission_world import taken_for_released
 
 from lmms_eval_tasks.causalvqa.benchmark import CARD, prepare
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def release(folder: Path, *questions: Question, split: str = "debug", sample: bool = False) -> Path:
-    source = write_metadata(folder, split, list(questions))
+    source = write_causalvqa(folder, split, list(questions))
     if sample:
         (source / SAMPLE_MARK).write_text("{}")
     return source

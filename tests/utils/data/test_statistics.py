@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from expected import Expected
-from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
-from releases import write_clip
+from releases import QUESTION, mvp_pair, write_causalvqa, write_clip, write_snapshot
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.benchmark import prepare
@@ -31,7 +30,7 @@ def write_release(root: Path, split: str = "debug") -> Path:
         {**QUESTION, "qid": "q4", "renamed_video": "b.mp4"},
         {**QUESTION, "qid": "q5", "renamed_video": "c.mp4"},
     ]
-    release = write_metadata(root, split, rows)
+    release = write_causalvqa(root, split, rows)
     write_clip(release / split / "videos" / "b.mp4", frames=16)
     return release
 
