@@ -2,52 +2,140 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import json
 import os
 import re
 import shlex
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command_lines import check_command
+import typer
+from commands import call
 from commands_page import commands_page
 from docs import ROOT, blocks, blocks_of, pages
 from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
-from typer.testing import CliRunner
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.cli.rescore import DIFFERENT
+from lmms_eval_tasks.host.checks import REFUSED
 from lmms_eval_tasks.registry import registry
+from lmms_eval_tasks.utils.benchmark.benchmark import split_name
 from lmms_eval_tasks.utils.core.text import KNOWN, PREFIX
 
-WRITTEN = [block for page in pages() for block in blocks(page)]
+PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
+PAGES = {page: page.read_text(encoding="utf-8") for page in pages()}
+WRITTEN = [block for page in PAGES for block in blocks(page)]
 BLOCKS = [block for block in (*WRITTEN, *blocks_of("commands.md", commands_page())) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
-COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-PACKAGE, DOCS = Path(lmms_eval_tasks.__file__).parent, ROOT / "docs"
 ELSEWHERE = {"aws", "export", "kill", "make", "pip", "python", "set", "srun", "swift", "vllm"}
 
 
-def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:
+def check_command(words: Sequence[str]) -> bool:
+    """Fail where lmms-eval or our command does not take these words; False where the command is neither of them."""
+    if words[0] == "lmms-eval-tasks":
+        check_own_command(list(words[1:]))
+        if words[1] == "launch":
+            check_command(words[words.index("--") + 1 :])
+    elif words[0] == "lmms-eval" and not words[1].startswith("-"):
+        from lmms_eval.cli.dispatch import _build_parser
+
+        _build_parser().parse_args(words[1:])
+    elif words[0] == "lmms-eval":
+        check_host_command(host_parser().parse_args(words[1:]))
+    elif list(words[:2]) == ["accelerate", "launch"] or words[0] == "torchrun":
+        check_host_command(host_parser().parse_args(words[words.index("lmms_eval") + 1 :]))
+    else:
+        return False
+    return True
+
+
+def check_own_command(words: list[str]) -> None:
+    """The command exists and its words parse; nothing is run."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context(command.name, words, resilient_parsing=False)
+
+
+@cache
+def host_parser() -> argparse.ArgumentParser:
+    from lmms_eval import __main__ as host
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["lmms-eval"])
+        parser, _ = host.parse_eval_args()
+    return parser
+
+
+@cache
+def known_tasks() -> frozenset[str]:
+    """Every task that lmms-eval has with ours."""
+    import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
+    from lmms_eval.tasks import TaskManager
+
+    return frozenset(TaskManager().all_tasks)
+
+
+def check_host_command(options: argparse.Namespace) -> None:
+    """Its tasks exist, and the model takes its arguments."""
+    if options.tasks in ("list", "list_subtasks"):
+        return
+    for task in options.tasks.split(","):
+        # Views of tasks that are not ours are in files that a command before has written.
+        parent, _ = split_name(task) or (task, None)
+        assert task in known_tasks() or (options.include_path and parent in known_tasks()), task
+    if not options.power_analysis:
+        names = [argument.partition("=")[0] for argument in options.model_args.split(",") if argument]
+        source = model_source(options.model)
+        assert [name for name in names if not re.search(rf"\b{name}: ", source)] == [], options.model
+
+
+@cache
+def model_source(model: str) -> str:
+    """The code of a model of lmms-eval, or of the example of a model plugin."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    if model in ("brightness", "motion"):
+        return (ROOT / "examples/model_plugin/brightness_model/model.py").read_text(encoding="utf-8")
+    manifest, files = MODEL_REGISTRY_V2.get_manifest(model), []
+    for path in filter(None, (manifest.chat_class_path, manifest.simple_class_path)):
+        spec = importlib.util.find_spec(path.rpartition(".")[0])
+        assert spec is not None and spec.origin is not None
+        file = Path(spec.origin)
+        files += sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
+    return "".join(file.read_text(encoding="utf-8") for file in files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS}))
+def test_every_command_on_a_page_is_one_that_the_tools_take(page: str) -> None:
+    for words in (words for block in BLOCKS if block.page == page for words in block.commands()):
+        assert check_command(words) or words[0] in ELSEWHERE, words
+
+
+def test_runs_write_below_out_and_runnable_blocks_need_nothing_but_this_package() -> None:
     assert len(BLOCKS) > 8 and any(block.run for block in BLOCKS)
-    for page in pages():
+    for page in PAGES:
         commands = [words for block in blocks(page) for words in block.commands()]
         folders = [words[words.index("--output_path") + 1] for words in commands if "--output_path" in words]
         assert len(folders) == len(set(folders)), page
         assert all(re.fullmatch(r"out/[a-z0-9-]+", folder) for folder in folders), (page, folders)
         assert not any({"out", "predictions=out"} & set(words) for words in commands), page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: value[0] if isinstance(value, list) else value)
-def test_every_command_is_one_that_the_tools_take(page: str, words: list[str]) -> None:
-    assert check_command(words) or words[0] in ELSEWHERE, f"{page}: {words}"
+    for block in (block for block in BLOCKS if block.run):
+        scripts = [words[1] for words in block.commands() if words[0] == "python"]
+        assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks", "export", "python", "kill"}
+        assert all(script.startswith("examples/") and (ROOT / script).is_file() for script in scripts), block
 
 
 @pytest.mark.slow
 def test_the_readme_is_short_and_has_a_run_of_each_benchmark() -> None:
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    lines = PAGES[ROOT / "README.md"].splitlines()
     assert len(lines) <= 150 and sum("![" in line for line in lines) == 1
     own = [name for name, benchmark in registry().benchmarks.items() if benchmark.folder.is_relative_to(PACKAGE)]
     assert own
@@ -58,37 +146,28 @@ def test_the_readme_is_short_and_has_a_run_of_each_benchmark() -> None:
         assert check_command(prepared) and check_command(run)
 
 
-def test_the_pages_list_every_variable_and_every_exit_status() -> None:
+@pytest.mark.slow
+def test_the_pages_list_every_variable_every_exit_status_and_every_option_of_lmms_eval() -> None:
     known = {*KNOWN, *registry().variables}
-    assert set(re.findall(rf"`({PREFIX}\w+)`", (DOCS / "variables.md").read_text(encoding="utf-8"))) == known
-    statuses = re.findall(r"^\| (\d) \|", (DOCS / "exit_codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    ended = [CliRunner().invoke(app, words).exit_code for words in (["path"], ["validate", "mvp", "none"], ["nothing"])]
+    assert set(re.findall(rf"`({PREFIX}\w+)`", PAGES[DOCS / "variables.md"])) == known
+    statuses = re.findall(r"^\| (\d) \|", PAGES[DOCS / "exit_codes.md"], re.MULTILINE)
+    ended = [call(*words).status for words in (["path"], ["validate", "mvp", "none"], ["nothing"])]
     assert list(map(int, statuses)) == [*ended, DIFFERENT]
+    section = PAGES[DOCS / "runs.md"].partition("## lmms-eval's options")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (works|refused|not tried)\b", section, re.MULTILINE)
+    listed = {name: state for names, state in rows for name in re.findall("`([^`]+)`", names)}
+    options = {action.dest: action.option_strings for action in host_parser()._actions if action.dest != "help"}
+    assert {name for names in options.values() for name in names} >= listed.keys()
+    assert not [names for names in options.values() if len(listed.keys() & names) != 1]
+    refused = {name for name, state in listed.items() if state == "refused"}
+    assert refused == {f"--{name}" for name in REFUSED} | {"--fewshot_as_multiturn"}
 
 
-def table_rows(benchmark: str) -> list[tuple[str, list[float]]]:
-    """The rows of four numbers on a benchmark's page, by model."""
-    page = (ROOT / f"lmms_eval_tasks/{benchmark}/README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([\w. -]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
-    return [(model, list(map(float, cells))) for model, *cells in rows]
-
-
-def test_tables_on_the_pages_are_the_published_numbers() -> None:
-    names = {"LLaVA-OneVision": "LLaVa-OneVision", "PerceptionLM": "Perception-LM", "Qwen2.5-VL": "Qwen2.5VL"}
-    rows = table_rows("causalvqa")
-    assert len(rows) == 6
-    for model, numbers in rows:
-        name = names.get(model, model)
-        single, paired = (published("causalvqa", table, name, category="all") for table in (TABLE_6, TABLE_12))
-        assert numbers == [single, single, paired, paired], model
-    rows = table_rows("mvp")
-    assert len(rows) == 2
-    for model, numbers in rows:
-        pair, single = (
-            published("mvp", REPRODUCIBILITY, model, metric=metric, category="macro_avg")
-            for metric in ("pair_accuracy", "single_accuracy")
-        )
-        assert numbers == [pair, pair, single, single], model
+def table_rows(benchmark: str, columns: int) -> dict[str, list[str]]:
+    """The rows of so many numbers on a benchmark's page, by model."""
+    page = PAGES[ROOT / f"lmms_eval_tasks/{benchmark}/README.md"]
+    rows = re.findall(rf"^\| ([\w. -]+)((?: \| [\d.]+){{{columns}}}) \|$", page, re.MULTILINE)
+    return {model: cells.split(" | ")[1:] for model, cells in rows}
 
 
 def published(benchmark: str, table: str, model: str, **named: str) -> float:
@@ -97,49 +176,45 @@ def published(benchmark: str, table: str, model: str, **named: str) -> float:
     return next(row["value"] for row in found if named.items() <= row.items())
 
 
-def test_the_cast_bench_table_is_the_published_and_the_official_one() -> None:
-    page = (ROOT / "lmms_eval_tasks/cast_bench/README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([\w. -]+)((?: \| [\d.]+){8}) \|$", page, re.MULTILINE)
-    assert len(rows) == 2
-    metrics = ("qa_accuracy", "faithful", "IM-tIoU", "IM-vIoU")
+def test_tables_on_the_pages_are_the_published_numbers_and_the_official_ones() -> None:
+    names = {"LLaVA-OneVision": "LLaVa-OneVision", "PerceptionLM": "Perception-LM", "Qwen2.5-VL": "Qwen2.5VL"}
+    tables = [table_rows("causalvqa", 4), table_rows("mvp", 4), table_rows("cast_bench", 8)]
+    assert list(map(len, tables)) == [6, 2, 2]
+    for model, cells in tables[0].items():
+        name = names.get(model, model)
+        single, paired = (published("causalvqa", table, name, category="all") for table in (TABLE_6, TABLE_12))
+        assert list(map(float, cells)) == [single, single, paired, paired], model
+    for model, cells in tables[1].items():
+        of = {"category": "macro_avg"}
+        pair, single = (
+            published("mvp", REPRODUCIBILITY, model, metric=metric, **of)
+            for metric in ("pair_accuracy", "single_accuracy")
+        )
+        assert list(map(float, cells)) == [pair, pair, single, single], model
     official = ("qa_accuracy", "qa_faithful_answer_accuracy", "qa_temporal_m_tiou_pergt", "qa_st_m_viou_pergt")
-    for model, cells in rows:
-        numbers = cells.split(" | ")[1:]
-        published = {row["metric"]: row["value"] for row in records("cast_bench", LEADERBOARD) if row["model"] == model}
-        assert [float(number) for number in numbers[::2]] == [published[metric] for metric in metrics], model
+    for model, cells in tables[2].items():
+        metrics = ("qa_accuracy", "faithful", "IM-tIoU", "IM-vIoU")
+        wanted = [published("cast_bench", LEADERBOARD, model, metric=metric) for metric in metrics]
+        assert list(map(float, cells[::2])) == wanted, model
         if "ORACLES" in os.environ:
             expected = json.loads((Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json").read_text("utf-8"))
             name = {"Claude-sonnet-4.6": "sonnet-4.6", "Qwen3-VL-8B-Instruct": "qwen3vl-8b"}[model]
             first = next(run for run in expected["runs"] if run["model"] == name)["overall_per_qa"]
-            assert numbers[1::2] == [f"{100 * first[metric]:.2f}" for metric in official], model
+            assert cells[1::2] == [f"{100 * first[metric]:.2f}" for metric in official], model
 
 
-def test_every_link_to_a_file_leads_somewhere() -> None:
-    for page in pages():
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
+def test_links_to_files_lead_somewhere_and_a_benchmark_s_page_names_its_files() -> None:
+    for page, text in PAGES.items():
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
             assert (page.parent / target).exists(), (page, target)
-
-
-def test_a_table_of_a_benchmarks_page_names_its_files() -> None:
-    """It begins with the benchmark's object, and names files of tasks; the test above follows its links."""
-    for page in (page for page in pages() if page.parent.parent.name == "lmms_eval_tasks"):
-        text = page.read_text(encoding="utf-8")
-        table = next(part for part in text.split("\n\n") if part.startswith("| file |"))
-        assert table.startswith("| file | what is in it |\n| --- | --- |\n| [benchmark.py](benchmark.py) |"), page
-        named = set(re.findall(r"\]\(([^)]+)\)", table))
-        tasks = {path.name for path in page.parent.glob("*.yaml") if path.stem.startswith(page.parent.name)}
-        assert len(named & tasks) >= 2 and "published.json" in named, page
-        if "\n## Files\n" in text:
-            assert {path.name for path in page.parent.glob("*.py")} - {"__init__.py"} <= named, page
-            assert text.index("\n## Files\n") > max(map(text.find, ("\n## Tasks\n", "\n## Data\n"))) > 0, page
-
-
-def test_runnable_blocks_need_nothing_but_this_package() -> None:
-    """But for a script of ours, which may be started beside them."""
-    for block in (block for block in BLOCKS if block.run):
-        scripts = [words[1] for words in block.commands() if words[0] == "python"]
-        assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks", "export", "python", "kill"}
-        assert all(script.startswith("examples/") and (ROOT / script).is_file() for script in scripts), block
+        if page.parent.parent.name == "lmms_eval_tasks":
+            table = next(part for part in text.split("\n\n") if part.startswith("| file |"))
+            assert table.startswith("| file | what is in it |\n| --- | --- |\n| [benchmark.py](benchmark.py) |"), page
+            named = set(re.findall(r"\]\(([^)]+)\)", table))
+            tasks = {path.name for path in page.parent.glob("*.yaml") if path.stem.startswith(page.parent.name)}
+            assert len(named & tasks) >= 2 and "published.json" in named, page
+            if "\n## Files\n" in text:
+                assert {path.name for path in page.parent.glob("*.py")} - {"__init__.py"} <= named, page
 
 
 CONSTRUCTIONS = {
@@ -152,10 +227,9 @@ CONSTRUCTIONS = {
 """Pages that say how a set is made, and the steps of the paper that are left out."""
 
 
-def test_a_construction_says_where_it_is_another_choice_than_the_papers() -> None:
-    """Beside the paper's, with the reason; what is left out is named."""
+def test_a_construction_gives_a_reason_for_each_other_choice_than_the_paper_s_and_names_what_is_left_out() -> None:
     for page, steps in CONSTRUCTIONS.items():
-        lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+        lines = PAGES[ROOT / page].splitlines()
         start = lines.index("| The paper | here | why |") + 2
         rows = [line.strip("| ").split(" | ") for line in lines[start : lines.index("", start)]]
         assert len(rows) >= 5 and all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows), page

@@ -24,50 +24,31 @@ from lmms_eval_tasks.utils.core.table import Number
 STRATUM = {"type": "descriptive", "difficulty": "easy"}
 
 
-def code_of(notebook: dict[str, object]) -> list[str]:
-    cells = notebook["cells"]
-    assert isinstance(cells, list)
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-
-
-def test_the_notebook_is_the_page() -> None:
+@pytest.mark.host
+def test_the_notebook_is_the_page_and_runs_in_a_fresh_interpreter(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Its cells in their order; what the last expression of a cell is worth, a notebook would show."""
     written = (generated_docs.DOCS / "python.ipynb").read_text(encoding="utf-8")
     assert written == generated_docs.write_notebook(), "Run `make docs-files`."
-    notebook = json.loads(written)
     page = (generated_docs.DOCS / "python.md").read_text(encoding="utf-8")
-    assert len(code_of(notebook)) == page.count("```python\n") >= 5
-    assert all("```python" not in "".join(cell["source"]) for cell in notebook["cells"])
-    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
-
-
-@pytest.mark.host
-def test_the_notebook_runs_in_a_fresh_interpreter(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Its cells in their order; what the last expression of a cell is worth, a notebook would show."""
-    cells = code_of(json.loads((generated_docs.DOCS / "python.ipynb").read_text(encoding="utf-8")))
+    cells = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) == page.count("```python\n") >= 5
     script = tmp_path / "cells.py"
-    shown = "exec(compile(ast.Interactive(ast.parse({cell!r}).body), 'cell', 'single'))"
-    lines = [shown.format(cell=cell) for cell in cells]
+    lines = [f"exec(compile(ast.Interactive(ast.parse({cell!r}).body), 'cell', 'single'))" for cell in cells]
     script.write_text("\n".join(["import ast", *lines, ""]), encoding="utf-8")
-    made = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        env=environment(prepared_sample(tmp_path_factory)),
-        capture_output=True,
-        text=True,
-    )
+    env = environment(prepared_sample(tmp_path_factory))
+    made = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
-    for shown in ("seed 0", "seed 1", "SAMPLE DATA, not the benchmark"):
-        assert shown in made.stdout
+    assert all(shown in made.stdout for shown in ("seed 0", "seed 1", "SAMPLE DATA, not the benchmark"))
     assert "lmms-eval-tasks report" not in made.stdout, "a Python program prints what it wants"
     for seed in (0, 1):
         found = {path.name.split("_", 2)[2] for path in (tmp_path / "out" / f"python-{seed}").rglob("*.json*")}
         assert {"results.json", "run_card.json", "scores.json", f"samples_{TASK}.jsonl"} <= found
 
 
-def test_scores_are_those_of_the_report(tmp_path: Path) -> None:
-    folders = [
-        write_run(tmp_path / name, right, stratum=STRATUM) for name, right in (("weak", weak()), ("strong", strong()))
-    ]
+def test_scores_are_those_of_the_report_with_types_that_missing_values_keep(tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / name, of(), stratum=STRATUM) for name, of in (("weak", weak), ("strong", strong))]
     scores, items = load_runs(*folders)
     (table,) = score_tables([read_run(folder) for folder in folders])
     leading = scores[scores.leading]
@@ -80,18 +61,12 @@ def test_scores_are_those_of_the_report(tmp_path: Path) -> None:
     assert counts.low.isna().all() and list(counts.value) == [60, 60]
     assert len(items) == 240 and not items.duplicated(["run", "task", "item_id"]).any()
     assert items.groupby("run", sort=False).correct.mean().tolist() == [70 / 120, 105 / 120]
-    assert set(items.stratum_type) == {"descriptive"}
-
-
-def test_columns_have_types_that_missing_values_keep(tmp_path: Path) -> None:
-    scores, items = load_runs(write_run(tmp_path / "weak", weak(), stratum=STRATUM), names=["one"])
-    assert set(scores["run"]) == {"one"}
-    assert {name: str(kind) for name, kind in scores.dtypes.items() if name in ("value", "low", "n", "leading")} == {
-        "leading": "bool", "value": "float64", "low": "float64", "n": "Int64",
-    }  # fmt: skip
+    assert set(items.stratum_type) == {"descriptive"} and items.reason.isna().all()
+    types = {name: str(scores.dtypes[name]) for name in ("leading", "value", "low", "n")}
+    assert types == {"leading": "bool", "value": "float64", "low": "float64", "n": "Int64"}
     assert str(items.correct.dtype) == "boolean" and isinstance(items.outcome.dtype, pd.CategoricalDtype)
     assert list(items.outcome.cat.categories) == ["correct", "wrong", "unparsed", "unscored"]
-    assert items.reason.isna().all()
+    assert set(load_runs(folders[0], names=["one"]).scores["run"]) == {"one"}
     none = load_runs()
     assert list(none.scores) == list(scores) and len(none.scores) == len(none.items) == 0
 

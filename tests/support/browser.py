@@ -10,36 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--mute-audio",
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage --mute-audio"
 )
 
 
 @contextmanager
 def browser(profile: Path, size: tuple[int, int] = (1280, 1000)) -> Iterator[Any]:
-    """A driver of a fresh browser.
-
-    Args:
-        profile: Folder for its user data; a new one.
-        size: Width and height of the window.
-    """
+    """A driver of a fresh browser with a window of a size; its profile is a new folder."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("needs chromium and chromedriver, Debian's packages chromium and chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    for flag in (*FLAGS, f"--window-size={size[0]},{size[1]}", f"--user-data-dir={profile}"):
+    for flag in (*FLAGS.split(), f"--window-size={size[0]},{size[1]}", f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
@@ -53,16 +42,23 @@ class Page:
     """A page of ours in a browser, once it has set a mark."""
 
     def __init__(self, driver: Any, path: Path, mark: str = "items-shown") -> None:
-        self.driver = driver
-        driver.get(path.as_uri())
-        self.wait("return performance.getEntriesByName(arguments[0]).length > 0", mark)
+        self.driver, self.mark = driver, mark
+        self.open(path.as_uri())
+
+    def open(self, address: str) -> None:
+        """Open an address in a new document, as a link does."""
+        self.driver.get("about:blank")
+        self.driver.get(address)
+        self.wait_shown()
+
+    def wait_shown(self) -> None:
+        self.wait("return performance.getEntriesByName(arguments[0]).length > 0", self.mark)
 
     def run(self, script: str, *arguments: Any) -> Any:
-        """What a script returns."""
         return self.driver.execute_script(script, *arguments)
 
     def each(self, selector: str, expression: str) -> list[Any]:
-        """What an expression of `e` is of each element."""
+        """The value of an expression of `e` for each element."""
         return list(self.run(f"return [...document.querySelectorAll(arguments[0])].map(e => {expression})", selector))
 
     def texts(self, selector: str) -> list[str]:
@@ -72,32 +68,26 @@ class Page:
     def sized(self, width: int, height: int = 900, **media: Any) -> Iterator[None]:
         """The page in a window of another size, or on another medium."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        no_media = {"media": "", "features": []}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [], **media})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {**no_media, **media})
         try:
             yield
         finally:
-            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", no_media)
             self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def wait(self, script: str, *arguments: Any, seconds: float = 60) -> Any:
         """What a script returns, once that is true."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         return WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _: self.run(script, *arguments))
 
     def choose(self, control: str, text: str) -> None:
         """Choose an option of a filter by its text."""
-        from selenium.webdriver.common.by import By
-        from selenium.webdriver.support.ui import Select
-
-        Select(self.driver.find_element(By.CSS_SELECTOR, control)).select_by_visible_text(text)
+        Select(self.driver.find_element("css selector", control)).select_by_visible_text(text)
 
     def press(self, *keys: str) -> None:
         """Press keys with the focus on the list."""
-        from selenium.webdriver.common.by import By
-
-        self.driver.find_element(By.ID, "list").send_keys(*keys)
+        self.driver.find_element("id", "list").send_keys(*keys)
 
     @property
     def item(self) -> str:
@@ -124,13 +114,9 @@ class Asked(Page):
             self.run("if (!document.getElementById('opening').hidden) document.getElementById('begin').click()")
 
     def press(self, *keys: str) -> None:
-        from selenium.webdriver import ActionChains
-
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def press_together(self, held: str, key: str) -> None:
-        from selenium.webdriver import ActionChains
-
         ActionChains(self.driver).key_down(held).send_keys(key).key_up(held).perform()
 
     @property
@@ -147,5 +133,4 @@ class Asked(Page):
     @property
     def file(self) -> dict[str, Any]:
         """What the answer file has."""
-        read: dict[str, Any] = json.loads(self.run("return answersText()"))
-        return read
+        return dict(json.loads(self.run("return answersText()")))

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from typer.testing import CliRunner
+from commands import printed
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?P<run><!-- run(?P<example> with the example)? -->\n)?```bash\n(?P<text>.*?)```", re.DOTALL)
+VARIABLE = re.compile(r"[A-Z_]+=")
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,13 @@ class Block:
 
     def commands(self) -> list[list[str]]:
         """Its commands as words; continued lines are one command, comments and leading variables are left out."""
-        lines = self.text.replace("\\\n", " ").splitlines()
-        found = [shlex.split(line, comments=True) for line in lines]
-        return [without_variables(words) for words in found if words]
-
-
-def without_variables(words: list[str]) -> list[str]:
-    """A command's words without the variables that are set before it."""
-    first = next((index for index, word in enumerate(words) if not re.match(r"[A-Z_]+=", word)), len(words))
-    return words[first:]
+        found = []
+        for line in self.text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            while words and VARIABLE.match(words[0]):
+                del words[0]
+            found += [words] if words else []
+        return found
 
 
 def pages() -> list[Path]:
@@ -49,10 +48,7 @@ def blocks(page: Path) -> list[Block]:
 
 def blocks_of(name: str, text: str) -> list[Block]:
     """The shell blocks of a page's Markdown, in order."""
-    return [
-        Block(name, match["text"], match["run"] is not None, match["example"] is not None)
-        for match in BLOCK.finditer(text)
-    ]
+    return [Block(name, one["text"], bool(one["run"]), bool(one["example"])) for one in BLOCK.finditer(text)]
 
 
 def commands_of(page: Path) -> list[list[str]]:
@@ -62,8 +58,6 @@ def commands_of(page: Path) -> list[list[str]]:
 
 def run_all(commands: Iterable[Sequence[str]]) -> None:
     """Run commands of ours in this process; each has to end well."""
-    from lmms_eval_tasks.cli.app import app
-
     for program, *arguments in commands:
-        result = CliRunner().invoke(app, arguments)
-        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
+        assert program == "lmms-eval-tasks"
+        printed(*arguments)

@@ -5,38 +5,33 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from lmms_eval_tasks.utils.data.card import SetKind
+from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
+Card = Mapping[str, Mapping[str, Any]]
 
 
 def write_run(
     folder: Path,
     right: Mapping[str, tuple[bool, ...]],
     tasks: tuple[str, ...] = (TASK,),
-    version: str = "1-A",
-    kind: SetKind = SetKind.OFFICIAL,
     stratum: Mapping[str, str] | None = None,
     view: str = "",
-    question: str = "",
     keys: str = "",
+    version: str = "1-A",
+    kind: SetKind | DataSet = SetKind.OFFICIAL,
+    question: str = "",
+    card: Card | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
     **fields: object,
 ) -> Path:
-    """A run's output folder.
+    """A run's output folder, in which every task has the same answers.
 
-    Args:
-        folder: Where it is to be; its name is the model's.
-        right: Group to whether each of its items is answered right; the same for every task.
-        tasks: The run's tasks.
-        version: Of every task.
-        kind: What the run's set is.
-        stratum: Of every record.
-        view: What every record shows of its item.
-        question: The prompt of every item; none is logged without it.
-        keys: Letters of the keys of a group's items; A without it.
-        fields: Benchmark fields of every record.
+    `right` says of each group which of its items are answered right; `keys` has the letters of the keys of a group's
+    items, which are all A without it; `fields` are a benchmark's own of every record. For the rest see `write_records`.
     """
     records = [
         Record(
@@ -52,31 +47,40 @@ def write_run(
         for name, flags in right.items()
         for index, flag in enumerate(flags)
     ]
-    return write_records(folder, dict.fromkeys(tasks, records), version, kind, question)
+    return write_records(folder, dict.fromkeys(tasks, records), version, kind, question, card, groups)
 
 
 def write_records(
     folder: Path,
     records: Mapping[str, Sequence[Record]],
     version: str = "1-A",
-    kind: SetKind = SetKind.OFFICIAL,
+    kind: SetKind | DataSet = SetKind.OFFICIAL,
     question: str = "",
+    card: Card | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """A run's output folder with the records of each task; other arguments as for `write_run`."""
+    """A run's output folder, whose name is the model's, with the records of each task.
+
+    Every task has the version and a set of the kind; without a question no prompt is logged, and without a card none is
+    written.
+    """
     folder.mkdir(parents=True)
     results: dict[str, object] = {
         "results": {task: {} for task in records},
         "configs": {task: {} for task in records},
-        "group_subtasks": {task: [] for task in records},
+        "group_subtasks": groups or {task: [] for task in records},
         "versions": dict.fromkeys(records, version),
         "config": {"model": "replay", "model_args": f"pretrained=org/{folder.name}"},
     }
     (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
-    data_set = {"kind": kind.value, "items": 2, "of": 4}
+    data = kind if isinstance(kind, DataSet) else DataSet(kind=kind, items=2, of=4)
     asked = {"input": question} if question else {}
     for task, found in records.items():
-        lines = [json.dumps({"record": {"data_set": data_set} | record.to_json(), **asked}) for record in found]
+        of_set = {"data_set": data.model_dump(mode="json")}
+        lines = [json.dumps({"record": of_set | record.to_json(), **asked}) for record in found]
         (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    if card is not None:
+        (folder / "20261121_run_card.json").write_text(json.dumps(card), encoding="utf-8")
     return folder
 
 

@@ -24,7 +24,6 @@ def make_run(
     name: str = "replay",
     **fields: Any,
 ) -> Run:
-    """A run of some tasks on sets of a kind."""
     tasks = {task: tuple(found) for task, found in records.items()}
     versions = dict.fromkeys((*tasks, *(groups or {})), "1-A")
     sets = dict.fromkeys(tasks, DataSet(kind=kind))
@@ -35,17 +34,12 @@ def make_groups(outcomes: Iterable[Sequence[Outcome]], **stratum: str) -> list[R
     """Groups of items with these outcomes, whose official reading is ours."""
     return [
         Record(
-            item_id=f"{group}_{member}",
-            group_id=str(group),
-            stratum=stratum,
-            expected="A",
-            answered=None if outcome is P else "A",
-            outcome=outcome,
+            f"{group}_{member}", str(group), stratum, "A", None if outcome is P else "A", outcome,
             fields={"official_correct": None if outcome is S else outcome is C},
         )
         for group, members in enumerate(outcomes)
         for member, outcome in enumerate(members)
-    ]
+    ]  # fmt: skip
 
 
 def show(tables: Iterable[FittingTable], width: int = 100) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from beside_people import LETTERS, make_item, make_record
+from beside_people import make_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
@@ -33,10 +33,21 @@ from lmms_eval_tasks.utils.people.agreement import (
 from lmms_eval_tasks.utils.people.responses import UNKNOWN, AskedQuestion, Response
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record, UnscoredReason
 
+LETTERS = "ABCDE"
 ASKED = {
     (item, version): AskedQuestion(key, LETTERS, item_id=f"{item}_{version}")
     for item, version, key in [("q", "0", "A"), ("q", "1", "B"), ("r", "0", "C"), ("s", "0", "D")]
 }
+
+
+def make_item(
+    number: int, key: str, people: Sequence[str], runs: Sequence[str | None], choices: str = LETTERS, pairs: bool = True
+) -> SharedItem:
+    """An item that people and runs answered, each two of which are a group, unless each is one of its own."""
+    group = str(number // 2 if pairs else number)
+    records = tuple(make_record(str(number), group, key, answered) for answered in runs)
+    judged = tuple((choice, float(choice == key)) for choice in people)
+    return SharedItem("t", AskedQuestion(key, choices, item_id=str(number)), judged, records)
 
 
 def responses(*given: tuple[str, str, str, float]) -> list[Response]:
