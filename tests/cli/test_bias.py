@@ -16,6 +16,7 @@ from lmms_eval_tasks.registry import read_card, registry
 from lmms_eval_tasks.report.shortcut_tables import read_choice_sets
 
 pytestmark = pytest.mark.usefixtures("home", "hundred_columns")
+WHERE = {"interaction": "H2H", "level": "L1"}
 
 
 def shown(*arguments: str) -> str:
@@ -33,6 +34,11 @@ def rules(text: str) -> dict[str, list[str]]:
     return {name: words.split() for name, _, words in rows}
 
 
+def question(number: int, answer: str | None, group: int | None = None, **more: Any) -> dict[str, Any]:
+    group_id = str(number if group is None else group)
+    return {"item_id": str(number), "group_id": group_id, "question": "Would it?", "answer": answer, **more}
+
+
 @pytest.mark.model
 def test_text_alone_is_worth_nothing_in_minimal_pairs(tmp_path: Path) -> None:
     from tiny_text_model import write_tiny_text_model
@@ -48,7 +54,7 @@ def test_text_alone_is_worth_nothing_in_minimal_pairs(tmp_path: Path) -> None:
         assert words[1] == "50.0" and words[5:] == ["0.0", "[0.0,", "7.4]", "below", "100%"]
 
 
-def test_the_two_versions_of_a_question(expected: Any, tmp_path: Path) -> None:
+def test_the_two_versions_of_a_question_and_withheld_keys(expected: Any, tmp_path: Path) -> None:
     other = {**QUESTION, "qid": "q2", "correct1": "2", "correct2": "2"}
     prepare_causalvqa(write_causalvqa(tmp_path, "debug", [QUESTION, other]))
     text = shown("causalvqa", "--split", "debug")
@@ -60,23 +66,12 @@ def test_the_two_versions_of_a_question(expected: Any, tmp_path: Path) -> None:
     # The other question's key is the same text in the first version, and another in the second.
     assert [found["most frequent answer"][at] for at in (0, 1, 5)] == ["100%", "50.0", "0.0"]
     expected(text)
-
-
-def test_withheld_keys_are_named_and_the_choices_shown(expected: Any, tmp_path: Path) -> None:
-    prepare_causalvqa(write_causalvqa(tmp_path, "test", [WITHHELD]))
-    text = shown("causalvqa")
-    found = rules(text)
+    prepare_causalvqa(write_causalvqa(tmp_path / "withheld", "test", [WITHHELD]))
+    text = shown("causalvqa", "--split", "test")
     # "it rolls" and "it stops" tie; of the other version "it halts", "it drops" and "it turns".
+    found = rules(text)
     assert found["longest option"] == ["0%", "0.0%"] and found["always A"] == ["100%", "0.0%"]
     expected(text)
-
-
-WHERE = {"interaction": "H2H", "level": "L1"}
-
-
-def question(number: int, answer: str | None, group: int | None = None, **more: Any) -> dict[str, Any]:
-    group_id = str(number if group is None else group)
-    return {"item_id": str(number), "group_id": group_id, "question": "Would it?", "answer": answer, **more}
 
 
 def test_answers_without_options_are_chosen_among_those_that_occur(expected: Any) -> None:
@@ -89,9 +84,7 @@ def test_answers_without_options_are_chosen_among_those_that_occur(expected: Any
 
 
 def test_what_cannot_be_read_or_is_answered_by_no_choice_is_refused(expected: Any) -> None:
-    add_texts(
-        "countervqa", "test", [question(number, f"because of {number}", paired=False, **WHERE) for number in range(7)]
-    )
+    add_texts("countervqa", "test", [question(n, f"because of {n}", paired=False, **WHERE) for n in range(7)])
     said = [refusal("bias", *words) for words in (["countervqa"], ["x"], ["mvp"], ["countervqa", "--split", "x"])]
     expected("\n".join(said))
 
@@ -104,10 +97,8 @@ def test_tasks_with_items_of_their_own_are_read_as_they_ask() -> None:
     add_texts("yocausal", "test", [row])
     (found,) = read_choice_sets(read_card("yocausal"), registry().tasks_of("yocausal").values(), "test")
     assert found.tasks == ("yocausal_vlm",) and found.together == 2 and not found.from_keys
-    assert [(item.key, item.options, item.stratum) for item in found.items] == [
-        (key, ("forward", "in reverse"), ("animal",)) for key in (0, 1)
-    ]
-    assert len({item.group for item in found.items}) == 1
+    items = [(item.key, item.options, item.stratum, item.group) for item in found.items]
+    assert items == [(key, ("forward", "in reverse"), ("animal",), items[0][3]) for key in (0, 1)]
     # The same group id in two subsets names two groups.
     options = ["it falls", "it stays"]
     rows = [question(number, "AB"[number % 2], 0, options=options, subset=SUBSETS[number // 2]) for number in range(4)]

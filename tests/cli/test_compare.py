@@ -1,15 +1,14 @@
-"""The command `compare`, on runs as lmms-eval writes them."""
+"""The command `compare`, on runs as lmms-eval writes them, and the same tables on the page of `report`."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import call, printed, refusal
+from commands import printed, refusal
 from logged_runs import TASK, strong, weak, write_run
 
 from lmms_eval_tasks.cast_bench.card import DIMENSIONS
@@ -20,49 +19,50 @@ from lmms_eval_tasks.utils.data.card import SetKind
 
 pytestmark = pytest.mark.usefixtures("hundred_columns")
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+GROUNDING = {
+    "im_tiou": 0.5, "im_viou": 0.25, "supported": True, "supported_strict": False, "false_positives": 0, "pairs": [],
+    **dict.fromkeys(("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only"), 0.0),
+}  # fmt: skip
 
 
-def compared(*runs: Path, task: str = "") -> str:
+def compared(*words: object) -> str:
     """What `compare` prints of runs, in a hundred columns."""
-    out = printed("compare", *runs, *(["--task", task] if task else []))
+    out = printed("compare", *words)
     assert max(map(len, out.splitlines())) <= 100
     return out
+
+
+def rows_of(text: str) -> list[str]:
+    """The differences that are printed, without the numbers of the runs."""
+    return [" ".join(line.split()).removeprefix("1, 2 ") for line in text.splitlines() if "[" in line]
 
 
 def test_the_better_of_two_runs(expected: Any, tmp_path: Path) -> None:
     one, two = write_run(tmp_path / "weak", weak()), write_run(tmp_path / "strong", strong())
     out = compared(one, two)
-    lines = [line.split() for line in out.splitlines()]
-    (row,) = [line for line in lines if line[:2] == ["1,", "2"] and "pair" in line]
     # Pairs: 20 of 60, all of them among the second run's 45.
-    assert row[2:7] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
-    assert row[-4:] == ["0", "25", "<0.001", "<0.001"]
-    (effect,) = [line for line in lines if line[:2] == ["1,", "2"] and "×" in line]
+    assert rows_of(out)[0].split(" [")[0] == "pair accuracy 33.3 75.0 +41.7"
+    assert rows_of(out)[0].endswith(" 0 25 <0.001 <0.001")
     # 2.8016 sqrt(25 / 60 / 60), 2.8016 sqrt(2 * 0.5417 * 0.4583 / 60), and their ratio.
-    assert effect[2:6] == ["23.3", "25.5", "0.92", "×"]
+    assert "1, 2 23.3 25.5 0.92 ×" in " ".join(out.split())
     expected(out)
     assert compared(one, two) == out
 
 
-def test_what_makes_runs_unlike_is_named(expected: Any, tmp_path: Path) -> None:
+def test_what_makes_runs_unlike_is_named_and_runs_that_agree_have_no_test(expected: Any, tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", {**weak(), "extra": (True, True), "cut": (True, True)})
     two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", kind=SetKind.SAMPLE)
     expected(compared(one, two))
+    for flag in (True, False):
+        runs = [write_run(tmp_path / f"{name} {flag}", dict.fromkeys("abcde", (flag, flag))) for name in ("one", "two")]
+        assert "N/A" in compared(*runs)
 
 
 def test_three_runs_are_compared_two_by_two_and_of_tasks_that_two_have(expected: Any, tmp_path: Path) -> None:
-    right = {**dict.fromkeys(strong(), (False, False)), "1": (True, True)}
-    flags = (
-        ("a", strong(), (TASK, "causalvqa_paired")),
-        ("b", strong(), (TASK, "causalvqa_paired")),
-        ("c", right, (TASK,)),
-    )
+    right, both = {**dict.fromkeys(strong(), (False, False)), "1": (True, True)}, (TASK, "causalvqa_paired")
+    flags = (("a", strong(), both), ("b", strong(), both), ("c", right, (TASK,)))
     runs = [write_run(tmp_path / name, of_run, tasks) for name, of_run, tasks in flags]
-    out = compared(*runs, task=TASK)
-    rows = [line.split() for line in out.splitlines() if "pair accuracy" in line and "[" in line]
-    assert [row[:2] for row in rows] == [["1,", "2"], ["1,", "3"], ["2,", "3"]]
-    assert [row[-1] for row in rows] == ["1.000", "<0.001", "<0.001"]
-    expected(out + compared(*runs, task="causalvqa_paired"))
+    expected("".join(compared(*runs, "--task", task) for task in both))
 
 
 def test_runs_that_cannot_be_compared(expected: Any, tmp_path: Path) -> None:
@@ -73,86 +73,54 @@ def test_runs_that_cannot_be_compared(expected: Any, tmp_path: Path) -> None:
     expected("".join(refusal("compare", *words) for words in refused))
 
 
-@pytest.mark.parametrize("flags", [(True, True), (False, False)])
-def test_runs_that_agree_on_everything(tmp_path: Path, flags: tuple[bool, bool]) -> None:
-    right = {str(index): flags for index in range(10)}
-    assert "N/A" in compared(*(write_run(tmp_path / name, right) for name in ("one", "two")))
+def test_each_kind_of_task_is_compared_by_its_own_scores(tmp_path: Path) -> None:
+    def runs(name: str, answers: Any, tasks: tuple[str, ...], *fields: dict[str, Any], **of: Any) -> list[Path]:
+        first, last = fields[0], fields[-1]
+        return [
+            write_run(tmp_path / f"{name} {side}", right, tasks, **of, **more)
+            for side, right, more in zip("12", answers, (first, last), strict=True)
+        ]
 
-
-def rows_of(text: str) -> list[str]:
-    """The differences that are printed, without the numbers of the runs."""
-    return [" ".join(line.split()).removeprefix("1, 2 ") for line in text.splitlines() if "[" in line]
-
-
-def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
-    clips: dict[str, tuple[bool, ...]] = {
-        str(index): (True, index % 2 > 0, False)[: index % 3 + 1] for index in range(30)
-    }
-
-    def written(name: str, right: Mapping[str, tuple[bool, ...]]) -> Path:
-        return write_run(tmp_path / name, right, ("cast_bench",), grounding=None, format=FORM)
-
+    # Questions of a clip are no pairs. Right: 10 clips of one question, and of 20 others the first, and every second
+    # one's second: 40 of 60.
+    clips = {str(index): (True, index % 2 > 0, False)[: index % 3 + 1] for index in range(30)}
     none = {name: (False,) * len(flags) for name, flags in clips.items()}
-    out = compared(written("a", none), written("b", clips))
-    # Right: 10 clips of one question, and of 20 others the first, and every second one's second: 40 of 60.
-    (row,) = rows_of(out)
-    assert row.startswith("accuracy 0.0 66.7 +66.7")
+    plain = {"grounding": None, "format": FORM}
+    out = compared(*runs("clips", (none, clips), ("cast_bench",), plain))
+    assert rows_of(out)[0].startswith("accuracy 0.0 66.7 +66.7")
     assert "pair accuracy" not in out and "smallest difference" not in out
     single = {name: flags[:1] for name, flags in clips.items()}
-    assert "accuracy above 16.67" in " ".join(compared(written("c", single), written("d", single)).split())
-
-
-def test_every_score_of_evidence_is_compared_as_it_is_defined(tmp_path: Path) -> None:
-    grounding = {
-        "im_tiou": 0.5, "im_viou": 0.25, "supported": True, "supported_strict": False, "false_positives": 0,
-        "pairs": [], **dict.fromkeys(("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only"), 0.0),
-    }  # fmt: skip
-    clips = {str(index): (index % 2 > 0, index % 4 > 0) for index in range(40)}
-    runs = [
-        write_run(tmp_path / name, clips, ("cast_bench",), grounding=measured, format=FORM)
-        for name, measured in (("a", {**grounding, "im_tiou": 0.3}), ("b", grounding))
-    ]
-    assert [row.partition(" [")[0] for row in rows_of(compared(*runs))] == [
+    out = compared(*runs("single", (single, single), ("cast_bench",), plain))
+    assert "accuracy above 16.67" in " ".join(out.split())
+    # Evidence.
+    right = {str(index): (index % 2 > 0, index % 4 > 0) for index in range(40)}
+    fields = [{"format": FORM, "grounding": one} for one in ({**GROUNDING, "im_tiou": 0.3}, GROUNDING)]
+    out = compared(*runs("evidence", (right, right), ("cast_bench",), *fields))
+    assert [row.partition(" [")[0] for row in rows_of(out)] == [
         "accuracy 62.5 62.5 +0.0", "faithful 62.5 62.5 +0.0", "IM-tIoU 30.0 50.0 +20.0", "IM-vIoU 25.0 25.0 +0.0",
     ]  # fmt: skip
-
-
-def test_answers_about_two_directions_are_compared_in_pairs(tmp_path: Path) -> None:
-    stratum = {"subset": "animal"}
-    runs = [
-        write_run(tmp_path / name, right, ("yocausal_vlm",), stratum=stratum, human_credit=50.0)
-        for name, right in (("a", weak()), ("b", strong()))
-    ]
-    protocol, pairs, single = rows_of(compared(*runs))
-    assert "human protocol" in protocol and "+0.0" in protocol and single.startswith("single accuracy")
-    # The same pairs as in `test_the_better_of_two_runs`; the test stands beside the score that it is of.
+    # Two directions: the test stands beside the score that it is of.
+    directed = runs("directed", (weak(), strong()), ("yocausal_vlm",), {"human_credit": 50.0}, stratum={"subset": "a"})
+    protocol, pairs, items = rows_of(compared(*directed))
+    assert "human protocol" in protocol and "+0.0" in protocol and items.startswith("single accuracy")
     assert pairs.startswith("pair accuracy 33.3 75.0 +41.7")
-    assert [row.endswith(" 0 25 <0.001 <0.001") for row in (protocol, pairs, single)] == [False, True, False]
-
-
-def test_a_group_over_two_kinds_of_task_is_compared_task_by_task(tmp_path: Path) -> None:
-    """They have no scores in common."""
-    scores, tasks, runs = dict.fromkeys(DIMENSIONS, 5.0), ("cast_bench", "cast_bench_open"), []
-    for name, right in (("a", weak()), ("b", strong())):
-        runs.append(write_run(tmp_path / name, right, tasks, grounding=None, format=FORM, scores=scores))
-        results = json.loads((runs[-1] / "20261121_results.json").read_text(encoding="utf-8"))
-        results["group_subtasks"] = {"both": list(tasks)}
-        (runs[-1] / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
-    assert [line for line in compared(*runs).splitlines() if line in (*tasks, "both")] == list(tasks)
+    assert [row.endswith(" 0 25 <0.001 <0.001") for row in (protocol, pairs, items)] == [False, True, False]
+    # A group over two kinds, which have no scores in common, is compared task by task.
+    tasks, graded = ("cast_bench", "cast_bench_open"), {**plain, "scores": dict.fromkeys(DIMENSIONS, 5.0)}
+    out = compared(*runs("both", (weak(), strong()), tasks, graded, groups={"both": tasks}))
+    assert [line for line in out.splitlines() if line in (*tasks, "both")] == list(tasks)
 
 
 def test_runs_of_one_model_are_named_by_their_folders_or_as_the_user_says(tmp_path: Path) -> None:
     one, two = (write_run(tmp_path / folder / "model", strong()) for folder in ("seed0", "seed1"))
     for command in ("report", "compare"):
-        assert {"(seed0)", "(seed1)"} <= set(re.split(r"[\s,:]+", printed(command, one, two)))
-        named = printed(command, one, two, "--name", "base", "--name", "tuned")
-        assert {"base", "tuned"} <= set(re.split(r"[\s,:]+", named))
-    short = call("report", one, two, "--name", "base")
-    assert short.status == 1
-    assert "Expected --name once for each of the 2 runs, all different, but got 'base'." in " ".join(short.err.split())
+        for names, shown in (((), {"(seed0)", "(seed1)"}), (("--name", "a b", "--name", "tuned"), {"a", "tuned"})):
+            assert shown <= set(re.split(r"[\s,:]+", printed(command, one, two, *names)))
+    short = " ".join(refusal("report", one, two, "--name", "base").split())
+    assert "Expected --name once for each of the 2 runs, all different, but got 'base'." in short
 
 
-def test_a_page_of_two_runs_has_the_same_table(tmp_path: Path) -> None:
+def test_a_page_of_two_runs_has_the_same_table_and_one_of_many_compares_with_the_first(tmp_path: Path) -> None:
     one, two = write_run(tmp_path / "weak", weak()), write_run(tmp_path / "strong", strong(), version="2-A")
     written = json.loads(printed("compare", one, two, "--format", "json"))["tables"][0]
     table, effects = (panel.table for panel in comparison_panels(TASK, {1: read_run(one), 2: read_run(two)}))
@@ -164,9 +132,6 @@ def test_a_page_of_two_runs_has_the_same_table(tmp_path: Path) -> None:
     page = build_page([read_run(one), read_run(two)])
     assert "<h3>Differences between runs</h3>" in page and "+41.7 [" in page
     assert "Differences between runs" not in build_page([read_run(one)])
-
-
-def test_a_page_of_many_runs_compares_with_the_first_alone(tmp_path: Path) -> None:
     runs = {number: read_run(write_run(tmp_path / str(number), weak(12))) for number in range(2, 7)}
     first, *_ = comparison_panels(TASK, runs)
     assert first.table is not None

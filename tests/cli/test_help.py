@@ -23,10 +23,9 @@ COMMANDS_PAGE = commands_page()
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that can be run, with the words by which it is called."""
-    if hasattr(command, "commands"):
-        for name, below in command.commands.items():
-            yield from commands(below, (*path, name))
-    else:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, (*path, name))
+    if not hasattr(command, "commands"):
         yield path, command
 
 
@@ -40,26 +39,27 @@ def shown_help(*words: str, of: typer.Typer = app) -> str:
     return result.output
 
 
-def test_commands_are_in_groups() -> None:
-    found = re.findall(r"^╭─ ([\w ]+?) ─+╮$", shown_help(), re.MULTILINE)
-    assert found == [
+def test_commands_are_in_groups_and_a_shell_completes_them() -> None:
+    assert re.findall(r"^╭─ ([\w ]+?) ─+╮$", shown_help(), re.MULTILINE) == [
         "Options", "Data", "Run", "Look at results", "Compare and submit", "People", "Build a set", "Train",
         "One benchmark alone",
     ]  # fmt: skip
+    environment = {"_LMMS_EVAL_TASKS_COMPLETE": "complete_bash", "COMP_WORDS": f"{NAME} re", "COMP_CWORD": "1"}
+    result = CliRunner().invoke(app, [], prog_name=NAME, env=environment)
+    assert result.output.split() == ["report", "rescore"] and "--install-completion" in shown_help()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference(path: tuple[str, ...]) -> None:
-    _, examples = split_examples(COMMANDS[path].epilog or "")
-    own = [line for line in examples if f"{NAME} {' '.join(path)}" in line]
-    assert len(set(examples)) >= 2 and own == examples
-    assert f"# `{' '.join(path)}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples)
-    printed = shown_help(*path)
-    assert all(f" {line} " in printed for line in examples), printed
+def test_a_command_has_two_examples_on_a_narrow_terminal_and_in_the_reference() -> None:
+    for path, command in COMMANDS.items():
+        _, examples = split_examples(command.epilog or "")
+        words, printed = " ".join(path), shown_help(*path)
+        assert len(set(examples)) >= 2 and all(f"{NAME} {words}" in line for line in examples), words
+        assert f"# `{words}`\n" in COMMANDS_PAGE and all(f"\n{line}\n" in COMMANDS_PAGE for line in examples), words
+        assert all(f" {line} " in printed for line in examples), printed
 
 
-def test_a_command_of_another_package_says_its_examples_and_its_group_in_the_same_way() -> None:
+def test_a_command_of_another_package_says_its_examples_in_the_same_way() -> None:
     census = typer.Typer(rich_help_panel="People")
 
     @census.command()
@@ -86,10 +86,3 @@ def test_a_command_of_another_package_says_its_examples_and_its_group_in_the_sam
         "Examples:", "lamps census count lamps", 'lamps census count "my lamps"',
     ]  # fmt: skip
     assert "Without any." in shown_help("census", "list-lamps", of=outer)
-
-
-def test_a_shell_completes_commands() -> None:
-    environment = {"_LMMS_EVAL_TASKS_COMPLETE": "complete_bash", "COMP_WORDS": f"{NAME} re", "COMP_CWORD": "1"}
-    result = CliRunner().invoke(app, [], prog_name=NAME, env=environment)
-    assert result.output.split() == ["report", "rescore"]
-    assert "--install-completion" in shown_help()

@@ -19,9 +19,8 @@ from lmms_eval_tasks.runs.run_files import CutShort, ResultsFile
 from lmms_eval_tasks.runs.saved_answers import read_responses
 from lmms_eval_tasks.utils.core.errors import InputError
 
-LOG = f"20261121_samples_{TASK}.jsonl"
-RESULTS = "20261121_results.json"
-COMMANDS = ("report", "compare", "rescore")
+LOG, RESULTS = f"20261121_samples_{TASK}.jsonl", "20261121_results.json"
+PAIRED, MVP = "causalvqa_paired", "mvp_mini_temporal_reasoning"
 
 
 def counted(folder: Path, tasks: tuple[str, ...] = (TASK,), **config: object) -> Path:
@@ -52,8 +51,8 @@ def dated(folder: Path, date: str) -> Path:
     return folder
 
 
-def asked(command: str, run: Path) -> list[object]:
-    return [command, run, *([run] if command == "compare" else [])]
+def refused_by_commands(run: Path) -> set[str]:
+    return {refusal("report", run), refusal("compare", run, run), refusal("rescore", run)}
 
 
 def test_a_log_that_ends_too_early_is_no_run_for_any_command(tmp_path: Path, expected: Expected) -> None:
@@ -67,44 +66,41 @@ def test_a_log_that_ends_too_early_is_no_run_for_any_command(tmp_path: Path, exp
         shown.add(f"{error.value}\n")
         part = read_run(run, allow_incomplete=True)
         assert (len(part.records[TASK]), part.incomplete) == (7, f"7 of 40 items of {TASK}")
-    (only,) = shown | {refusal(*asked(command, run)) for command in COMMANDS}
-    expected(only)
+    (only,) = shown | refused_by_commands(run)
     # A last line that is cut within a character, and a log that was not begun.
     (run / LOG).write_bytes(whole[: whole.rindex("—".encode()) + 1])
-    with pytest.raises(CutShort, match="Expected 40 items, as the results file counts, but got 39"):
-        read_run(run)
+    texts = [only, refusals.refusal(read_run, run)]
     (run / LOG).unlink()
-    with pytest.raises(CutShort, match="but got 0"):
-        read_run(run)
+    texts.append(refusals.refusal(read_run, run))
     unlogged = counted(tmp_path / "unlogged", resolved_cli_args={"log_samples": False})
     (unlogged / LOG).unlink()
-    with pytest.raises(InputError, match=r"Expected the sample log of .* Remedy: Run with --log_samples") as error:
+    with pytest.raises(InputError) as unsaved:
         read_run(unlogged)
-    assert not isinstance(error.value, CutShort)
+    assert not isinstance(unsaved.value, CutShort)
+    # Two runs that wrote one log.
+    (run / LOG).write_bytes(whole * 2)
+    twice = [refusals.refusal(read, run) for read in (read_run, partial(read_run, allow_incomplete=True))]
+    assert twice[0] == twice[1]
+    replayed = refusals.refusal(read_responses, run).splitlines()[:2]
+    expected("\n".join([*texts, str(unsaved.value), twice[0], *replayed]))
 
 
 @pytest.mark.slow
-def test_a_log_without_records_is_named(tmp_path: Path) -> None:
-    run = counted(tmp_path / "run", tasks=(TASK, "causalvqa_paired"))
+def test_a_log_without_records_is_named_and_one_of_somebody_else_s_task_is_left_out(tmp_path: Path) -> None:
+    run = counted(tmp_path / "run", tasks=(TASK, PAIRED, "theirs", MVP))
     content = (run / LOG).read_bytes()
+    for task, line in {"theirs": '{"score": 1}', MVP: '{"mvp_score": 1}'}.items():
+        (run / f"20261121_samples_{task}.jsonl").write_text(f"{line}\n" * 40, encoding="utf-8")
+    assert set(read_run(run).records) == {TASK, PAIRED}
     for spoilt in (content.replace(b'"record"', b'"recrod"'), bytes(len(content)), b"[]\n" * 5):
         (run / LOG).write_bytes(spoilt)
-        for command in COMMANDS:
-            err = refusal(*asked(command, run))
-            assert LOG in err and "same command with the same output path" in err
+        said = refused_by_commands(run)
+        assert all(LOG in err and "same command with the same output path" in err for err in said)
     (run / LOG).write_bytes(content)
-    assert set(read_run(run).records) == {TASK, "causalvqa_paired"}
-
-
-def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
-    run = counted(tmp_path / "run", tasks=(TASK, "theirs", "mvp_mini_temporal_reasoning"))
-    for task, line in {"theirs": '{"score": 1}', "mvp_mini_temporal_reasoning": '{"mvp_score": 1}'}.items():
-        (run / f"20261121_samples_{task}.jsonl").write_text(f"{line}\n" * 40, encoding="utf-8")
-    assert set(read_run(run).records) == {TASK}
     # A user's variant of ours, which names our hook, and our own task in the place of lmms-eval's.
     results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
     now, before = partial(hooks.process_results, task_state(TASK)), "<bound method TaskState.process_results of a task>"
-    for task, hook in (("theirs", str(now)), ("mvp_mini_temporal_reasoning", before)):
+    for task, hook in (("theirs", str(now)), (MVP, before)):
         changed = {**results, "configs": {**results["configs"], task: {"process_results": hook}}}
         (run / RESULTS).write_text(json.dumps(changed), encoding="utf-8")
         with pytest.raises(InputError, match=f"samples_{task}.jsonl, record: Expected this field, but it is missing"):
@@ -112,7 +108,7 @@ def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_part_is_reported_only_when_asked_for_and_says_so(tmp_path: Path) -> None:
+def test_a_part_is_read_only_when_asked_for_and_says_so(tmp_path: Path, expected: Expected) -> None:
     run, other = (cut(counted(tmp_path / name), 8) for name in ("run", "other"))
     page = tmp_path / "page.html"
     shown = printed("report", run, "--allow-incomplete", "--html", page)
@@ -120,10 +116,16 @@ def test_a_part_is_reported_only_when_asked_for_and_says_so(tmp_path: Path) -> N
     assert f"was cut short: 8 of 40 items of {TASK}." in page.read_text(encoding="utf-8")
     shown = " ".join(printed("compare", run, other, "--allow-incomplete").split())
     assert "INCOMPLETE" in shown and "in 4 groups" in shown
+    # It is replayed only then too, or where a whole run lies beside it.
+    expected("\n".join(refusals.refusal(read_responses, source) for source in (run, run / LOG)))
+    assert len(read_responses(run, allow_incomplete=True).by_item) == 8
+    for file in dated(counted(tmp_path / "earlier"), "20261120").iterdir():
+        file.rename(run / file.name)
+    assert len(read_responses(run).by_item) == 40
     # No published score stands beside a part.
-    run = counted(tmp_path / "published", (TASK, "causalvqa_paired"))
+    run = counted(tmp_path / "published", (TASK, PAIRED))
     assert "best published" in printed("report", run)
-    log = run / "20261121_samples_causalvqa_paired.jsonl"
+    log = run / f"20261121_samples_{PAIRED}.jsonl"
     log.write_text("".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[:39]), encoding="utf-8")
     assert "best published" not in printed("report", run, "--allow-incomplete")
 
@@ -147,34 +149,14 @@ def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None
     folder = tmp_path / "out"
     early, late = dated(write_run(folder / "early", weak(4)), "20261120"), write_run(folder / "late", weak(4))
     run = read_run(folder)
-    assert run.path == late / RESULTS
     note = (
         f"{folder} holds 2 runs: early/20261120_results.json (replay early), late/{RESULTS} (replay late); this is "
         f"the latest, {late / RESULTS}. Name a folder or file to read another"
     )
-    assert run.notes == (note,)
+    assert (run.path, run.notes) == (late / RESULTS, (note,))
     for command in (("report", folder), ("compare", folder, early)):
         assert f"note: {note}." in " ".join(printed(*command).split())
     assert read_run(early).notes == read_run(early / "20261120_results.json").notes == ()
-
-
-def test_two_runs_that_wrote_one_log_are_refused(tmp_path: Path, expected: Expected) -> None:
-    run = counted(tmp_path / "run")
-    (run / LOG).write_bytes((run / LOG).read_bytes() * 2)
-    readers = (read_run, partial(read_run, allow_incomplete=True), read_responses)
-    shown = [refusals.refusal(read, run) for read in readers]
-    assert shown[0] == shown[1]
-    expected("\n".join([shown[0], *shown[2].splitlines()[:2]]))
-
-
-def test_a_part_is_replayed_only_when_asked_for(tmp_path: Path, expected: Expected) -> None:
-    run = cut(counted(tmp_path / "run"), 7, 30)
-    expected("\n".join(refusals.refusal(read_responses, source) for source in (run, run / LOG)))
-    assert len(read_responses(run, allow_incomplete=True).by_item) == 7
-    earlier = dated(counted(tmp_path / "earlier"), "20261120")
-    for file in earlier.iterdir():
-        file.rename(run / file.name)
-    assert len(read_responses(run).by_item) == 40
 
 
 def test_how_many_items_lmms_eval_ran() -> None:
@@ -185,5 +167,4 @@ def test_how_many_items_lmms_eval_ran() -> None:
         counts = {"t": {"original": original, "effective": effective}}
         fields = {"configs": {}, "group_subtasks": {}, "n-samples": counts, "config": {"offset": offset}}
         results = ResultsFile.model_validate(fields)
-        assert results.expected_items("t") == items
-        assert results.expected_items("other") is None
+        assert results.expected_items("t") == items and results.expected_items("other") is None

@@ -15,7 +15,7 @@ def facts(version: str | None = "5.3.0", **arguments: Any) -> RunFacts:
     return RunFacts("chat.some", "qwen2_vl", "PyAV", lambda package: version, arguments.get)
 
 
-def test_the_entries_are_whole() -> None:
+def test_the_entries_are_whole_and_on_the_page() -> None:
     assert len(KNOWN_HAZARDS) == 9
     for name, entry in KNOWN_HAZARDS.items():
         assert entry.effect.endswith(".") and "  " not in entry.effect and entry.source
@@ -24,9 +24,6 @@ def test_the_entries_are_whole() -> None:
     assert describe_hazard("of_another_version") == "This version of lmms-eval-tasks does not know it."
     card = {f"{HAZARD}of_another_version": {"effect": "Scores move.", "source": "a file"}}
     assert describe_hazard("of_another_version", [{}, card]) == "Scores move. Source: a file"
-
-
-def test_the_page_has_the_entries() -> None:
     page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
     rows = page.partition("| hazard | where it applies | what happens |\n")[2].partition("\n\n")[0].splitlines()[1:]
     cells = [row.strip("| ").split(" | ") for row in rows]
@@ -35,7 +32,7 @@ def test_the_page_has_the_entries() -> None:
     ]
 
 
-def test_what_a_card_says_of_one_that_applies() -> None:
+def test_what_a_card_says_of_one_that_applies_and_how_runs_differ_in_it() -> None:
     entry = Hazard(lambda run: True, "Scores move.", "a file", True, True, ("torch",), ("fps", "batch"))
     assert entry.found(facts(batch=4)) == {
         "adapter": "chat.some, weights qwen2_vl",
@@ -46,24 +43,18 @@ def test_what_a_card_says_of_one_that_applies() -> None:
     }
     least = Hazard(lambda run: True, "Scores move.", "a file").found(facts())
     assert (least["adapter"], least["versions"], least["condition"]) == ("chat.some", "any", "none")
-
-
-def test_runs_differ_in_the_versions_that_a_hazard_is_about() -> None:
-    entry = Hazard(lambda run: True, "Scores move.", "a file", packages=("torch",))
-    old, new = ({f"{HAZARD}one": entry.found(facts(version))} for version in ("5.3.0", "5.4.0"))
+    name = f"{HAZARD}one"
+    old, new = ({name: entry.found(facts(version))} for version in ("5.3.0", "5.4.0"))
     (found,) = differences([old, new])
     assert (found.section, found.field, found.text) == ("hazard one", "versions", "torch 5.3.0 against torch 5.4.0")
-    assert differences([old, {f"{HAZARD}one": {**old[f"{HAZARD}one"], "effect": "Other words."}}]) == []
+    assert differences([old, {name: {**old[name], "effect": "Other words."}}]) == []
 
 
-def test_versions_are_those_of_the_specifier() -> None:
+def test_versions_arguments_and_batches() -> None:
     inside, outside = ("5.3.0", "5.5.4", "5.4.0.dev0", "5.4.0+local"), ("5.2.0", "5.6.0", "5.3.0rc1", "4.57.6", None)
     for version in (*inside, *outside):
         assert facts(version).has("transformers", ">=5.3.0,<5.6.0") is (version in inside)
         assert facts(version).has("transformers") is (version is not None)
-
-
-def test_arguments_are_tested_whatever_their_case_and_batches_are_of_more_than_one() -> None:
     for value in (None, "library", "Reference", True):
         assert facts(some=value).says("some", "reference") is (value == "Reference")
         assert facts(some=value).says("some", "true") is (value is True)

@@ -20,7 +20,6 @@ from lmms_eval_tasks.utils.data.card import DataSet, SetKind
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record
 
 RECORD, OTHER = (Record(f"1_{member}", "1", {}, "A", "A", Outcome.CORRECT) for member in (0, 1))
-RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"
 
 
@@ -49,25 +48,20 @@ def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
     card = {"run": {"limit": "none", "offset": 0}}
     (tmp_path / "1_run_card.json").write_text(json.dumps(card), encoding="utf-8")
     assert read_run(tmp_path).card == card
-
-
-@pytest.mark.parametrize(
-    ("config", "limited"),
-    [
+    limits: list[tuple[dict[str, object], str]] = [
         ({}, ""),
         ({"limit": None, "offset": 0}, ""),
         ({"limit": -1}, ""),
         ({"limit": 8.0, "offset": 0}, "--limit 8"),
         ({"limit": 0.5, "offset": 3}, "--limit 0.5, --offset 3"),
-    ],
-)
-def test_whether_a_run_was_limited(config: dict[str, object], limited: str, tmp_path: Path) -> None:
-    assert read_run(write(tmp_path, config, {"record": RECORD.to_json()})).limited == limited
+    ]
+    for config, limited in limits:
+        assert read_run(write(tmp_path, config, *lines)).limited == limited
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path, expected: Expected) -> None:
     for name in ("spoilt", "unlogged", "theirs"):
-        write_run(tmp_path / name, weak(1), ("theirs",) if name == "theirs" else (TASK,))
+        write_run(tmp_path / name, weak(1), ("theirs",) if name == "theirs" else (TASK,), card={})
     (tmp_path / "empty").mkdir()
     (tmp_path / "theirs" / "20261121_samples_theirs.jsonl").write_text("{}\n", encoding="utf-8")
     (tmp_path / "unlogged" / LOG).unlink()
@@ -85,39 +79,29 @@ def titles(*paths: str, names: tuple[str, ...] = ()) -> list[str]:
     return [run.title for run in name_runs(runs(*paths), names)]
 
 
-@pytest.mark.parametrize(
-    ("paths", "shown"),
-    [
+def test_runs_of_one_model_are_told_apart_by_their_folders_or_named(expected: Expected) -> None:
+    for paths, shown in (
         (("out/s0/org__m/1_results.json", "out/s1/org__m/2_results.json"), ["m (s0)", "m (s1)"]),
         (("out/1_results.json", "out/2_results.json"), ["m (1)", "m (2)"]),
         (("a/x/1_results.json", "a/y/1_results.json", "b/x/1_results.json"), ["m (a/x)", "m (a/y)", "m (b/x)"]),
         (("a/1_results.json", "a/b/1_results.json"), ["m (1)", "m (b)"]),
-    ],
-)
-def test_runs_of_one_model_are_told_apart_by_their_folders(paths: tuple[str, ...], shown: list[str]) -> None:
-    assert titles(*paths) == shown
-
-
-def test_a_model_with_one_run_is_called_by_its_name_and_names_come_before_all_else() -> None:
+    ):
+        assert titles(*paths) == shown
     named = name_runs([*runs("out/a/1_results.json"), *runs("out/b/1_results.json", model="other")])
     assert [run.title for run in named] == ["m", "other"]
     pair = ("a/1_results.json", "b/1_results.json")
     assert titles(*pair, names=("base", "tuned")) == ["base", "tuned"]
     assert [run.name for run in name_runs(runs(pair[0]), ["base"])] == ["m"]
-    for names in (("base",), ("base", "base"), ("base", ""), ("a", "b", "c")):
-        shown = refusal(titles, *pair, names=names)
-        assert shown == (
-            "Expected --name once for each of the 2 runs, all different, but got " + ", ".join(map(repr, names)) + "."
-        )
+    wrong = (("base",), ("base", "base"), ("base", ""), ("a", "b", "c"))
+    expected("\n".join(refusal(titles, *pair, names=names) for names in wrong))
 
 
 def numbers(name: str, *folders: str) -> list[float]:
     return [value.number for value in read_values(name, list(map(Path, folders)))]
 
 
-@pytest.mark.parametrize(
-    ("name", "folders", "values"),
-    [
+def test_values_of_a_series_are_read_from_folders(expected: Expected) -> None:
+    for name, folders, values in (
         ("step", ("out/ckpt-500", "out/ckpt-1000"), [500, 1000]),
         ("step", ("out/qwen2.5-vl-7b-ckpt-100", "out/qwen2.5-vl-7b-ckpt-2000"), [100, 2000]),
         ("step", ("out/a_global_step100_lr1", "out/b_global_Step-20_lr2"), [100, 20]),
@@ -128,20 +112,16 @@ def numbers(name: str, *folders: str) -> list[float]:
         ("step", ("out/ckpt-500",), [500]),
         ("lr", ("out/lr-1e-5", "out/lr-3e-4"), [1e-5, 3e-4]),
         ("step", ("out/step-500/20261125_02_results.json", "out/step-1000/20261125_03_results.json"), [500, 1000]),
-    ],
-)
-def test_values_of_a_series_are_read_from_folders(name: str, folders: tuple[str, ...], values: list[float]) -> None:
-    assert numbers(name, *folders) == values
-
-
-def test_folders_that_do_not_say_the_value_are_refused(expected: Expected) -> None:
+    ):
+        assert numbers(name, *folders) == values
+    assert [one.title for one in read_values("step", [Path("c/k-1000000"), Path("c/k-0.25")])] == [
+        "step 1000000", "step 0.25",
+    ]  # fmt: skip
     refused = (
         ("out/ckpt-500", "out/final"), ("out/step-1k", "out/step-500"), ("out/best",),
         ("out/lr1-ckpt2", "out/lr2-ckpt4"), ("out/v2-ckpt-500",), ("a/step-5", "b/step-5", "a/step-6"),
     )  # fmt: skip
     expected("\n".join(refusal(numbers, "step", *folders) for folders in refused))
-    values = read_values("step", [Path("c/k-1000000"), Path("c/k-0.25")])
-    assert [one.title for one in values] == ["step 1000000", "step 0.25"]
 
 
 @given(st.integers(1, 10**8), st.integers(0, 10**8))

@@ -1,10 +1,11 @@
+"""Run cards: reading them, and how cards of several runs differ."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,9 +49,8 @@ def test_a_card_comes_back_as_it_was_written_and_anything_else_is_refused(tmp_pa
     expected("\n".join(shown))
 
 
-@pytest.mark.parametrize(
-    ("section", "field", "value", "weight"),
-    [
+def test_what_a_difference_means() -> None:
+    for section, field, value, weight in (
         (TASK, "version", "2-A", Weight.MATTERS),
         (TASK, "data sha256", "b", Weight.MATTERS),
         (TASK, "prompt sha256", "b", Weight.MATTERS),
@@ -68,48 +68,36 @@ def test_a_card_comes_back_as_it_was_written_and_anything_else_is_refused(tmp_pa
         ("hardware", "CPU", "another", Weight.ENVIRONMENT),
         ("settings", "LMMS_EVAL_TASKS_HOME", "/b", None),
         ("settings", "LMMS_EVAL_TASKS_BOXES", "xyxy_px", Weight.MATTERS),
-    ],
-)
-def test_what_a_difference_means(section: str, field: str, value: Any, weight: Weight | None) -> None:
-    found = differences([CARD, changed(section, field, value)])
-    if weight is None:
-        assert not found
-        return
-    (difference,) = found
-    assert (difference.section, difference.field, difference.weight) == (section, field, weight)
-    assert difference.values == (CARD[section][field], value)
+    ):
+        found = differences([CARD, changed(section, field, value)])
+        shown = [(one.section, one.field, one.weight, one.values) for one in found]
+        assert shown == ([(section, field, weight, (CARD[section][field], value))] if weight else [])
+    # What matters comes first, and a field of a later version matters.
+    other = changed("software", "torch", "2.1") | {"seeds": {"random": 1}}
+    assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.ENVIRONMENT]
+    assert weight_of("new section", "new field") is weight_of("frames", "new field") is Weight.MATTERS
+    lines, names = [(one.section, one.name) for one in FIELDS], [one.public for one in FIELDS if one.public]
+    assert len(lines) == len({*lines}) and len(names) == len({*names}), "a field has one line and one public name"
 
 
-def test_how_a_difference_is_told() -> None:
+def test_how_a_difference_is_written() -> None:
     unknown, eight = changed("frames", "frames", None), changed("frames", "frames", 8)
-    assert not differences([CARD, unknown]), "what is not known is no difference, and is told beside one"
+    assert not differences([CARD, unknown]), "what is not known is no difference, and is shown beside one"
     greedy, short = (json.dumps({"do_sample": False, "max_new_tokens": number}) for number in (1024, 16))
     generations = [changed(TASK, "generation", text) for text in (greedy, short, greedy)]
     for cards, text in (
         ([CARD, unknown, eight], "16 against not known against 8"),
         ([CARD, CARD, eight], "16 (runs 1, 2) against 8 (run 3)"),
-        # Of settings only those are told that differ.
+        # Of settings only those are shown that differ.
         (generations, "max_new_tokens 1024 (runs 1, 3) against max_new_tokens 16 (run 2)"),
     ):
-        (difference,) = differences(cards)
-        assert difference.text == text
-    # What matters is told first, and a field of a later version matters.
-    other = changed("software", "torch", "2.1") | {"seeds": {"random": 1}}
-    assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.ENVIRONMENT]
-    assert weight_of("new section", "new field") is weight_of("frames", "new field") is Weight.MATTERS
-
-
-def test_tasks_that_one_run_has_and_tasks_not_compared_are_left_out() -> None:
+        assert [one.text for one in differences(cards)] == [text]
+    # Tasks that one run has, and tasks that are not compared, are left out.
     other = {**CARD, "task mvp": CARD[TASK]}
-    assert not differences([CARD, other])
     moved = {**other, TASK: {**CARD[TASK], "version": "2-A"}, "task mvp": {**CARD[TASK], "version": "3-A"}}
+    assert not differences([CARD, other])
     assert [one.place for one in differences([other, moved])] == ["causalvqa_paired", "mvp"]
     assert [one.place for one in differences([other, moved], ["mvp"])] == ["mvp"]
-
-
-def test_a_field_has_one_line_and_one_public_name() -> None:
-    lines, names = [(one.section, one.name) for one in FIELDS], [one.public for one in FIELDS if one.public]
-    assert len(lines) == len({*lines}) and len(names) == len({*names})
 
 
 VALUES = st.one_of(st.none(), st.text(max_size=8), st.integers(), st.floats(allow_nan=False))
@@ -123,14 +111,10 @@ CARDS = st.dictionaries(
 @given(st.lists(CARDS, max_size=3), st.lists(st.sampled_from(["causalvqa_paired"]), max_size=1))
 def test_any_cards_can_be_compared_and_summed_up(cards: list[dict[str, dict[str, Any]]], tasks: list[str]) -> None:
     for card in cards:
-        assert not differences([card] * 3)
-        assert len(summary(card)) >= 2
-    found = differences(cards, tasks)
-    for difference in found:
-        assert len(difference.values) == len(cards) and len(set(difference.values) - {None}) > 1
-    assert {(one.section, one.field) for one in found} == {
-        (one.section, one.field) for one in differences(cards[::-1], tasks)
-    }
+        assert not differences([card] * 3) and len(summary(card)) >= 2
+    found, turned = differences(cards, tasks), differences(cards[::-1], tasks)
+    assert all(len(one.values) == len(cards) and len(set(one.values) - {None}) > 1 for one in found)
+    assert {(one.section, one.field) for one in found} == {(one.section, one.field) for one in turned}
 
 
 def test_a_card_in_a_few_lines() -> None:
