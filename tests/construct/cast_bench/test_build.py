@@ -1,237 +1,485 @@
-"""`build cast_bench` on the sample world: what a planted fault becomes, and what the set that is left is."""
+"""`build cast_bench`: what becomes of a clip and its question when a model fails in a role, and the sample's set."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cast_bench_player import NOBODY, cast_bench_player, picture_at, pixels_of, role_of
-from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
 from expected import Expected
-from judge_server import JudgeServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numbered_clips import write_numbered
+from numpy.typing import NDArray
+from PIL import Image
+from played import MODEL, Asked, BuildSample, Played, outcome
 from refusals import refusal
 from scipy import ndimage
-from shared import made_once
-from stub_server import material_of, read_request
+from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.benchmark import prepare, read_descriptions
-from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
-from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
-from lmms_eval_tasks.cast_bench.release import read_items
+from lmms_eval_tasks.cast_bench.benchmark import prepare, read_descriptions, wording_of
+from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, type_definitions
+from lmms_eval_tasks.cast_bench.masked import UNABLE
+from lmms_eval_tasks.cast_bench.release import QuestionRoles
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.construct.annotate.answer_files import plan_digest
+from lmms_eval_tasks.construct.annotate.plan import read_plan
 from lmms_eval_tasks.construct.cast_bench import build
-from lmms_eval_tasks.construct.engine.attrition import BuiltSet
+from lmms_eval_tasks.construct.cast_bench.clip_selection import ClipMeasures, measure_clips
+from lmms_eval_tasks.construct.cast_bench.descriptions import join_instances
+from lmms_eval_tasks.construct.cast_bench.filters import (
+    Choice,
+    ChoiceOrUnable,
+    Revision,
+    apply_revisions,
+    read_revisions,
+)
+from lmms_eval_tasks.construct.cast_bench.pipeline import steps_of
+from lmms_eval_tasks.construct.cast_bench.questions import check_question
+from lmms_eval_tasks.construct.cast_bench.rows import (
+    LONGEST,
+    CastBenchConfig,
+    ClipRow,
+    DescribedClipRow,
+    DraftRow,
+    InstanceRow,
+    OptionsRow,
+    QuestionRow,
+    RoledOption,
+    TimedEntry,
+    TrackedInstance,
+    WrittenQuestion,
+    released_row,
+    roles_of,
+    subject_evidence,
+)
+from lmms_eval_tasks.construct.cast_bench.wrong_answers import Exclusivity
+from lmms_eval_tasks.construct.engine.roles import Form, read_form
+from lmms_eval_tasks.construct.engine.steps import PipelineRow, Removed
 from lmms_eval_tasks.registry import load_table
-from lmms_eval_tasks.utils.data.made import boxes_at
-from lmms_eval_tasks.utils.data.pictures import as_jpeg
+from lmms_eval_tasks.utils.core.forms import as_lines
+from lmms_eval_tasks.utils.judge.client import UnreadableReply
+from lmms_eval_tasks.utils.judge.replies import ServerError
 
-pytestmark = pytest.mark.slow  # a whole build comes first
+SIZE = (160, 120)
+BALL_BOX, BLOCK_BOX = (10, 20, 50, 60), (100, 50, 140, 90)
+BALL = TrackedInstance(id="i1", source="i1", name="red ball", boxes=dict.fromkeys(range(4), BALL_BOX))
+# Not seen in the last second.
+BLOCK = TrackedInstance(id="i2", source="i2", name="blue block", boxes=dict.fromkeys(range(3), BLOCK_BOX))
+CLIP = ClipRow(id="c", clip="c.mp4", width=SIZE[0], height=SIZE[1], last=3, instances=(BALL, BLOCK))
+SOMEBODY = InstanceRow(id="c/i1", source=CLIP, instance=BALL, person=True, description="A red ball.")
+THING = InstanceRow(id="c/i2", source=CLIP, instance=BLOCK, description="A blue block.")
+ABOUT = DescribedClipRow(id="c", source=CLIP, described=(SOMEBODY, THING))
+PIECE = {"instance": "i1", "start": "00:00", "end": "00:01", "rationale": "It hits."}
+WRITTEN: dict[str, Any] = {
+    "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03",
+    "type": next(iter(type_definitions())), "scene": "a table", "answer": "It hits the red cup.",
+    "video_distractor": "It flies to the red sky.", "evidence": [PIECE],
+}  # fmt: skip
+FIT = {"several_people_act_apart": True} | dict.fromkeys(
+    ("shaken", "whip_pans", "tilted", "badly_lit", "cut", "blurred"), False
+)
+LOOKS = {"category": "ball", "person": True, "description": "It is round."}
+EXCLUSIVE: dict[str, Any] = {"clashes": [], "unnamed": []}
+VIDEO_CLASH = {"clashes": [["video", "answer"]], "unnamed": []}
+ONE_COLOUR: dict[str, Any] = {"attributes": ["colour"], "same_as": []}
 
-BY_FAULT = {
-    "unseen": ("boxes", "evidence without a box"),
-    "thing": ("schema", "a subject that is no person"),
-    "verbose": ("schema", "answer of more than 15 words"),
-    "seven": ("schema", "more than five pieces of evidence"),
-    "late": ("schema", "evidence outside the clip"),
-    "typeless": ("schema", "unknown type of question"),
-    "stranger": ("schema", "unknown subject"),
-    "beyond": ("schema", "question outside the clip"),
-    "leaked": ("schema", "the question holds its answer"),
-    "again": ("distinct questions", "asked before"),
-    "bare": ("schema", "no evidence"),
-    "marked": ("schema", "an option says which it is"),
-    "numbered": ("schema", "an instance is called by its id"),
-    "synonym": ("distractors", "text distractor does not exclude the answer"),
-    "lengthy": ("distractors", "text distractor of more than 15 words"),
-    "naming": ("distractors", "text distractor names what the question does not"),
-    "equal": ("distractors", "video distractor equals the answer"),
-    "malformed": ("distractors", "no usable reply: malformed JSON"),
-    "refused": ("distractors", "no usable reply: refusal"),
-    "held": ("distractors", "no usable reply: timed out"),
-    "longer": ("near-misses", "near-miss: length not within 10%"),
-    "apart": ("near-misses", "near-miss: more than one attribute changed"),
-    "both": ("near-misses", "near-miss: more than one attribute changed"),
-    "reworded": ("near-misses", "near-miss: means the same as another option"),
-    "labelled": ("near-misses", "near-miss: says which option it is"),
-    "twin": ("near-misses", "near-miss: equals another option"),
-    "guessable": ("text filter", "answered right without the clip"),
-    "cue": ("video-mask filter", "answered right with its evidence masked"),
+
+def nearly(change: Callable[[str], str]) -> Callable[[Asked], dict[str, str]]:
+    return lambda asked: {"near_miss": change(asked.given["original"])}
+
+
+def choose(right: bool) -> Callable[[Asked], dict[str, str]]:
+    """Chooses the right option, or another."""
+    return lambda asked: {
+        "choice": next(x for x, text in asked.given["options"].items() if (text == WRITTEN["answer"]) == right)
+    }
+
+
+HONEST: dict[str, Any] = {
+    "selection": FIT,
+    "static": LOOKS,
+    "dynamic": "[00:00]-[00:02] It rolls.\nEND",
+    "questions": {"questions": [WRITTEN]},
+    "text_distractor": {"distractor": "It waits for the red cone."},
+    "video_distractor": {"distractor": "It sinks in the red sea."},
+    "exclusivity": EXCLUSIVE,
+    "near_miss": nearly(lambda text: text.replace("red", "tan")),
+    "near_miss_check": ONE_COLOUR,
+    "without_clip": choose(right=False),
+    "masked_clip": {"choice": "G"},
 }
-
-
-@dataclass(frozen=True)
-class Built:
-    world: BuildWorld
-    out: Path
-    built: BuiltSet
-    requests: list[tuple[str, tuple[bytes, ...]]]
-    """The prompt and the pictures of each."""
-
-    def rows(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.out / name).read_text(encoding="utf-8").splitlines()]
-
-    @property
-    def items(self) -> list[dict[str, Any]]:
-        return self.rows("release/castbench_hf.jsonl")
-
-    @property
-    def roles(self) -> list[dict[str, Any]]:
-        return self.rows("release/roles.jsonl")
-
-    @property
-    def truth(self) -> dict[str, dict[str, Any]]:
-        return {row["question"]: row for rows in self.world.truth.values() for row in rows}
-
-    def of_role(self, name: str) -> list[tuple[dict[str, Any], tuple[bytes, ...]]]:
-        """The material and the pictures of what a role was asked."""
-        return [(material_of(prompt), pictures) for prompt, pictures in self.requests if role_of(prompt) == name]
+DESCRIBING: dict[str, dict[str, Any]] = {
+    "nobody": {"selection": {**FIT, "several_people_act_apart": False}},
+    **{name: {"selection": {**FIT, name: True}} for name in list(FIT)[1:]},
+    "empty": {"static": {**LOOKS, "description": " "}},
+    "wordy": {"static": {**LOOKS, "description": "word " * 30}},
+    "odd": {"static": {**LOOKS, "category": "a\u200b"}},
+    "mute": {"static": "I'm sorry, I cannot describe this."},
+    "broken": {"static": '{"category": "thing", "descr'},
+    "untimely": {"dynamic": "[00:00]-[99:59] It rolls.\nEND"},
+    "backwards": {"dynamic": "[00:02]-[00:01] It rolls.\nEND"},
+    "unseen": {"dynamic": "[00:03]-[00:03] It rolls.\nEND"},
+    "endless": {"dynamic": "[00:00]-[00:02] It rolls."},
+    "29 words": {"static": {**LOOKS, "description": "word " * 29}},
+    "wordy at first": {"static": [{**LOOKS, "description": "word " * 30}, LOOKS]},
+    "untimely at first": {"dynamic": ["[00:00]-[99:59] It rolls.\nEND", HONEST["dynamic"]]},
+}
+"""What goes wrong with the description of a clip and its instances; the last three are put right or are no fault."""
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "empty": {"answer": " "},
+    "long": {"answer": "word " * 200},
+    "odd": {"answer": "It\u200b hits."},
+    "typeless": {"type": "Trick question"},
+    "verbose": {"answer": "It " + "rolls " * 15},
+    "stranger": {"subject": ""},
+    "thing": {"subject": "i2"},
+    "beyond": {"end": "01:30"},
+    "half": {"start": None},
+    "other half": {"end": None},
+    "bare": {"evidence": []},
+    "six": {"evidence": [PIECE] * 6},
+    "ghost": {"evidence": [{**PIECE, "instance": "i9"}]},
+    "late": {"evidence": [PIECE, {**PIECE, "end": "59:00"}]},
+    "unseen": {"evidence": [{**PIECE, "instance": "i2", "start": "00:03", "end": "00:03"}]},
+    "numbered": {"answer": "It hits i1."},
+    "leaked": {"question": "It hits the red cup. Why?"},
+    "marked": {"answer": "It hits the red cup (correct)."},
+    "marked, too": {"video_distractor": "A) It flies."},
+    "15 words": {"answer": "It " + "rolls " * 14, "question": "Why the red ball?"},
+    "on one line": {"answer": " It hits\nthe\u00a0red cup."},
+    "five": {"evidence": [PIECE] * 5},
+}
+"""Fields of a question that break a rule; the last three do not."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "no words": {"text_distractor": {"distractor": "…"}},
+    "long": {"text_distractor": {"distractor": "x" * 1000}},
+    "lengthy": {"text_distractor": {"distractor": "It " + "rolls " * 15}},
+    "equal": {"text_distractor": {"distractor": "It hits a red cup!"}},
+    "marked": {"text_distractor": {"distractor": "It waits (wrong)."}},
+    "naming": {"text_distractor": {"distractor": "The blue block waits."}},
+    "malformed": {"text_distractor": '{"distractor": "It'},
+    "refused": {"text_distractor": "As an AI, I cannot write wrong answers."},
+    "no server": {"text_distractor": ServerError("timed out", again=True)},
+    "clash": {"exclusivity": {"clashes": [["text", "answer"]], "unnamed": []}},
+    "unnamed": {"exclusivity": {"clashes": [], "unnamed": ["a hand"]}},
+    "alike": {"exclusivity": {"clashes": [["video", "text"]], "unnamed": []}},
+    "video clash": {"exclusivity": VIDEO_CLASH},
+    **{
+        f"video {name}": {"exclusivity": VIDEO_CLASH, "video_distractor": {"distractor": text}}
+        for name, text in {
+            "empty": "…",
+            "long": "x" * 1000,
+            "equal": "It hits a red cup!",
+            "as text": "It waits for the red cone.",
+            "marked": "It sinks (wrong).",
+            "numbered": "It sinks with i2.",
+        }.items()
+    },
+    "longer": {"near_miss": nearly(lambda text: text.rstrip(".") + " at once")},
+    "same": {"near_miss": nearly(str.upper)},
+    "apart": {"near_miss": nearly(lambda text: text.replace("red", "tan").replace("It", "He"))},
+    "labelled": {"near_miss": nearly(lambda text: text.replace("hits", "(true)"))},
+    "twin": {"text_distractor": {"distractor": "It hits the tan cup."}},
+    "odd": {"near_miss": nearly(lambda text: text.replace("red", "t\u200bn"))},
+    "both": {"near_miss_check": {**ONE_COLOUR, "attributes": ["colour", "shape"]}},
+    "nothing": {"near_miss_check": {**ONE_COLOUR, "attributes": [" "]}},
+    "reworded": {"near_miss_check": {**ONE_COLOUR, "same_as": ["text"]}},
+    "guessable": {"without_clip": choose(right=True)},
+    "cue": {"masked_clip": choose(right=True)},
+    "twice the same attribute": {"near_miss_check": {**ONE_COLOUR, "attributes": ["colour", "Colour"]}},
+    "lengthy at first": {"text_distractor": [{"distractor": "rolls " * 16}, HONEST["text_distractor"]]},
+    "video clash at first": {"exclusivity": [VIDEO_CLASH, EXCLUSIVE]},
+}
+"""What goes wrong with the options of a question; the last three are put right or are no fault."""
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    root = made_once(tmp_path_factory, "cast_bench_world", lambda root: planted_world(root / "world"))
-    world, folder = BuildWorld.load(root / "world"), tmp_path_factory.mktemp("built")
-    with JudgeServer(picture_script=cast_bench_player(world)) as server:
-        made = build(world.config(server.url, folder, silence=1.0), folder / "out")
-    return Built(world, folder / "out", made, list(map(read_request, server.bodies)))
+def config(tmp_path_factory: pytest.TempPathFactory) -> CastBenchConfig:
+    folder = tmp_path_factory.mktemp("clips")
+    write_numbered(folder / CLIP.clip, 50, SIZE)
+    return CastBenchConfig.model_validate(
+        {"clips": folder, "tracks": folder, "tries": 2, "frames": 4, "roles": {"default": MODEL}}
+    )
 
 
-def removed(built: Built) -> dict[str, tuple[str, str]]:
-    """Row to the step that removed it and the reason."""
-    names = [step["step"] for step in json.loads((built.out / "attrition.json").read_text())["steps"]]
-    audits = zip(names, sorted((built.out / "steps").iterdir()), strict=True)
-    lines = [(name, line) for name, path in audits for line in built.rows(f"steps/{path.name}")]
-    return {line["row"]: (name, line["removed"]) for name, line in lines if line["removed"]}
+def made(
+    config: CastBenchConfig, rows: Sequence[PipelineRow], folder: Path, **says: Any
+) -> tuple[list[Any], str, Played]:
+    """What steps that describe a clip, or ask about a described one, leave; why no more, and what was asked."""
+    steps = steps_of(config)[1:6] if isinstance(rows[0], ClipRow) else steps_of(config)[6:]
+    said = {f"cast_bench_{name}": one for name, one in {**HONEST, **says}.items()}
+    left, removed, played = outcome(steps, rows, config, folder, said)
+    return left, "; ".join(f"{name}: {why}" for name, why in sorted(removed.items())) or "kept", played
 
 
-def test_every_planted_fault_is_caught_where_it_should_be(built: Built, expected: Expected) -> None:
-    expected("\n".join([*map(" | ".join, built.built.tables[0].rows), *built.built.warnings]))
-    reasons = removed(built)
-    planted = {
-        fault: reasons.pop(f"{stem}#{number}")
-        for stem, faults in built.world.faults.items()
-        for number, fault in enumerate(faults, len(built.world.truth[stem]) + 1)
-    }
-    assert planted == BY_FAULT and set(planted) == set(FAULTS)
-    others = {}
-    for row, (_, reason) in reasons.items():
-        stem, _, instance = row.partition("/")
-        others[built.world.names[stem][instance] if instance else stem] = reason
-    expected("\n".join(f"{name}: {reason}" for name, reason in sorted(others.items())))
+def test_every_fault_is_caught_and_named(config: CastBenchConfig, tmp_path: Path, expected: Expected) -> None:
+    faults: list[tuple[str, PipelineRow, dict[str, Any]]] = [(name, CLIP, says) for name, says in DESCRIBING.items()]
+    asked = {name: [{**WRITTEN, **change}] for name, change in QUESTIONS.items()}
+    asked["asked before"] = [WRITTEN, {**WRITTEN, "question": "Why does IT stop?!"}]
+    faults += [(name, ABOUT, {"questions": {"questions": questions}}) for name, questions in asked.items()]
+    faults += [(name, ABOUT, says) for name, says in OPTIONS.items()]
+    lines = []
+    for number, (name, row, says) in enumerate(faults):
+        left, why, _ = made(config, [row], tmp_path / str(number), **says)
+        lines.append(f"{name}: {len(left)} left; {why if len(why) < 200 else why[:200] + '…'}")
+    expected("\n".join(lines))
 
 
-def test_what_is_left_is_the_truth_in_the_released_form(built: Built, home: Path) -> None:
-    assert {item["question"] for item in built.items} == set(built.truth) and len(built.items) == 6
-    for item, beside in zip(built.items, built.roles, strict=True):
-        row = built.truth[item["question"]]
-        assert list(item) == list(row) and item["evidence"] == row["evidence"]
+@pytest.mark.parametrize(
+    ("prompt", "row", "said", "shown"),
+    [
+        ("static", CLIP, DESCRIBING["wordy at first"], "description of 30 words or more"),
+        ("dynamic", CLIP, DESCRIBING["untimely at first"], "entry outside the clip"),
+        ("text_distractor", ABOUT, OPTIONS["lengthy at first"], "text distractor of more than 15 words"),
+        ("video_distractor", ABOUT, OPTIONS["video clash at first"], "video distractor does not exclude the answer"),
+    ],
+)
+def test_what_breaks_a_rule_is_shown_to_its_writer(
+    prompt: str, row: PipelineRow, said: dict[str, Any], shown: str, config: CastBenchConfig, tmp_path: Path
+) -> None:
+    _, _, played = made(config, [row], tmp_path, **said)
+    asked = [refused["why"] for one in played.of(f"cast_bench_{prompt}") for refused in one.given["refused"]]
+    assert asked == [shown]
+
+
+def test_a_clip_goes_by_its_measures(config: CastBenchConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {"largest_jump": 0.1, "largest_shake": 0.2, "largest_blur": 0.3}
+    chosen = config.model_copy(update=limits)
+    lone = CLIP.model_copy(update={"instances": (BALL, BLOCK.model_copy(update={"boxes": {}}))})
+    for row, measured, reason in (
+        (CLIP, (0.1, 0.2, 0.3), ""),
+        (CLIP, (0.11, 0.2, 0.3), "cut: a jump of 0.110"),
+        (CLIP, (0.1, 0.21, 0.3), "camera shake: a shake of 0.2100"),
+        (CLIP, (0.1, 0.2, 0.31), "blur: a blur of 0.310"),
+        (lone, (0, 0, 0), "fewer than two instances in the tracks: c.mp4"),
+        (CLIP.model_copy(update={"width": 0}), (0, 0, 0), "unreadable clip: c.mp4"),
+    ):
+        monkeypatch.setattr(
+            "lmms_eval_tasks.construct.cast_bench.clip_selection.measure_clip", lambda _, m=measured: ClipMeasures(*m)
+        )
+        _, removed, _ = outcome([measure_clips.given(chosen)], [row], chosen, tmp_path, {})
+        assert removed.get("c", "").removeprefix("clips by measure: ") == reason
+
+
+def pixels_of(picture: bytes) -> NDArray[np.uint8]:
+    return np.asarray(Image.open(io.BytesIO(picture)))
+
+
+def test_who_sees_what(config: CastBenchConfig, tmp_path: Path) -> None:
+    """A writer of wrong answers and who is asked blind see no picture; a describer sees one outlined, one blurred; the
+    subject, here all the time, and evidence while it is are black, and all else is as it was."""
+    edited = CLIP.model_copy(update={"edited": {"i1": (TimedEntry(start=1, end=2, text="It hums a tune."),)}})
+    described, _, played = made(config, [edited], tmp_path / "one")
+    for one in played.of("cast_bench_static"):
+        outlined, blurred = map(pixels_of, one.pictures)
+        assert blurred.std() < outlined.std()
+    (dynamic,) = played.of("cast_bench_dynamic")  # people edited what the other does
+    assert dynamic.given["seconds"] == ["00:00", "00:01", "00:02"] and len(dynamic.pictures) == 3
+    question = {**WRITTEN, "subject": "i2", "start": None, "end": None}
+    _, why, played = made(config, described, tmp_path / "two", questions={"questions": [question]})
+    assert why == "kept"
+    (asked,) = played.of("cast_bench_questions")
+    assert [one["does"] for one in asked.given["instances"]] == [
+        ["[00:01]-[00:02] It hums a tune."], ["[00:00]-[00:02] It rolls."],
+    ]  # fmt: skip
+    assert len(set(asked.given["wanted"])) == 6 and set(asked.given["wanted"]) < set(asked.given["types"])
+    blind = [one for one in played.asked if one.prompt not in ("cast_bench_questions", "cast_bench_masked_clip")]
+    assert not any(one.pictures for one in blind)
+    (without,), (masked,) = played.of("cast_bench_without_clip"), played.of("cast_bench_masked_clip")
+    assert without.given.keys() == {"question", "options"} and len(without.given["options"]) == 6
+    assert list(masked.given["options"].values()) == [*without.given["options"].values(), UNABLE]
+    assert masked.given.keys() == {"question", "options", "seconds"} and len(masked.pictures) == 4
+    for second, (shown, whole) in enumerate(zip(masked.pictures, asked.pictures, strict=True)):
+        hidden = np.zeros((SIZE[1], SIZE[0]), dtype=bool)
+        for (x1, y1, x2, y2), last in ((BALL_BOX, 1), (BLOCK_BOX, 2)):
+            hidden[y1:y2, x1:x2] |= second <= last
+        pixels = pixels_of(shown).astype(int)
+        assert not hidden.any() or pixels[hidden].mean() < 12
+        # JPEG blends the colours of blocks of 16 pixels.
+        others = ndimage.maximum_filter(hidden, 37) == 0
+        assert np.abs(pixels - pixels_of(whole))[others].max() <= 2
+
+
+# Replies and rows of any kind
+
+
+def check(**changes: Any) -> QuestionRow:
+    draft = DraftRow(id="c#1", about=ABOUT, written=WrittenQuestion.model_validate({**WRITTEN, **changes}))
+    row: QuestionRow = check_question.run(draft, None)
+    return row
+
+
+TEXTS = (
+    "",
+    "i1",
+    "I1",
+    "00:00",
+    "00:03",
+    "٠٠:٠١",
+    "99:99",
+    "a\u2028b",
+    "\u200b",
+    "(" * 700,
+    "x " * 400,
+    "\ud800",
+    "NaN",
+)
+ODD = st.text(max_size=12) | st.sampled_from(TEXTS)
+
+
+@settings(max_examples=40)
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(WRITTEN.keys() - {"evidence"}, ODD)), st.lists(ODD, max_size=4))
+def test_a_question_of_any_texts_is_used_or_removed_for_a_reason(changes: dict[str, str], evidence: list[str]) -> None:
+    piece = {**PIECE, **dict(zip(PIECE, evidence, strict=False))}
+    try:
+        row = check(**changes, evidence=[piece])
+    except Removed as removed:
+        assert removed.reason
+    else:
+        texts = (row.question, row.scene, row.answer, row.video_distractor, row.evidence[0].rationale)
+        assert all(text.isprintable() and text == text.strip() and 0 < len(text) <= LONGEST for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject", "span", "masked"),
+    [
+        ({}, "i1", (1, 3), [1, 2, 3]),
+        ({"start": None, "end": None}, "i1", None, [0, 1, 2, 3]),
+        ({"subject": None}, None, (1, 3), []),
+        ({"subject": None, "start": None, "end": None}, None, None, []),
+    ],
+)
+def test_a_question_may_name_nobody_and_no_time(
+    changes: dict[str, None], subject: str | None, span: tuple[int, int] | None, masked: list[int]
+) -> None:
+    """What it names is masked beside the evidence: a subject without a time in the whole clip."""
+    row = check(**{"start": "00:01", **changes})
+    assert (row.subject, row.span) == (subject, span)
+    assert [int(second) for one in subject_evidence(row) for second in one["bboxes_in_range"]] == masked
+    beside = roles_of(OptionsRow(id=row.id, asked=row, options=(RoledOption(role="answer", text="So."),)))
+    assert beside.subject == (subject and "red_ball")
+    assert beside.question_start_time == (span and "00:01") and beside.question_end_time == (span and "00:03")
+    assert QuestionRoles.model_validate_json(beside.model_dump_json()) == beside
+
+
+def test_replies_name_answers_and_options_that_are_there() -> None:
+    assert read_form('{"choice": "F"}', Choice).choice == "F"
+    assert read_form('{"choice": "G"}', ChoiceOrUnable).choice == "G"
+    odd: list[tuple[dict[str, Any], type[Form]]] = [({"choice": one}, Choice) for one in ("G", "a", "A\n", "Ａ", "")]
+    clashes = (["text", "text"], ["text"], ["text", "other"], ["text", "video", "answer"])
+    odd += [({"clashes": [clash], "unnamed": []}, Exclusivity) for clash in clashes]
+    for reply, form in odd:
+        with pytest.raises(UnreadableReply):
+            read_form(json.dumps(reply), form)
+
+
+def joined(*instances: tuple[str, str, bool]) -> tuple[list[list[str]], dict[str, str]]:
+    """The labels in clips that are put together of instances, each with its id, name and whether it is a person."""
+    tracked = [BALL.model_copy(update={"id": one, "name": name}) for one, name, _ in instances]
+    clip = CLIP.model_copy(update={"instances": tuple(tracked)})
+    rows = [
+        InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball", person=person)
+        for one, (_, _, person) in zip(tracked, instances, strict=True)
+    ]
+    removed: dict[str, Removed] = {}
+    clips = join_instances.run(rows, removed.__setitem__)
+    return [[one.label for one in clip.described] for clip in clips], {name: str(why) for name, why in removed.items()}
+
+
+def test_a_clip_has_two_people_and_no_two_instances_that_a_release_would_call_the_same() -> None:
+    assert joined(("x", "a", True), ("y", "b", True), ("z", "c", False)) == ([["a", "b", "c"]], {})
+    few = "its clip has fewer than two described people: c"
+    assert joined(("x", "a", True), ("y", "b", False)) == ([], {"c/x": few, "c/y": few})
+    # `ball 1` has its name from people, the other its noun from a model and its id from the tracks.
+    twice = {"c/1": "another instance has its label: c/x: ball_1"}
+    assert joined(("x", "ball 1", True), ("1", "", True), ("2", "", True)) == ([["ball_1", "ball_2"]], twice)
+
+
+def test_a_revision_that_cannot_be_used_removes_its_question(tmp_path: Path, expected: Expected) -> None:
+    roles, texts = ("answer", "text-based", "video-based"), ("It hits the red cup.", "It waits.", "It flies.")
+    options = tuple(RoledOption(role=role, text=text) for role, text in zip(roles, texts, strict=True))
+    row = OptionsRow(id="c#1", asked=check(), options=options)
+    released = released_row(row)
+    version = wording_of(released["video"], released["question"], list(texts), released["answer"], released["evidence"])
+    entry = {"name": "red_ball", "start": "00:00", "end": "00:01", "text": "It begins."}
+    good = {"item_id": "c_1", "version": version, "annotator": "a001", "discarded": False}
+    good |= {"question": "What then?", "options": list(texts), "entries": [entry]}
+    lines = []
+    for name, changes in {
+        "good": {},
+        "discarded": {"discarded": True},
+        "version": {"version": "0" * 16},
+        "no evidence": {"entries": []},
+        "equal": {"options": ["The same."] * 3},
+        "number": {"options": ["One."]},
+        "empty": {"options": [*texts[:2], " "]},
+        "ghost": {"entries": [{**entry, "name": "ghost"}]},
+        "late": {"entries": [{**entry, "end": "09:00"}]},
+        "no box": {"entries": [{**entry, "name": "blue_block", "start": "00:03", "end": "00:03"}]},
+    }.items():
+        revision, removed = Revision.model_validate({**good, **changes}), dict[str, Removed]()
+        revised = apply_revisions.given({revision.version: revision}).run([row], removed.__setitem__)
+        lines.append(f"{name}: {removed.get('c#1', 'kept')}")
+        assert [(list(one.asked.evidence[0].boxes), one.asked.question) for one in revised] == [
+            ([0, 1], "What then?")
+        ] * (name == "good")
+    expected("\n".join(lines).replace(version, "VERSION"))
+    different = [{**good, "question": text} for text in ("One?", "Two?")]
+    (tmp_path / "revised.jsonl").write_text(as_lines(different))
+    message = refusal(read_revisions, tmp_path / "revised.jsonl")
+    assert "Expected one revision of each, but got different ones by a001 and a001 of `c_1` (line 2)" in message
+
+
+# The set of the sample
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.slow  # the sample is filmed first
+def test_what_is_left_is_the_truth_in_the_released_form(built: BuildSample, home: Path) -> None:
+    release = built("cast_bench").out / "release"
+    truth = {row["question"]: row for row in rows_of(built("cast_bench").sources.parent / "castbench_hf.jsonl")}
+    items, roles = rows_of(release / "castbench_hf.jsonl"), rows_of(release / "roles.jsonl")
+    assert {item["question"] for item in items} == set(truth) and len(items) == 6
+    for item, beside in zip(items, roles, strict=True):
+        row = truth[item["question"]]
+        assert list(item) == list(row) and (item["evidence"], item["video"]) == (row["evidence"], row["video"])
         assert item["options"][item["answer"]] == row["options"][row["answer"]]
-        assert (item["video"], item["question_type"]) == (row["video"], row["question_type"])
-        clip = built.out / "release" / "videos" / item["video"]
-        assert clip.read_bytes() == (built.world.folder / "clips" / item["video"]).read_bytes()
+        assert item["question_type"] == row["question_type"] and (release / "videos" / item["video"]).is_file()
         # The file beside it has subjects and the role of every option.
         assert (beside["question"], beside["video"]) == (item["question"], item["video"])
-        assert list(beside["option_roles"]) == list(item["options"]) == list("ABCDEF")
-        roles = {role: letter for letter, role in beside["option_roles"].items()}
-        assert set(roles) == {"answer", *OPTION_KINDS} - {"near-miss"} and roles["answer"] == item["answer"]
+        by_role = {role: letter for letter, role in beside["option_roles"].items()}
+        assert list(by_role.values()) == list(item["options"]) == list("ABCDEF")
+        assert set(by_role) == {"answer", *OPTION_KINDS} - {"near-miss"} and by_role["answer"] == item["answer"]
         first = json.loads(item["evidence"])[0]
         named = (first["evidence_instance_id"], first["evidence_start_time"])
-        subject = (None, None) if item["video"] == NOBODY else named
-        assert (beside["subject"], beside["question_start_time"]) == subject
-    assert NOBODY in {item["video"] for item in built.items} and len({item["answer"] for item in built.items}) > 1
-    rows, problems, warnings = read_items((built.out / "release" / "castbench_hf.jsonl").read_bytes())
-    assert (len(rows), len(problems), warnings) == (6, 0, [])
-    (split,) = prepare(str(built.out / "release")).values()
+        assert (beside["subject"], beside["question_start_time"]) == named
+    assert len({item["answer"] for item in items}) > 1
+    (split,) = prepare(str(release)).values()
     assert split.data_set.is_sample and set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
     # Nothing but that it is not the published set.
     assert all(re.fullmatch(r"Expected \d+ \w+, but got \d+\.", warning) for warning in split.warnings)
-    for row, beside in zip(load_table("cast_bench", "test"), built.roles, strict=True):
-        assert row["option_kinds"] == [None if role == "answer" else role for role in beside["option_roles"].values()]
+    for prepared, beside in zip(load_table("cast_bench", "test"), roles, strict=True):
+        kinds = [None if role == "answer" else role for role in beside["option_roles"].values()]
+        assert prepared["option_kinds"] == kinds
 
 
-def test_what_breaks_a_rule_is_shown_to_its_writer_and_written_again(built: Built) -> None:
-    kept = {beside["id"] for beside in built.roles}
-    for name, role, times in (("11_distractors", "text_distractor", 2), ("12_near-misses", "near_miss", 6)):
-        for line in built.rows(f"steps/{name}.jsonl"):
-            asked = [one["reply"] for one in line["asked"] if one["role"] == role]
-            assert line["row"] not in kept or len(asked) == times
-    described = built.rows("steps/05_dynamic_description.jsonl")
-    assert sum(len(line["asked"]) == 2 and not line["removed"] for line in described) >= 3
-
-
-def test_a_near_miss_changes_one_attribute_and_keeps_its_length(built: Built) -> None:
-    pairs = []
-    for item, beside in zip(built.items, built.roles, strict=True):
-        texts = {role: item["options"][letter] for letter, role in beside["option_roles"].items()}
-        assert len(set(texts.values())) == 6 and len(texts["text-based"].split()) <= 15
-        pairs += [(texts[role], texts[f"near-miss-of-{role}"]) for role in ("answer", "text-based", "video-based")]
-    for original, near_miss in pairs:
-        before, after = original.split(), near_miss.split()
-        changes = [one for one in SequenceMatcher(None, before, after).get_opcodes() if one[0] != "equal"]
-        assert len(changes) == 1 and changes[0][2] - changes[0][1] == changes[0][4] - changes[0][3] == 1
-        assert abs(len(near_miss) - len(original)) <= 0.1 * len(original)
-
-
-def seconds_of(given: dict[str, Any]) -> list[int]:
-    return [int(time.removeprefix("00:")) for time in given["seconds"]]
-
-
-def test_who_sees_what(built: Built) -> None:
-    """A writer of wrong answers and who is asked blind see no picture; a describer sees one outlined, one blurred."""
-    assert all(not pictures for _, pictures in [*built.of_role("text"), *built.of_role("blind")])
-    assert all(set(given) == {"question", "options"} for given, _ in built.of_role("blind"))
-    for _, (outlined, blurred) in built.of_role("static"):
-        assert pixels_of(blurred).std() < pixels_of(outlined).std()
-    for given, pictures in built.of_role("dynamic"):
-        assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
-
-
-def test_the_masked_clip_is_black_where_subject_and_evidence_are_and_nowhere_else(built: Built) -> None:
-    asked = [one for one in built.of_role("masked") if one[0]["question"] in built.truth]
-    assert len(asked) == 6
-    masked_seconds = 0
-    for given, pictures in asked:
-        options = list(given["options"].values())
-        assert set(given) == {"question", "options", "seconds"} and options[-1] == UNABLE and len(options) == 7
-        row = built.truth[given["question"]]
-        # The subject is the first piece of evidence's, in the same seconds, where one is named.
-        boxes = timed_boxes({"evidence": row["evidence"]})
-        for second, picture in zip(seconds_of(given), pictures, strict=True):
-            hidden = np.zeros((144, 192), dtype=bool)
-            for box in boxes_at(second, boxes):
-                x1, y1, x2, y2 = map(int, box)
-                hidden[y1:y2, x1:x2] = True
-            source = picture_at(built.world.folder / "clips" / row["video"], second)
-            shown, whole = pixels_of(picture).astype(int), pixels_of(as_jpeg(source, 768)).astype(int)
-            masked_seconds += bool(hidden.any())
-            assert not hidden.any() or shown[hidden].mean() < 12
-            # JPEG blends the colours of blocks of 16 pixels.
-            assert np.abs(shown - whole)[ndimage.maximum_filter(hidden, 37) == 0].max() <= 2
-    assert masked_seconds >= 30
-
-
-def test_the_cue_stays_in_sight_and_gives_its_question_away(built: Built) -> None:
-    ((given, pictures),) = [one for one in built.of_role("masked") if "(cue)" in one[0]["question"]]
-    assert all(np.ptp(pixels_of(picture)[:CUE, :CUE].mean(axis=(0, 1))) > 60 for picture in pictures)
-    tracks = json.loads((built.world.folder / "tracks" / "cued.json").read_text())["instances"]
-    seconds = seconds_of(given)
-    for second, picture in zip(seconds, pictures, strict=True):
-        # The second instance is the subject all the time, the first one evidence up to second 2.
-        for instance, last in ((tracks[1], seconds[-1]), (tracks[0], 2)):
-            x1, y1, x2, y2 = instance["boxes"][str(second)]
-            assert (pixels_of(picture)[y1:y2, x1:x2].mean() < 12) == (second <= last)
-
-
+@pytest.mark.slow  # the sample is filmed first
 def test_roles_that_are_not_of_the_release_are_refused(
-    built: Built, home: Path, tmp_path: Path, expected: Expected
+    built: BuildSample, home: Path, tmp_path: Path, expected: Expected
 ) -> None:
-    first, second, *others = built.roles
-    (tmp_path / "castbench_hf.jsonl").write_bytes((built.out / "release" / "castbench_hf.jsonl").read_bytes())
+    release = built("cast_bench").out / "release"
+    first, second, *others = rows_of(release / "roles.jsonl")
+    shutil.copy(release / "castbench_hf.jsonl", tmp_path)
     said = []
     for lines in (
         [first, second, *others[:-1]],
@@ -240,23 +488,62 @@ def test_roles_that_are_not_of_the_release_are_refused(
         [{**first, "option_roles": dict.fromkeys("ABCDEF", "answer")}, second, *others],
         [{**first, "more": 1}, second, *others],
     ):
-        (tmp_path / "roles.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (tmp_path / "roles.jsonl").write_text(as_lines(lines))
         said.append(refusal(prepare, str(tmp_path)))
     expected("\n\n".join(said))
     assert not (home / "cast_bench").exists()
 
 
-def test_people_can_edit_what_the_instances_do(built: Built, home: Path) -> None:
-    folder = built.out / "release" / "descriptions"
-    prepare(str(folder), videos=built.out / "release" / "videos")
+@pytest.mark.slow  # the sample is filmed first
+def test_people_can_edit_what_the_instances_do(built: BuildSample, home: Path) -> None:
+    one = built("cast_bench")
+    release = one.out / "release"
+    assert one.played.player is not None
+    names = one.played.player.truth["names"]
+    prepare(str(release / "descriptions"), videos=release / "videos")
     rows = load_table("cast_bench", "test").to_list()
     assert [row["item_id"] for row in rows] == [f"sav_00000{number}_1" for number in range(5)]
     for row in rows:
-        stem = row["item_id"][:-2]
         described = read_descriptions(row)
-        names = [name.replace(" ", "_") for name in built.world.names[stem].values()]
-        assert {one.name for one in described} == set(names) - {
-            f"{ghost}_thing" for ghost in GHOSTS if ghost != "brief"
-        }
-        assert {(one.start, one.end) for one in described} == {(0, built.world.last[stem])}
-        assert all(len(one.boxes) == one.end + 1 for one in described if one.name != "brief_thing")
+        labels = {name.replace(" ", "_") for name in names[row["item_id"][:-2]].values()}
+        assert {one.name for one in described} == labels
+        assert all(one.start == 0 and len(one.boxes) == one.end + 1 for one in described)
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow  # the sample is filmed first
+def test_what_people_revise_last_is_what_is_released(sources: Path, home: Path, tmp_path: Path) -> None:
+    """10.6: questions, options and evidence; then nothing is asked of a model again."""
+    folder, out = sources / "cast_bench" / "build", tmp_path / "out"
+    for kind, name in (("clips", "sav_000003.mp4"), ("tracks", "sav_000003.json")):
+        (tmp_path / kind).mkdir()
+        shutil.copy((folder.parent / "videos" if kind == "clips" else folder / "tracks") / name, tmp_path / kind)
+    changes = [f"clips={tmp_path / 'clips'}", f"tracks={tmp_path / 'tracks'}"]
+    with Played.of_sample(folder).at_work() as played:
+        build(config=folder / "build.yaml", out=out, changes=changes)
+        (before,) = rows_of(out / "release" / "castbench_hf.jsonl")
+        run("prepare", "cast_bench", "--source", out / "release")
+        run("annotate", "plan", "cast_bench", "--mode", "revise", "--out", tmp_path / "plan.csv")
+        plan = read_plan(tmp_path / "plan.csv")
+        (planned,) = plan.rows
+        name = json.loads(before["evidence"])[0]["evidence_instance_id"]
+        entry = {"name": name, "start": "00:00", "end": "00:01", "text": "It begins."}
+        options = [f"After all, {text}" for text in before["options"].values()]
+        answer = {"place": planned.place, "seconds": 1.0, "question": "What then?", "options": options}
+        answer |= {"entries": [entry], "discarded": False, "comment": "Shorter."}
+        file = {"plan": plan_digest(plan), "annotator": "a001", "mode": "revise", "answers": [answer]}
+        (tmp_path / "a001.json").write_text(json.dumps(file))
+        run("annotate", "collect", tmp_path / "plan.csv", tmp_path / "a001.json", "--out", tmp_path / "revised.jsonl")
+        asked = len(played.asked)
+        build(config=folder / "build.yaml", out=out, changes=[*changes, f"revisions={tmp_path / 'revised.jsonl'}"])
+        assert len(played.asked) == asked
+    (after,) = rows_of(out / "release" / "castbench_hf.jsonl")
+    assert (after["question"], after["answer"]) == ("What then?", before["answer"])
+    assert list(after["options"].values()) == options
+    (piece,) = json.loads(after["evidence"])
+    assert (piece["evidence_end_time"], piece["evidence_rationale"]) == ("00:01", "It begins.")
+    assert list(piece["bboxes_in_range"]) == ["0", "1"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cast_bench_player import picture_at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numbered_clips import number_of, write_numbered
@@ -34,6 +33,7 @@ from lmms_eval_tasks.construct.cast_bench.wrong_answers import length_range, nea
 from lmms_eval_tasks.construct.engine.roles import Models
 from lmms_eval_tasks.construct.engine.steps import Asking
 from lmms_eval_tasks.sample.drawn_clips import write_clip
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.pictures import as_jpeg
 from lmms_eval_tasks.utils.judge.client import UnreadableReply
 
@@ -88,6 +88,8 @@ def test_timed_lines_are_read_up_to_their_end() -> None:
         ("00:00", "00:02", "It rolls."),
         ("00:03", "00:03", "It stops."),
     ]
+    read = read_entries("<think>I can't see\nmuch.</think>\n[00:00]-[00:02] It\u00a0rolls.\nEND")
+    assert [one.text for one in read.entries] == ["It rolls."]
     for text, fault in (
         ("[00:00]-[00:02] It rolls.", "missing END"),
         ("", "missing END"),
@@ -159,8 +161,8 @@ def test_pictures_are_those_of_whole_seconds_and_no_larger_than_wanted(tmp_path:
     jpegs = clip_images(row, [0, 2, 3], config, Asking(Models(config, tmp_path)), note)
     assert numbers == {0: 0, 2: 25, 3: 37}
     assert {Image.open(io.BytesIO(jpeg)).size for jpeg in jpegs} == {(80, 60)}
-    assert number_of(picture_at(clip, 2)) == 25 and jpegs[1] == as_jpeg(picture_at(clip, 2), 80)
-    assert Image.open(io.BytesIO(as_jpeg(picture_at(clip, 2), 500))).size == (160, 120)
+    picture = PyavFrames(clip).read([25])[0]
+    assert jpegs[1] == as_jpeg(picture, 80) and Image.open(io.BytesIO(as_jpeg(picture, 500))).size == (160, 120)
 
 
 def test_blur_grows_with_blur() -> None:
