@@ -17,8 +17,11 @@ import sysconfig
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from measuring import SUPPORT, Options, print_ratio
 
 from lmms_eval_tasks.runs.run_files import results_files
@@ -64,6 +67,56 @@ def outcome(out: Path) -> dict[str, object]:
     return {"scores": scores, **logs, **{name: file for name, file in submitted.items() if "_samples_" not in name}}
 
 
+def kill_at_random(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    out: Path,
+    kills: int,
+    longest: float,
+    draw: random.Random,
+    look: Callable[[], None],
+) -> Counter[str]:
+    """Start a launch again and again, and kill something of it by SIGKILL at random times, until it ends well.
+
+    There are `kills` at most, with `longest` seconds between two of them at most, after each of which `look` is called.
+    What launchers print is appended to the file ``out.log`` beside the output path.
+
+    Returns:
+        How many processes of which sort were killed; in the end the launch was left alone and has ended.
+    """
+    sys.path.insert(0, str(SUPPORT))
+    from launch_processes import processes_of
+
+    killed: Counter[str] = Counter()
+    alone = 0
+    with out.with_suffix(".log").open("ab") as log:
+        while True:
+            launcher = subprocess.Popen(
+                words, env=dict(environment), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+            while launcher.poll() is None:
+                if killed.total() >= kills:
+                    launcher.wait()
+                    break
+                time.sleep(draw.uniform(0, longest))
+                if launcher.poll() is None:
+                    there = {"launcher": [launcher], **processes_of(out / "parts")}
+                    sorts = [name for name, some in there.items() if some]
+                    # Where nothing but the launcher is there, it starts, or merges.
+                    if len(sorts) == 1 and draw.random() < 0.85:
+                        continue
+                    sort = draw.choice(sorts)
+                    with suppress(psutil.Error, ProcessLookupError):
+                        draw.choice(there[sort]).kill()
+                        killed[sort] += 1
+                    look()
+            if launcher.returncode == 0:
+                return killed
+            # Kills may have used up a part's tries.
+            alone += killed.total() >= kills
+            assert alone < 3, f"The launch fails also where it is left alone: {out.with_suffix('.log')}"
+
+
 def main() -> None:
     parser = Options(__doc__)
     parser.add_size("--kills", 40, 2)
@@ -74,9 +127,6 @@ def main() -> None:
     options = parser.parse_args()
     if options.command not in LONGEST:
         parser.error(f"Expected a command, any of {', '.join(LONGEST)}, but got {options.command}.")
-    sys.path.insert(0, str(SUPPORT))
-    from killed_launches import kill_at_random
-
     folder = Path(tempfile.mkdtemp(prefix="killed_launches"))
     os.environ |= {
         "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",

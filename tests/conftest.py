@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,8 @@ import pytest
 import typer.testing
 from expected import Expected
 from hypothesis import HealthCheck, settings
-from shared import shared_folder
+from loguru import logger
+from shared import made_once, shared_folder
 
 # How long a draw or a test takes tells how busy the machine is.
 TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -86,6 +88,52 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own, in which nothing is prepared."""
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data home with the small world, which tests read and leave as it is."""
+    from submission_world import prepare_world
+
+    def make(root: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LMMS_EVAL_TASKS_HOME", str(root / "home"))
+            prepare_world(root / "releases")
+
+    return made_once(tmp_path_factory, "small_world", make) / "home"
+
+
+@pytest.fixture
+def world(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That home, named by the environment."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(prepared))
+    return prepared
+
+
+@pytest.fixture
+def own_world(prepared: Path, home: Path) -> Path:
+    """A copy of that home, which the test may change."""
+    shutil.copytree(prepared, home, symlinks=True)
+    return home
+
+
+def _logged(level: str) -> Iterator[list[str]]:
+    messages: list[str] = []
+    sink = logger.add(lambda message: messages.append(message.record["message"]), level=level)
+    yield messages
+    logger.remove(sink)
+
+
+@pytest.fixture
+def log() -> Iterator[list[str]]:
+    """The messages that loguru logs."""
+    yield from _logged("DEBUG")
+
+
+@pytest.fixture
+def warnings() -> Iterator[list[str]]:
+    """Those of them that warn."""
+    yield from _logged("WARNING")
 
 
 @pytest.fixture

@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 from host_run import run_host
-from published import REPRODUCIBILITY, TABLE_6, TABLE_12, records
-from rebuilt import write_causalvqa_release, write_causalvqa_responses, write_mvp_release, write_mvp_responses
+from published import (
+    REPRODUCIBILITY,
+    TABLE_6,
+    TABLE_12,
+    records,
+    write_causalvqa_release,
+    write_causalvqa_responses,
+    write_mvp_release,
+    write_mvp_responses,
+)
 from sample_runs import at
 from task_states import docs_of, task_state
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from docs import ROOT, blocks
 from host_run import SCRIPTS, SampleWorld, environment
-from killed_launches import heed_ctrl_c, processes_of
+from launch_processes import heed_ctrl_c, processes_of
 from one_node_slurm import free_port, missing_for_slurm, one_node_slurm
 
 from lmms_eval_tasks.runs.folder import read_run

@@ -50,7 +50,7 @@ def refusal(benchmark: str, content: bytes, folder: Path) -> str | None:
 @PLAIN
 @given(content=CONTENTS, data=st.data())
 def test_any_bytes_and_a_file_spoilt_anywhere_are_refused_in_words(
-    benchmark: str, content: bytes, data: st.DataObject, world_home: Path, run: Path, tmp_path: Path
+    benchmark: str, content: bytes, data: st.DataObject, world: Path, run: Path, tmp_path: Path
 ) -> None:
     message = refusal(benchmark, content, tmp_path)
     assert message is not None and " problem" in message.splitlines()[0]
@@ -62,7 +62,7 @@ def test_any_bytes_and_a_file_spoilt_anywhere_are_refused_in_words(
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_ill_meant_files_and_what_is_no_file(benchmark: str, world_home: Path, tmp_path: Path) -> None:
+def test_ill_meant_files_and_what_is_no_file(benchmark: str, world: Path, tmp_path: Path) -> None:
     for content in ILL_MEANT:
         message = refusal(benchmark, content, tmp_path)
         assert message is not None
@@ -77,7 +77,7 @@ def test_ill_meant_files_and_what_is_no_file(benchmark: str, world_home: Path, t
 @PLAIN
 @given(data=st.data())
 def test_one_wrong_id_or_answer_is_refused(
-    benchmark: str, data: st.DataObject, world_home: Path, run: Path, tmp_path: Path
+    benchmark: str, data: st.DataObject, world: Path, run: Path, tmp_path: Path
 ) -> None:
     rows = [json.loads(line) for line in (run / FILES[benchmark, ""]).read_text("utf-8").splitlines()]
     row = data.draw(st.sampled_from(rows))
@@ -95,7 +95,7 @@ def test_one_wrong_id_or_answer_is_refused(
 
 @PLAIN
 @given(data=st.data())
-def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, world_home: Path, run: Path, tmp_path: Path) -> None:
+def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, world: Path, run: Path, tmp_path: Path) -> None:
     result: dict[str, Any] = json.loads((run / FILES["yocausal", ""]).read_text("utf-8"))
     pair = data.draw(st.sampled_from(result["per_video_results"]))
     what = data.draw(st.sampled_from(["id", "winner", "loss"]))

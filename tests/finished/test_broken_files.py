@@ -66,7 +66,7 @@ def with_value(content: bytes, edit: Mapping[str, Any]) -> bytes:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['benchmark']}: {case['change']}")
 def test_a_broken_file_is_refused(
     case: dict[str, Any],
-    world_home: Path,
+    world: Path,
     run: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

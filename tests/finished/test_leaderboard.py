@@ -26,7 +26,7 @@ OUT = Path("files")
 
 
 @pytest.fixture(autouse=True)
-def here(world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hundred_columns: None) -> None:
+def here(world: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hundred_columns: None) -> None:
     """The current folder, with a whole run in `run`, so that messages hold no other folders."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run, "run")
@@ -92,9 +92,7 @@ def test_what_is_missing_is_named_with_its_task(expected: Expected) -> None:
 
 
 @pytest.mark.slow
-def test_all_that_is_wrong_is_named_at_once(
-    world_home: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
-) -> None:
+def test_all_that_is_wrong_is_named_at_once(world: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected) -> None:
     def spoil(lines: list[Line]) -> list[Line]:
         lines[0]["record"]["answered"] = "F"
         return lines[:-1]
@@ -112,7 +110,7 @@ def test_all_that_is_wrong_is_named_at_once(
     shown = [refused(*words) for words in (*asked, ["run", "--split", "test"], ["run", "--part", "test"])]
     shown.append(call("submit", "mvp", "run", "run", "--out", "file").err)
     with_log(Path("run"), Path("less"), "causalvqa_paired", lambda lines: lines[1:])
-    shutil.copytree(world_home, "home", symlinks=True)
+    shutil.copytree(world, "home", symlinks=True)
     shutil.rmtree("home/mvp")
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "home")
     expected("\n".join([*shown, refused("less")]))

@@ -16,7 +16,7 @@ from lmms_eval_tasks.registry import registry
 
 @pytest.mark.slow
 def test_its_commands_run_from_top_to_bottom(
-    world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("causalvqa", "mvp", "intphys2", "cast_bench"):

@@ -11,7 +11,6 @@ import pytest
 from commands import call, printed
 from expected import Expected
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
-from loguru import logger
 from releases import question_row, write_causalvqa
 from submission_world import EVERY, HELD_OUT, Line, choose, losses, with_log
 
@@ -29,7 +28,7 @@ FIRST = {
 
 
 @pytest.fixture
-def here(world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(world: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The current folder, with a whole run in `run`, so that messages hold no other folders."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run, "run")
@@ -158,29 +157,23 @@ def test_what_could_not_be_read_is_an_empty_text_and_counted(expected: Expected)
     assert answers == ["it falls"] * 2 + [""] * 2 + ["it falls"] * 4
 
 
-@pytest.mark.usefixtures("world_home")
-def test_runs_with_one_output_path_keep_their_files(tmp_path: Path, expected: Expected) -> None:
+@pytest.mark.usefixtures("world")
+def test_runs_with_one_output_path_keep_their_files(tmp_path: Path, log: list[str], expected: Expected) -> None:
     def answers(folder: Path) -> dict[str, set[str]]:
         return {
             file.name: {json.loads(row)["model_answer"] for row in file.read_text("utf-8").splitlines()}
             for file in (folder / "submissions").iterdir()
         }
 
-    logged: list[str] = []
-    handler = logger.add(lambda message: logged.append(message.record["message"]))
-    try:
-        for letter, date in (("B", "20261120"), ("B", "20261121"), ("C", "20261122"), ("D", "20261123")):
-            write_hook_run(tmp_path / "one", {"causalvqa_paired": choose(letter)}, date=date)
-        for letter, model in (("B", "one of/mine"), ("C", "other")):
-            write_hook_run(tmp_path / "two", {"causalvqa_paired": choose(letter)}, date=f"2026112{letter}", model=model)
-    finally:
-        logger.remove(handler)
+    for letter, date in (("B", "20261120"), ("B", "20261121"), ("C", "20261122"), ("D", "20261123")):
+        write_hook_run(tmp_path / "one", {"causalvqa_paired": choose(letter)}, date=date)
+    for letter, model in (("B", "one of/mine"), ("C", "other")):
+        write_hook_run(tmp_path / "two", {"causalvqa_paired": choose(letter)}, date=f"2026112{letter}", model=model)
     kept = {"causalvqa_test.jsonl": {"D"}, "causalvqa_test.1.jsonl": {"B"}, "causalvqa_test.2.jsonl": {"C"}}
     assert answers(tmp_path / "one") == kept
-    assert answers(tmp_path / "two") == {
-        "causalvqa_test.one_of_mine.jsonl": {"B"}, "causalvqa_test.other.jsonl": {"C"},
-    }  # fmt: skip
-    expected("\n".join(line for line in logged if "another run" in line))
+    by_model = {"causalvqa_test.one_of_mine.jsonl": {"B"}, "causalvqa_test.other.jsonl": {"C"}}
+    assert answers(tmp_path / "two") == by_model
+    expected("\n".join(line for line in log if "another run" in line))
     (results,) = (tmp_path / "one").glob("20261121*_results.json")
     printed("submit", "causalvqa", results, "--out", tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "one/submissions/causalvqa_test.1.jsonl").read_bytes()

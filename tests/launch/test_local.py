@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from docs import ROOT
-from killed_launches import heed_ctrl_c, processes_of
+from launch_processes import heed_ctrl_c, processes_of
 
 SUPPORT = ROOT / "tests" / "support"
 ITEMS = 12

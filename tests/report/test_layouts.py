@@ -11,8 +11,7 @@ import pytest
 from commands import printed
 from expected import Expected
 from made_runs import make_run, show
-from published import TABLE_6, TABLE_12, records
-from rebuilt import causalvqa_patterns
+from published import TABLE_6, TABLE_12, causalvqa_patterns, records
 
 from lmms_eval_tasks.mvp.benchmark import SUBSETS
 from lmms_eval_tasks.report.layouts import layout_tables

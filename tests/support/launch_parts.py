@@ -3,8 +3,6 @@
 launch_parts.py COUNT JOBS "SLURM-PARAMETERS" COMMAND…
 """
 
-from __future__ import annotations
-
 import sys
 
 from lmms_eval_tasks.launch.executors import connect_local, connect_slurm
@@ -12,21 +10,17 @@ from lmms_eval_tasks.launch.plan import make_plan
 from lmms_eval_tasks.launch.run import describe_failure, run_parts, show_parts
 from lmms_eval_tasks.utils.core.errors import InputError
 
-
-def main(count: str, jobs: str, slurm: str, *command: str) -> int:
-    plan = make_plan(command, int(count))
-    wanted = slurm.split()
-    place = connect_slurm(plan, int(jobs), None, wanted) if wanted else connect_local(plan, int(jobs), None)
-    place.pause = min(place.pause, 0.5)
-    with plan.kept(), show_parts(int(count)) as show:
-        failed = run_parts(plan, place, 2, show)
-    for part, reason in failed.items():
-        print(describe_failure(part, reason))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
+    count, jobs, slurm, *command = sys.argv[1:]
     try:
-        sys.exit(main(*sys.argv[1:]))
+        plan = make_plan(command, int(count))
+        connect = (connect_slurm, slurm.split()) if slurm else (connect_local,)
+        place = connect[0](plan, int(jobs), None, *connect[1:])
+        place.pause = min(place.pause, 0.5)
+        with plan.kept(), show_parts(int(count)) as show:
+            failed = run_parts(plan, place, 2, show)
     except InputError as error:
         sys.exit(str(error))
+    for part, reason in failed.items():
+        print(describe_failure(part, reason))
+    sys.exit(bool(failed))

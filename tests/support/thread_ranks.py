@@ -7,25 +7,22 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.ranks import Exchange
 
-Result = TypeVar("Result")
-
 
 class ThreadExchange(Exchange):
     """One of several ranks that are threads; each value is copied, as between processes."""
 
-    def __init__(self, rank: int, size: int, turns: threading.Barrier, values: list[Any]) -> None:
-        super().__init__(rank, size)
+    def __init__(self, rank: int, turns: threading.Barrier, values: list[Any]) -> None:
+        super().__init__(rank, len(values))
         vars(self).update(turns=turns, values=values)
 
-    def _exchange(self, value: Any) -> list[Any]:
-        """Return the values of all ranks, in order of rank."""
+    def gather(self, value: Any) -> list[Any]:
         turns, values = vars(self)["turns"], vars(self)["values"]
         values[self.rank] = pickle.dumps(value)
         turns.wait()
@@ -33,47 +30,40 @@ class ThreadExchange(Exchange):
         turns.wait()
         return sent
 
-    def gather(self, value: Any) -> list[Any]:
-        return self._exchange(value)
-
     def scatter(self, values: Sequence[Any] | None, source: int = 0) -> Any:
-        return self._exchange(values)[source][self.rank]
+        return self.gather(values)[source][self.rank]
 
 
 class ThreadRanks:
     """Runs a function on several ranks, which the modules that use `current_exchange` are given."""
 
     def __init__(self, count: int, monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
-        self.count, self._here = count, threading.local()
-        self._turns, self._values = threading.Barrier(count), [None] * count
+        turns, values = threading.Barrier(count), [None] * count
+        self.exchanges = [ThreadExchange(rank, turns, values) for rank in range(count)] if count > 1 else [Exchange()]
+        self._turns, self._thread = turns, threading.local()
         monkeypatch.setenv("WORLD_SIZE", str(count))
         for module in (ranks, *modules):
-            monkeypatch.setattr(module, "current_exchange", self.current_exchange)
+            monkeypatch.setattr(module, "current_exchange", lambda: self.exchanges[self.here])
 
     @property
     def here(self) -> int:
         """The rank that asks."""
-        return int(self._here.rank)
+        return int(self._thread.rank)
 
-    def current_exchange(self) -> Exchange:
-        if self.count == 1:
-            return Exchange()
-        return ThreadExchange(self.here, self.count, self._turns, self._values)
-
-    def run(self, on_rank: Callable[[int], Result]) -> list[Result]:
+    def run(self, on_rank: Callable[[int], Any]) -> list[Any]:
         """What a function returns on each rank; a rank that fails fails all."""
 
-        def start(rank: int) -> Result:
-            self._here.rank = rank
+        def start(rank: int) -> Any:
+            self._thread.rank = rank
             try:
                 return on_rank(rank)
             except BaseException:
                 self._turns.abort()
                 raise
 
-        with ThreadPoolExecutor(self.count) as pool:
-            running = [pool.submit(start, rank) for rank in range(self.count)]
-            failures = [error for one in running if (error := one.exception())]
+        with ThreadPoolExecutor(len(self.exchanges)) as pool:
+            running = [pool.submit(start, rank) for rank in range(len(self.exchanges))]
+        failures = [error for one in running if (error := one.exception())]
         for error in failures:
             if not isinstance(error, threading.BrokenBarrierError):
                 raise error
