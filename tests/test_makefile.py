@@ -42,13 +42,8 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     # An outer make, such as the one that runs the tests, would pass its own flags and variables on.
     outer = ("MAKE", "MFLAGS", "TRAIN_ENV")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
-    subprocess.run(
-        ["make", target, "PYTHON=./python", "VENV=.venv", *variables],
-        cwd=checkout,
-        env=environment,
-        check=True,
-        capture_output=True,
-    )
+    command = ["make", target, "PYTHON=./python", "VENV=.venv", *variables]
+    subprocess.run(command, cwd=checkout, env=environment, check=True, capture_output=True)
     files = [path for path in (checkout / "calls", checkout / "tests" / "calls") if path.exists()]
     return [line for path in files for line in path.read_text().splitlines()]
 

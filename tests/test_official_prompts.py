@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Done, call, printed
 from expected import Expected
 from oracles import oracle_path
 from refusals import refusal
 from task_states import new_state
-from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.hooks import normal_form
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.tasks.foreign_views import NOTICE
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import CAPTIONED, DESCRIBE
@@ -72,11 +71,8 @@ def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setitem(known, benchmark, dataclasses.replace(find_benchmark(benchmark), card=card))
 
 
-def run(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["prompts", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+def imported(benchmark: str, source: str | Path, *options: str) -> Done:
+    return call("prompts", "import", benchmark, "--from", source, *options)
 
 
 def without_names(text: str) -> str:
@@ -86,7 +82,7 @@ def without_names(text: str) -> str:
 
 def listed(benchmark: str, prompt: str) -> list[str]:
     """A prompt's cells in a benchmark's table."""
-    lines = run("list")[1].splitlines()
+    lines = printed("prompts", "list").splitlines()
     line = next(line for line in lines[lines.index(benchmark) :] if line.startswith(f"  {prompt} "))
     return re.split(r"\s{2,}", line.strip())
 
@@ -105,38 +101,15 @@ RENDERED = {
 
 
 @pytest.mark.parametrize("benchmark", RENDERED)
-def test_the_official_text_is_imported_and_asked_with(
-    benchmark: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert listed(benchmark, "official") == ["official", "not on this machine"]
-    ours, signature = asked(benchmark)
-    assert signature.startswith("mcq_letter:") and ours != RENDERED[benchmark]
-    name, text = FILES[benchmark]
-    know(benchmark, monkeypatch, text)
-    status, out, _ = run("import", benchmark, "--from", checkout)
-    start = f"Imported {name} as official: the official text: its SHA-256 is the card's.\nIn records: official:"
-    assert status == 0 and out.startswith(start)
-    assert out.endswith("To ask with it: LMMS_EVAL_TASKS_PROMPT=official\n")
-    monkeypatch.setenv(PROMPT, "official")
-    text, signature = asked(benchmark)
-    assert text == RENDERED[benchmark]
-    assert re.fullmatch(r"official:[0-9a-f]{8}", signature) and f"In records: {signature}." in out
-    prompt, digest, standing = listed(benchmark, "official")
-    assert (prompt, standing) == ("official", "yes") and digest.startswith(signature.partition(":")[2])
-    # What was imported under another card's digest is not called official any more.
-    know(benchmark, monkeypatch, "a newer text")
-    assert "'s prompt official any more" in refusal(asked, benchmark)
-
-
-@pytest.mark.parametrize("benchmark", RENDERED)
-def test_another_text_is_refused_or_kept_under_its_own_name(
+def test_another_text_is_refused_or_kept_under_its_own_name_and_the_official_text_is_asked_with(
     benchmark: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch, expected: Expected
 ) -> None:
-    other = f"{benchmark}-other-{sha256(FILES[benchmark][1])[:8]}"
-    status, _, err = run("import", benchmark, "--from", checkout)
-    assert status == 1 and not (home / "prompts").exists()
-    status, out, _ = run("import", benchmark, "--from", checkout, "--accept-other")
-    assert status == 0
+    name, text = FILES[benchmark]
+    other = f"{benchmark}-other-{sha256(text)[:8]}"
+    refused = imported(benchmark, checkout)
+    assert refused.status == 1 and not (home / "prompts").exists()
+    accepted = imported(benchmark, checkout, "--accept-other")
+    assert accepted.status == 0
     assert listed(benchmark, "official") == ["official", "not on this machine"]
     assert listed(benchmark, other)[-1] == "no, another text"
     monkeypatch.setenv(PROMPT, other)
@@ -144,10 +117,28 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     monkeypatch.setenv(PROMPT, "official")
     opened = Evaluation(clips_needed=False).open_split
     said = [refusal(asked, benchmark), refusal(opened, {"benchmark": benchmark, "split": "debug"})]
-    expected(without_names("\n".join([err, out, *said])))
+    expected(without_names("\n".join([refused.err, accepted.out, *said])))
     path = home / "prompts" / benchmark / f"{other}.json"
     path.write_text(path.read_text(encoding="utf-8").replace("one letter", "a letter").replace("Look", "See"))
     assert listed(benchmark, other)[-1] == "altered since"
+
+    know(benchmark, monkeypatch, text)
+    status, out, _ = imported(benchmark, checkout)
+    start = f"Imported {name} as official: the official text: its SHA-256 is the card's.\nIn records: official:"
+    assert status == 0 and out.startswith(start)
+    assert out.endswith("To ask with it: LMMS_EVAL_TASKS_PROMPT=official\n")
+    shown, signature = asked(benchmark)
+    assert shown == RENDERED[benchmark]
+    assert re.fullmatch(r"official:[0-9a-f]{8}", signature) and f"In records: {signature}." in out
+    prompt, digest, standing = listed(benchmark, "official")
+    assert (prompt, standing) == ("official", "yes") and digest.startswith(signature.partition(":")[2])
+    monkeypatch.delenv(PROMPT)
+    ours, signature = asked(benchmark)
+    assert signature.startswith("mcq_letter:") and ours != shown
+    # What was imported under another card's digest is not called official any more.
+    monkeypatch.setenv(PROMPT, "official")
+    know(benchmark, monkeypatch, "a newer text")
+    assert "'s prompt official any more" in refusal(asked, benchmark)
 
 
 def test_the_official_labelling_prompt_is_known_by_its_files_digest(
@@ -156,12 +147,10 @@ def test_the_official_labelling_prompt_is_known_by_its_files_digest(
     assert labelling_prompt("yocausal_causality")[1] is Causality
     assert "YoCausal's official prompt is not on this machine" in refusal(labelling_prompt, "official")
     digest = "be886599bd6ca6cb982f0a7d653737cde0626fc20ee6d83a69acd2b850bb8383"
-    assert (
-        f"Expected the official labelling prompt with SHA-256 {digest}"
-        in run("import", "yocausal", "--from", checkout)[2]
-    )
+    refused = imported("yocausal", checkout).err
+    assert f"Expected the official labelling prompt with SHA-256 {digest}" in refused
     know("yocausal", monkeypatch, FILES["yocausal"][1])
-    status, out, _ = run("import", "yocausal", "--from", checkout)
+    status, out, _ = imported("yocausal", checkout)
     assert status == 0
     assert out.startswith("Imported VLM_labeling/prompt.txt as official: the official text")
     assert out.endswith("To ask with it: yocausal label --prompt official\n")
@@ -177,23 +166,23 @@ def test_a_checkout_without_the_prompt_says_what_is_missing(tmp_path: Path, home
     said = []
     for benchmark, (name, _) in FILES.items():
         path = tmp_path / name
-        said += [run("import", benchmark, "--from", tmp_path / "none"), run("import", benchmark, "--from", tmp_path)]
+        said += [imported(benchmark, tmp_path / "none"), imported(benchmark, tmp_path)]
         path.parent.mkdir(parents=True)
         odd = (b"", b"\xff", b"no field", b"{", b"a: !!python/object/apply:os.abort []")
         for content in odd[: 2 if benchmark == "yocausal" else None]:
             path.write_bytes(content)
-            status, _, err = run("import", benchmark, "--from", tmp_path, "--accept-other")
+            status, _, err = imported(benchmark, tmp_path, "--accept-other")
             assert status == 1 and f"  {path}: Expected the official " in err and ", but found none (" in err, content
-    said += [run("import", name, "--from", ".") for name in ("mvp", "nobody")]
-    assert {status for status, *_ in said} == {1} and listed("mvp", "official")[-1] == "yes"
-    expected(without_names("\n".join(err for *_, err in said)))
+    said += [imported(name, ".") for name in ("mvp", "nobody")]
+    assert {done.status for done in said} == {1} and listed("mvp", "official")[-1] == "yes"
+    expected(without_names("\n".join(done.err for done in said)))
     assert not (home / "prompts").exists()
 
 
 @pytest.mark.usefixtures("hundred_columns")
 def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> None:
-    run("import", "causalvqa", "--from", checkout, "--accept-other")
-    lines = run("list")[1].splitlines()
+    imported("causalvqa", checkout, "--accept-other")
+    lines = printed("prompts", "list").splitlines()
     assert max(map(len, lines)) <= 100
     assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
     assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
@@ -204,27 +193,20 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     assert "cast_bench_judge" in judges
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
-        ("{question}\n{options}", "{question}\n{options}"),
-        ("\nQ: {the_question}\nA) {a}\nB) {b}\n\n", "Q: {question}\n{options}"),
-        ("{question}:\n(A) {o[0]}\n(B) {o[1]}\nSay {{x}}", "{question}:\n{options}\nSay {{x}}"),
-    ],
-)
-def test_a_templates_fields_become_ours(template: str, expected: str) -> None:
-    assert normal_form(template) == expected
-    assert Prompt("x", normal_form(template)).fields == {"question", "options"}
-
-
-@pytest.mark.parametrize(
-    "template",
-    ["", "no field", "{question}", "{a}\n{b}", "{question}\n{question}\n{a}", "{question}\nA: {a}, B: {b}",
-     "{question}\nA: {a}\nthen\nB: {b}", "{question", "{a}\n{question}\n{b}"],
-)  # fmt: skip
-def test_what_is_no_such_template_is_refused(template: str) -> None:
-    with pytest.raises(ValueError, match=r"field|expected|brace|single"):
-        normal_form(template)
+def test_a_templates_fields_become_ours_and_what_is_no_such_template_is_refused() -> None:
+    for template, ours in {
+        "{question}\n{options}": "{question}\n{options}",
+        "\nQ: {the_question}\nA) {a}\nB) {b}\n\n": "Q: {question}\n{options}",
+        "{question}:\n(A) {o[0]}\n(B) {o[1]}\nSay {{x}}": "{question}:\n{options}\nSay {{x}}",
+    }.items():
+        assert normal_form(template) == ours
+        assert Prompt("x", normal_form(template)).fields == {"question", "options"}
+    for template in (
+        "", "no field", "{question}", "{a}\n{b}", "{question}\n{question}\n{a}", "{question}\nA: {a}, B: {b}",
+        "{question}\nA: {a}\nthen\nB: {b}", "{question", "{a}\n{question}\n{b}",
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"field|expected|brace|single"):
+            normal_form(template)
 
 
 def test_the_shipped_prompts_have_one_normal_form() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from loguru import logger
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host import saving
@@ -46,14 +45,6 @@ def manager() -> Any:
     from lmms_eval.tasks import TaskManager
 
     return TaskManager()
-
-
-@pytest.fixture
-def warnings() -> Any:
-    found: list[str] = []
-    sink = logger.add(lambda message: found.append(message.record["message"]), level="WARNING")
-    yield found
-    logger.remove(sink)
 
 
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
@@ -122,26 +113,20 @@ def test_an_lmms_eval_that_is_built_differently_is_named_in_one_warning(
     ]
 
 
-def test_a_misspelt_variable_is_named_at_each_run(
+def test_registering_again_wraps_nothing_again_and_names_a_misspelt_variable(
     manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
-    from lmms_eval_tasks import plugin
-
-    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWER", "none")
-    plugin.register()
-    (message,) = warnings
-    assert message.startswith("LMMS_EVAL_TASKS_ANSWER is set, but no such variable is read; the nearest is LMMS_")
-
-
-def test_registering_twice_wraps_once_and_nothing_is_there_without_the_defaults(manager: Any) -> None:
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks import plugin
 
+    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWER", "none")
     before = TaskManager.initialize_tasks
     plugin.register()
     assert TaskManager.initialize_tasks is before
     assert TaskManager(include_defaults=False).all_tasks == []
+    (message,) = warnings
+    assert message.startswith("LMMS_EVAL_TASKS_ANSWER is set, but no such variable is read; the nearest is LMMS_")
 
 
 def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alone(
@@ -177,17 +162,6 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     assert evaluator.evaluate(lm=model, task_dict={FIRST: task}) is None
 
 
-def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
-    manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
-) -> None:
-    from lmms_eval import evaluator
-
-    monkeypatch.setattr(evaluator, "evaluate", lambda everything: None)
-    manager._get_config(FIRST)
-    (message,) = warnings
-    assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
-
-
 def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_group() -> None:
     """A rank on a CPU."""
     code = (
@@ -204,11 +178,17 @@ def test_a_process_that_imports_ours_first_has_our_tasks_and_leaves_its_process_
     assert (made.returncode, "indexed" in lines, lines[-1:]) == (0, True, ["left"]), made.stderr
 
 
-def test_our_package_needs_no_host_to_be_imported() -> None:
+def test_our_package_needs_no_host_and_no_extra_to_be_imported() -> None:
     modules = ("cli", "report.score_tables", "sample.write_sample", "utils.answers.choice")
-    imports = ", ".join(f"lmms_eval_tasks.{name}" for name in modules)
-    code = f"import sys, {imports}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    code = (
+        "import sys; sys.modules.update(mujoco=None, diffusers=None)\n"
+        f"import {', '.join(f'lmms_eval_tasks.{name}' for name in modules)}\n"
+        "from lmms_eval_tasks.registry import registry\n"
+        "assert not {'lmms_eval', 'torch'} & set(sys.modules) and not registry().faults, registry().faults\n"
+        "print(*registry().benchmarks)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == list(registry().benchmarks), done.stderr
 
 
 class Saver:
@@ -216,14 +196,16 @@ class Saver:
 
     def __init__(self, folder: Path) -> None:
         self.output_path, self.date_id = str(folder), "20261122"
-        self.general_config_tracker = type("Config", (), {"model_name_sanitized": ""})()
+        self.general_config_tracker = SimpleNamespace(model_name_sanitized="")
         (folder / "20261122_results.json").write_text("{}")
 
 
-@pytest.fixture
-def tracker(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The host's saving, to be wrapped anew."""
+def test_a_card_that_cannot_be_written_ends_nothing(
+    manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
+) -> None:
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    from lmms_eval_tasks import plugin
 
     saved: list[Any] = []
 
@@ -232,46 +214,21 @@ def tracker(monkeypatch: pytest.MonkeyPatch) -> Any:
         return "saved"
 
     monkeypatch.setattr(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
-    return EvaluationTracker, saved
-
-
-def test_a_card_that_cannot_be_written_ends_nothing(
-    manager: Any, tracker: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
-) -> None:
-    from lmms_eval_tasks import plugin
-
-    evaluation_tracker, saved = tracker
     plugin.register()
+    save = EvaluationTracker.save_results_aggregated
     ours, nothing = Results({"a": 1}), Results()
     ours.evaluation = nothing.evaluation = Evaluation()
     monkeypatch.setattr(saving, "gather", lambda results, evaluation: {"run": {"limit": len(results)}})
-    assert evaluation_tracker.save_results_aggregated(Saver(tmp_path), ours, None, datetime_str="d") == "saved"
+    assert save(Saver(tmp_path), ours, None, datetime_str="d") == "saved"
     assert (tmp_path / "20261122_run_card.json").is_file()
     monkeypatch.setattr(saving, "gather", lambda results, evaluation: 1 / 0)
     named = {"results": nothing, "samples": None, "datetime_str": "d"}
-    assert evaluation_tracker.save_results_aggregated(Saver(tmp_path), **named) == "saved"
+    assert save(Saver(tmp_path), **named) == "saved"
     assert saved == [({"a": 1}, None, "d"), ({}, None, "d")]
     assert warnings == ["No run card was written (ZeroDivisionError: division by zero)."]
     lost = Saver(tmp_path)
     del lost.date_id
-    assert evaluation_tracker.save_results_aggregated(lost, nothing, None, "d") == "saved"
+    assert save(lost, nothing, None, "d") == "saved"
     assert "no attribute 'date_id'" in warnings[1]
-    before = evaluation_tracker.save_results_aggregated
     plugin.register()
-    assert evaluation_tracker.save_results_aggregated is before
-
-
-@pytest.mark.parametrize("other", ["gone", "another signature"])
-def test_a_host_that_saves_otherwise_is_told_of_and_runs_without_cards(
-    other: str, manager: Any, tracker: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
-) -> None:
-    from lmms_eval_tasks import plugin
-
-    evaluation_tracker, _ = tracker
-    if other == "gone":
-        monkeypatch.delattr(evaluation_tracker, "save_results_aggregated")
-    else:
-        monkeypatch.setattr(evaluation_tracker, "save_results_aggregated", lambda self, everything: None)
-    assert {model.model_id for model in plugin.register()} == {*MODELS, *CHAT_MODELS}
-    (message,) = warnings
-    assert message.startswith("lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently (")
+    assert EvaluationTracker.save_results_aggregated is save

@@ -16,11 +16,6 @@ from lmms_eval_tasks.utils.answers.hooks import Prompt
 from lmms_eval_tasks.utils.core.text import PROMPT
 
 
-def test_braces_in_a_question_stay_as_they_are() -> None:
-    text = read_prompt("mcq_letter").render(question="What {next}?", options="(A) it {falls}")
-    assert "What {next}?" in text and "(A) it {falls}" in text
-
-
 def test_every_prompt_can_be_read() -> None:
     for prompt_id in prompt_ids():
         prompt = read_prompt(prompt_id)
@@ -62,18 +57,9 @@ def test_mvp_asks_with_the_text_that_lmms_eval_carries() -> None:
     assert text == f"Question: What?\nOption:\n(A) a\n(B) b{closing}"
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "",
-        "task: mvp",
-        "lmms_eval_specific_kwargs: {default: {post_prompt: Say A or B.}}",
-        "lmms_eval_specific_kwargs: {default: {post_prompt: 5}}",
-        "lmms_eval_specific_kwargs: {default: {post_prompt: !!python/object/apply:os.getcwd []}}",
-    ],
-)
-def test_another_text_is_not_taken_for_the_official_one(template: str, tmp_path: Path) -> None:
-    path = tmp_path / "_default_template_yaml"
-    path.write_text(template, encoding="utf-8")
-    with pytest.raises((LookupError, ValueError)):
-        official_prompt(path)
+def test_another_text_is_not_taken_for_the_official_one(tmp_path: Path) -> None:
+    path, asks = tmp_path / "_default_template_yaml", "lmms_eval_specific_kwargs: {default: {post_prompt: %s}}"
+    for template in ("", "task: mvp", asks % "Say A or B.", asks % "5", asks % "!!python/object/apply:os.getcwd []"):
+        path.write_text(template, encoding="utf-8")
+        with pytest.raises((LookupError, ValueError)):
+            official_prompt(path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib.machinery
-import importlib.util
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -20,37 +20,41 @@ from lmms_eval_tasks.registry import registry
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
 
-UTILS = (
-    ("core",),
-    ("data",),
-    ("scoring",),
-    ("answers",),
-    ("judge",),
-    ("people", "submission", "reporting"),
-    ("benchmark",),
-)
-"""Packages of utils, from the ground up; those of one line know nothing of each other."""
-ABOVE = (
-    ("utils",),
-    ("registry",),
-    ("prompting", "runs"),
-    ("host", "sample"),
-    ("api",),
-    (*OWN, "models", "report"),
-    ("board", "testing", "finished", "export", "preview"),
-    ("launch",),
-    ("cli",),
-    ("construct", "train"),
-    ("plugin",),
-)
-"""What stands above; a module of a line may import lower lines, and its own package."""
-CONSTRUCT = (("engine",), ("curation",), ("annotate",), ("cli", *OWN))
-TRAIN = (("rewards",), ("stages",), ("cli", *OWN))
-"""Packages and modules of the two wings, from the ground up."""
-SAMPLE = (
-    ("drawn_clips", "tiny_vlm"), ("words",), ("scripts",), ("writing", "solver"), ("writers",), ("write_sample",),
-)  # fmt: skip
-"""Packages and modules of the sample, in the same way."""
+LAYERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "": (
+        ("utils",),
+        ("registry",),
+        ("prompting", "runs"),
+        ("host", "sample"),
+        ("api",),
+        (*OWN, "models", "report"),
+        ("board", "testing", "finished", "export", "preview"),
+        ("launch",),
+        ("cli",),
+        ("construct", "train"),
+        ("plugin",),
+    ),
+    "utils": (
+        ("core",),
+        ("data",),
+        ("scoring",),
+        ("answers",),
+        ("judge",),
+        ("people", "submission", "reporting"),
+        ("benchmark",),
+    ),
+    "sample": (
+        ("drawn_clips", "tiny_vlm"),
+        ("words",),
+        ("scripts",),
+        ("writing", "solver"),
+        ("writers",),
+        ("write_sample",),
+    ),
+    "construct": (("engine",), ("curation",), ("annotate",), ("cli", *OWN)),
+    "train": (("rewards",), ("stages",), ("cli", *OWN)),
+}
+"""Packages and modules of a package, from the ground up; a module may import lower lines, and what is its own."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
 TESTS = Path(__file__).parent
@@ -59,153 +63,80 @@ REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_struct
 """Tests of every benchmark, which name none."""
 
 
+def build_graph(**options: bool) -> grimp.ImportGraph:
+    return grimp.build_graph("lmms_eval_tasks", cache_dir=None, **options)
+
+
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("lmms_eval_tasks", exclude_type_checking_imports=True, cache_dir=None)
+    return build_graph(exclude_type_checking_imports=True)
 
 
-def level(name: str, lines: tuple[tuple[str, ...], ...]) -> int:
-    return next(place for place, line in enumerate(lines) if name in line)
+def imports(graph: grimp.ImportGraph, inside: str) -> Iterator[tuple[str, str]]:
+    """Modules below a name, with what they import of ours."""
+    for module in sorted(graph.modules):
+        if module.startswith(inside):
+            yield from ((module, name) for name in sorted(graph.find_modules_directly_imported_by(module)))
 
 
-def imports(graph: grimp.ImportGraph) -> list[tuple[str, str]]:
-    return sorted(
-        (module, imported)
-        for module in graph.modules
-        for imported in graph.find_modules_directly_imported_by(module)
-        if module != "lmms_eval_tasks" and imported != "lmms_eval_tasks"
-    )
-
-
-def module_name(path: Path) -> str:
-    return ".".join(("lmms_eval_tasks", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-
-
-KNOWN = {module_name(path) for path in MODULES}
-OF_UTILS = {path: module_name(path) for path in MODULES if path.is_relative_to(PACKAGE / "utils")}
-REGISTRY = "lmms_eval_tasks.registry"
-
-
-def named_modules(code: str, package: str) -> set[str]:
-    """The modules of ours that a module's code names: in imports at its top, in functions and for types alone, in texts
-    such as that of an import by name, and as attributes. `package` is what relative names begin from."""
-    names = []
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names += [f"{base}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names.append(node.value.replace(":", "."))
-        elif isinstance(node, ast.Attribute):
-            names.append(ast.unparse(node))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            text = node.args[0] if node.args else None
-            if isinstance(text, ast.Constant) and str(text.value).startswith("."):
-                names.append(importlib.util.resolve_name(text.value, package))
-    return {found for name in names if (found := known_part(name)) != "lmms_eval_tasks"} - {""}
-
-
-def known_part(name: str) -> str:
-    """The module of ours that a dotted name begins with; empty where there is none."""
-    while name and name not in KNOWN:
-        name = name.rpartition(".")[0]
-    return name
-
-
-@pytest.fixture(scope="module")
-def named_in_utils(graph: grimp.ImportGraph) -> dict[str, set[str]]:
-    """Each module of utils to those that it names."""
-    return {
-        module: named_modules(path.read_text("utf-8"), module if path.stem == "__init__" else module.rpartition(".")[0])
-        for path, module in OF_UTILS.items()
-    }
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from lmms_eval_tasks.registry import registry",
-        "from lmms_eval_tasks import registry",
-        "import lmms_eval_tasks.registry as known",
-        "from ...registry import find_benchmark",
-        "def find():\n    from lmms_eval_tasks.registry import registry",
-        "if TYPE_CHECKING:\n    from lmms_eval_tasks.registry import Registry",
-        "importlib.import_module('lmms_eval_tasks.registry')",
-        "import_module('...registry', __package__)",
-        "NAME = 'lmms_eval_tasks.registry:registry'\npkgutil.resolve_name(NAME)",
-        "import lmms_eval_tasks\nlmms_eval_tasks.registry.registry()",
-    ],
-)
-def test_every_sort_of_import_is_seen(code: str) -> None:
-    assert REGISTRY in named_modules(code, "lmms_eval_tasks.utils.data")
-
-
-def test_utils_are_handed_benchmarks_and_look_none_up(named_in_utils: dict[str, set[str]]) -> None:
-    """They name no module above them: neither the registry nor what asks it."""
-    assert REGISTRY in KNOWN and len(named_in_utils) > 50
-    wrong = [
-        f"{module} names {name}, which is above utils"
-        for module, names in sorted(named_in_utils.items())
-        for name in sorted(names)
-        if not f"{name}.".startswith("lmms_eval_tasks.utils.")
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
-def test_utils_have_no_cycles(named_in_utils: dict[str, set[str]]) -> None:
-    """Not through imports in functions, for types alone or by name either."""
-    graphlib.TopologicalSorter({module: names - {module} for module, names in named_in_utils.items()}).prepare()
-
-
-LAYERS = {"": ABOVE, "utils": UTILS, "sample": SAMPLE, "construct": CONSTRUCT, "train": TRAIN}
+def check_cycles(graph: grimp.ImportGraph, inside: str) -> None:
+    found: dict[str, set[str]] = {}
+    for module, name in imports(graph, inside):
+        found.setdefault(module, set()).add(name)
+    assert len(found) > 40
+    graphlib.TopologicalSorter(found).prepare()
 
 
 @pytest.mark.parametrize("package", LAYERS)
 def test_a_package_imports_one_way(graph: grimp.ImportGraph, package: str) -> None:
-    """The whole package too; the utils, its lowest line, have a test of their own."""
     inside = f"lmms_eval_tasks.{package}.".replace("..", ".")
+    levels = {name: level for level, line in enumerate(LAYERS[package]) for name in line}
     wrong = []
-    for names in imports(graph):
-        one, other = (name.removeprefix(inside).partition(".")[0] for name in names)
-        if not all(name.startswith(inside) for name in names) or one in ("utils", other):
-            continue
-        if level(one, LAYERS[package]) <= level(other, LAYERS[package]):
-            wrong.append(" imports ".join(names))
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.slow
-def test_nothing_of_the_evaluation_names_a_wing(graph: grimp.ImportGraph) -> None:
-    """Not in a text either, such as that of an import by name, and not for types alone."""
-    wings = tuple(f"lmms_eval_tasks.{wing}" for wing in ("construct", "train"))
-    wrong = []
-    for path in MODULES:
-        module = ".".join(("lmms_eval_tasks", *path.relative_to(PACKAGE).with_suffix("").parts))
-        if not module.startswith(wings):
-            wrong += [f"{module}: {text}" for text in names_in_code(path) if any(wing in text for wing in wings)]
+    for module, name in imports(graph, inside):
+        one, other = (path.removeprefix(inside).partition(".")[0] for path in (module, name))
+        if name.startswith(inside) and one != other and levels[one] <= levels[other]:
+            wrong.append(f"{module} imports {name}")
     assert not wrong, "\n".join(wrong)
 
 
 def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:
-    graphlib.TopologicalSorter(
-        {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
-    ).prepare()
+    check_cycles(graph, "lmms_eval_tasks.")
+
+
+@pytest.mark.slow
+def test_utils_name_nothing_above_them_and_have_no_cycles_for_types_alone_either() -> None:
+    """They are handed benchmarks and look none up."""
+    with_types = build_graph()
+    check_cycles(with_types, "lmms_eval_tasks.utils.")
+    wrong = [
+        f"{module} imports {name}"
+        for module, name in imports(with_types, "lmms_eval_tasks.utils.")
+        if name != "lmms_eval_tasks" and not name.startswith("lmms_eval_tasks.utils")
+    ]
+    above = re.compile(rf"\blmms_eval_tasks\.(?:{'|'.join(name for line in LAYERS[''][1:] for name in line)})\b")
+    for path in MODULES:
+        if path.is_relative_to(PACKAGE / "utils"):
+            wrong += [f"{path}: {text}" for text in names_in_code(path) if above.search(text)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.slow
+def test_nothing_of_the_evaluation_names_a_wing() -> None:
+    """Not in a text either, such as that of an import by name, and not for types alone."""
+    wings = ("construct", "train")
+    wrong = []
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] not in wings:
+            named = (f"lmms_eval_tasks.{wing}" for wing in wings)
+            wrong += [f"{path}: {name}" for name in named if any(name in text for text in names_in_code(path))]
+    assert not wrong, "\n".join(wrong)
 
 
 @cache
 def names_in_code(path: Path) -> set[str]:
     """Identifiers and texts of a module's code, without docstrings and comments, which say where things come from."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    documented = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
-    documented |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:

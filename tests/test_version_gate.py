@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,17 +85,6 @@ def test_every_recorded_response_is_an_example() -> None:
     assert chosen == set(read_file(EXAMPLES / "answers.json")["row changes"])
 
 
-def test_recorded_answers_are_right_or_state_no_letter(now: Entries, labels: dict[str, str]) -> None:
-    batches = {
-        f"{name}, {change}"
-        for name, _, letters in read_file(EXAMPLES / "answers.json")["answers"]
-        for change in letters
-    }
-    for key, scores in now["causalvqa_paired"]["scores"].items():
-        if labels[key] in batches:
-            assert scores["single_accuracy"] + scores["unparsed_rate"] == pytest.approx(100), labels[key]
-
-
 def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
     for benchmark in registry().benchmarks:
         keys = [example.key for example in read_examples(EXAMPLES / f"{benchmark}.json")[1]]
@@ -112,16 +100,12 @@ def test_added_answers_leave_the_batches_that_are_there() -> None:
         "cases": [{"category": "bare", "text": "A", "expect": {"five": "A"}}],
     }
     content: dict[str, Any] = {"row changes": {}, "cases": [], "answers": []}
-    assert add_examples.add_answers(content, recorded) == 1
-    assert add_examples.add_answers(content, recorded) == 0
+    assert [add_examples.add_answers(content, recorded) for _ in range(2)] == [1, 0]
     recorded["cases"][0]["expect"]["pair"] = "A"
     recorded["cases"].append({"category": "bare", "text": "b", "expect": {"pair": "B"}})
     assert add_examples.add_answers(content, recorded) == 2
-    assert content["answers"] == [
-        ["bare", "A", {"five": "A"}],
-        ["bare 2", "A", {"pair": "A"}],
-        ["bare 2", "b", {"pair": "B"}],
-    ]
+    expected = [["bare", "A", {"five": "A"}], ["bare 2", "A", {"pair": "A"}], ["bare 2", "b", {"pair": "B"}]]
+    assert content["answers"] == expected
     assert json.loads(add_examples.write_lines(content)) == content
 
 
@@ -194,30 +178,15 @@ def test_scores_that_are_gone_and_versions_and_digests_that_are_wrong(
     assert re.search(r"git checkout BRANCH -- \S*digests\.json", refusal(read_kept, path))
 
 
-def gate(root: Path) -> subprocess.CompletedProcess[str]:
-    """The command, on the package in a folder."""
-    command = [sys.executable, version_gate.__file__, "--digests", str(root / "digests.json")]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-
-
-def edit(path: Path, changed: Callable[[str], str]) -> None:
-    before = path.read_text(encoding="utf-8")
-    after = changed(before)
-    assert after != before, path
-    path.write_text(after, encoding="utf-8")
-
-
-def swap(old: str, new: str) -> Callable[[str], str]:
-    return lambda text: text.replace(old, new)
-
-
 CHANGES = {
-    "causalvqa/hooks.py": lambda text: text.replace("\n    return ", "\n    letter = None\n    return ", 1),
-    "prompts/clip_direction.txt": swap("turned around", "turned round"),
-    "prompts/cast_bench_judge.txt": swap("0", "zero"),
-    "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),
-    "cast_bench/benchmark.py": swap('"width": pa.int64()', '"width": pa.int32()'),
+    # What moves no number is no change, however it is written: these two are of every task.
+    "utils/scoring/metrics.py": ("    return fsum(known) / len(known) if", "    return (fsum(known) / len(known)) if"),
+    "cli/report.py": ("Scores in percent", "All scores in percent"),
+    "causalvqa/hooks.py": ("\n    return ", "\n    letter = None\n    return "),
+    "prompts/clip_direction.txt": ("turned around", "turned round"),
+    "prompts/cast_bench_judge.txt": ("0", "zero"),
+    "mvp/_pairs_template_yaml": ("max_new_tokens: 1024", "max_new_tokens: 16"),
+    "cast_bench/benchmark.py": ('"width": pa.int64()', '"width": pa.int32()'),
 }
 CHANGED = [
     "cast_bench: Expected N to be raised, because these changed: data schema.",
@@ -229,18 +198,18 @@ CHANGED = [
 
 
 def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
-    package = tmp_path / "lmms_eval_tasks"
+    package, digests = tmp_path / "lmms_eval_tasks", tmp_path / "digests.json"
     leave = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(lmms_eval_tasks.__file__).parent, package, ignore=leave)
-    renew(tmp_path / "digests.json", now, labels)
-
-    # What moves no number is no change, however it is written: these are of every task, and only some are named below.
-    mean = "fsum(known) / len(known)"
-    edit(package / "utils/scoring/metrics.py", swap(f"    return {mean} if", f"    # mean\n    return ({mean}) if"))
-    edit(package / "cli/report.py", swap("Scores in percent", "All scores in percent"))
-    for file, changed in CHANGES.items():
-        edit(package / file, changed)
-    failed = gate(tmp_path)
+    renew(digests, now, labels)
+    for file, (old, new) in CHANGES.items():
+        text = (package / file).read_text(encoding="utf-8")
+        assert old in text
+        (package / file).write_text(text.replace(old, new, 1 if "return" in old else -1), encoding="utf-8")
+    failed = subprocess.run(
+        [sys.executable, version_gate.__file__, "--digests", str(digests)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+    )  # fmt: skip
     assert (failed.returncode, failed.stdout) == (1, "")
     head, *lines = failed.stderr.strip().splitlines()
     assert head == f"Versions of tasks do not match what was kept: {len(CHANGED)} problems, nothing was written."

@@ -1,10 +1,9 @@
-"""Whatever a file holds, `validate` says what is wrong with it; and one wrong id or answer is enough."""
+"""Whatever a file holds, `validate` says what is wrong with it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hook_runs import FILES
@@ -31,7 +30,6 @@ CONTENTS = st.binary(max_size=200) | st.lists(VALUES, max_size=4).map(
 ILL_MEANT = (
     b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b'{"row_id": "\\ud800"}', b"\xff\xfe", b"null", b"\x00", b"1e999",
 )  # fmt: skip
-MUTATED = {"causalvqa": ("row_id", "model_answer"), "mvp": ("row_id", "model_answer"), "cast_bench": ("prompt",)}
 
 
 def refusal(benchmark: str, content: bytes, folder: Path) -> str | None:
@@ -70,41 +68,3 @@ def test_ill_meant_files_and_what_is_no_file(benchmark: str, world: Path, tmp_pa
     for path, got in ((tmp_path, "a folder"), (tmp_path / "missing.jsonl", "nothing")):
         with pytest.raises(InputError, match=rf"is no valid submission to .*: Expected a file, but got {got}\.$"):
             validate(benchmark, path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("benchmark", MUTATED)
-@PLAIN
-@given(data=st.data())
-def test_one_wrong_id_or_answer_is_refused(
-    benchmark: str, data: st.DataObject, world: Path, run: Path, tmp_path: Path
-) -> None:
-    rows = [json.loads(line) for line in (run / FILES[benchmark, ""]).read_text("utf-8").splitlines()]
-    row = data.draw(st.sampled_from(rows))
-    field = data.draw(st.sampled_from(MUTATED[benchmark]))
-    good = row[field]
-    fits = {"A", "B", "C", "D", "E", "it falls", "it stays", ""} if field == "model_answer" else {good}
-    if field == "prompt":
-        row[field] = good.replace("Question: ", f"Question: {data.draw(st.text('abc', min_size=1))} ")
-    else:
-        row[field] = data.draw((st.text(max_size=8) | st.just(f"{good} ")).filter(lambda text: text not in fits))
-    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    message = refusal(benchmark, content, tmp_path)
-    assert message is not None and f"\n  {field}: Expected" in message
-
-
-@PLAIN
-@given(data=st.data())
-def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, world: Path, run: Path, tmp_path: Path) -> None:
-    result: dict[str, Any] = json.loads((run / FILES["yocausal", ""]).read_text("utf-8"))
-    pair = data.draw(st.sampled_from(result["per_video_results"]))
-    what = data.draw(st.sampled_from(["id", "winner", "loss"]))
-    if what == "id":
-        pair["id"] = data.draw(st.integers().filter(lambda number: number != pair["id"]) | st.text(max_size=5))
-    elif what == "winner":
-        others = {"forward", "backward", "tie"} - {pair["comparison"]["winner"]}
-        pair["comparison"]["winner"] = data.draw(st.sampled_from(sorted(others)))
-    else:
-        pair["forward_metrics"]["total_accumulated_loss"] = data.draw(st.floats(1, 100) | st.none())
-    message = refusal("yocausal", json.dumps(result).encode(), tmp_path)
-    assert message is not None and "\n  per_video_results." in message

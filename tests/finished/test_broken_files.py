@@ -18,49 +18,37 @@ CASES = json.loads((Path(__file__).parent / "broken.json").read_text("utf-8"))
 
 
 def break_file(content: bytes, edits: Sequence[Mapping[str, Any]]) -> bytes:
-    """The file after the edits, in their order.
+    """The file after the edits, in their order; it is taken for Latin-1, so that an edit can name any byte.
 
-    An edit has one of these keys: ``replace`` [old, new] in line ``line``, or everywhere without it; ``drop`` [lines];
-    ``repeat`` a line at the end; ``prepend`` and ``append`` a text; ``bytes`` [old, new] as hexadecimal; ``set`` [path,
-    value] and ``delete`` path in a file that is one JSON object, where numbers in a path count entries from 0.
+    Lines are counted from 1, and the entries of a list in a path from 0.
     """
+    text = content.decode("latin-1")
     for edit in edits:
-        lines = content.splitlines(keepends=True)
-        if "set" in edit or "delete" in edit:
-            content = with_value(content, edit)
-        elif "bytes" in edit:
-            content = replaced(content, *map(bytes.fromhex, edit["bytes"]))
-        elif "drop" in edit:
-            content = b"".join(line for number, line in enumerate(lines, 1) if number not in edit["drop"])
-        elif "repeat" in edit:
-            content += lines[edit["repeat"] - 1]
-        elif "replace" in edit:
-            old, new = (text.encode() for text in edit["replace"])
-            place = edit.get("line", 0) - 1
-            if place >= 0:
-                lines[place] = replaced(lines[place], old, new)
-            content = b"".join(lines) if place >= 0 else replaced(content, old, new, -1)
-        else:
-            content = edit.get("prepend", "").encode() + content + edit.get("append", "").encode()
-    return content
-
-
-def replaced(content: bytes, old: bytes, new: bytes, count: int = 1) -> bytes:
-    assert old in content, old
-    return content.replace(old, new, count)
-
-
-def with_value(content: bytes, edit: Mapping[str, Any]) -> bytes:
-    path = edit["set"][0] if "set" in edit else edit["delete"]
-    value = inner = json.loads(content)
-    *parents, last = path.split(".")
-    for part in parents:
-        inner = inner[int(part) if isinstance(inner, list) else part]
-    if "set" in edit:
-        inner[last] = edit["set"][1]
-    else:
-        del inner[last]
-    return json.dumps(value).encode()
+        lines = text.splitlines(keepends=True)
+        match edit:
+            case {"replace": [old, new], "line": number}:
+                assert old in lines[number - 1]
+                lines[number - 1] = lines[number - 1].replace(old, new, 1)
+                text = "".join(lines)
+            case {"replace": [old, new]}:
+                assert old in text
+                text = text.replace(old, new)
+            case {"drop": numbers}:
+                text = "".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+            case {"repeat": number}:
+                text += lines[number - 1]
+            case {"set": path} | {"delete": path}:
+                value = inner = json.loads(text)
+                *parents, last = path.split(".")
+                for part in parents:
+                    inner = inner[int(part) if isinstance(inner, list) else part]
+                inner[last] = edit.get("to")
+                if "delete" in edit:
+                    del inner[last]
+                text = json.dumps(value)
+            case _:
+                text = edit.get("prepend", "") + text + edit.get("append", "")
+    return text.encode("latin-1")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['benchmark']}: {case['change']}")

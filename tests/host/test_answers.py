@@ -6,7 +6,6 @@ import json
 import os
 import signal
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,8 +39,6 @@ class Killed(BaseException):
 
 class Model:
     """Answers with the prompt, the clip's text, and the number of the request; notes what it was asked in each call."""
-
-    task_dict: dict[str, Any]
 
     def __init__(self, stop_at: int | None = None, batch_size: int | str = 1, say: str | None = None, **more: Any):
         self.calls: list[list[str]] = []
@@ -147,13 +144,10 @@ CHANGES: dict[str, Callable[[World], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_whatever_changes_an_answer_asks_again(world: World, what: str) -> None:
+def test_whatever_changes_an_answer_asks_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.run(Model())
-    assert len(world.asked(**CHANGES[what](world))) == 5
-
-
-def test_other_versions_and_weights_ask_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for what, change in CHANGES.items():
+        assert len(world.asked(**change(world))) == 5, what
     weights = world.folder / "weights"
     weights.mkdir()
     arguments = f"pretrained={weights},max_num_frames=8"
@@ -165,9 +159,7 @@ def test_other_versions_and_weights_ask_again(world: World, monkeypatch: pytest.
     known = [Weights("c0ffee", "bfloat16", "qwen2_5_vl"), Weights("c0ffee", "bfloat16"), Weights("0ther", "bfloat16")]
     whole, without_family, other = (identity.model_identity(Model(), {}, one) for one in known)
     assert whole == without_family != other
-
-
-def test_a_server_that_an_argument_overrides_asks_nothing_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A variable names the server, unless an argument overrides it.
     for number, (arguments, asked) in enumerate([("base_url=http://a/v1", 0), ("model=b", 5)]):
         world.run(Model(), arguments=arguments)
         monkeypatch.setenv("OPENAI_API_BASE", f"http://{number}/v1")
@@ -196,7 +188,7 @@ def test_what_is_no_answer_is_neither_kept_nor_taken_where_an_earlier_version_ke
         assert not kept_lines(world.out)
     assert len(world.asked()) == 5
     for text in (NO_ANSWERS[-1], NO_CONTENT):
-        world.change_lines(lambda lines, text=text: [json.dumps({**json.loads(lines[0]), "text": text}) + "\n"])  # type: ignore[misc]
+        world.change_lines(lambda lines, text=text: [json.dumps({**json.loads(lines[0]), "text": text}) + "\n"])
         assert world.asked()[0] == "item-0"
         for path in kept_files(world.out)[1:]:
             path.unlink()
@@ -221,15 +213,14 @@ def test_an_adapter_gets_what_it_can_answer_at_once(world: World, model: Model, 
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
-    tmp_path: Path, home: Path, at_once: int, request: pytest.FixtureRequest
+    tmp_path: Path, home: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, items=40)
 
     def run(url: str) -> list[str]:
         requests = world.requests()
         for request in requests:
-            content = [{"type": "text", "text": f"Item {request.args[3]}"}]
-            message = {"role": "user", "content": content}
+            message = {"role": "user", "content": [{"type": "text", "text": f"Item {request.args[3]}"}]}
             request.arguments = (*request.args[:1], lambda row, m=message: [m], *request.args[1:2], *request.args[3:])
         return world.run(AsyncOpenAIChat(base_url=url, api_key="none", num_cpus=at_once), requests)[0]
 
@@ -239,11 +230,12 @@ def test_async_openai_sends_each_request_once_also_where_it_is_interrupted(
         return Say(f"Answer to {prompt}")
 
     expected = [f"Answer to Item {number}" for number in range(40)]
-    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # workers of pytest-xdist ignore it
+    # Workers of pytest-xdist ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with JudgeServer(interrupt, protocol="HTTP/1.1") as server:
         with pytest.raises(KeyboardInterrupt):
             run(server.url)
+        signal.signal(signal.SIGINT, before)
         server.script = lambda prompt, before: Say(f"Answer to {prompt}", delay=0.02)
         assert run(server.url) == run(server.url) == expected
         assert len(server.asked) == 40 and sum(server.asked.values()) - 40 <= at_once, "only what was under way"
@@ -265,34 +257,35 @@ def test_batches_are_those_of_a_whole_run_and_other_peoples_tasks_are_asked_at_o
     assert model.calls == [["item-2"], ["item-5"]]
 
 
-def test_padding_is_asked_only_where_ranks_compute_in_step(world: World) -> None:
+def test_ranks_in_step_are_asked_padding_and_a_part_of_which_one_lacks_an_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def padded() -> list[Instance]:
         return [*world.requests(), asking.request(4, padding=True)]
 
     assert len(world.asked(requests=padded())) == 5
-    (world.out / "answers").rename(world.out / "aside")
-    for expected in (6, 0):
-        sharded = Model(batch_size=4, accelerator=SimpleNamespace(distributed_type="DistributedType.FSDP"))
-        world.run(sharded, padded())
-        assert len(sharded.asked) == expected
-
-
-def test_ranks_in_step_ask_a_part_of_which_one_lacks_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.run(Model())
     gathered: list[Any] = []
 
     def both_ranks(value: Any) -> list[Any]:
         gathered.append(value)
         return [value, {1}] if isinstance(value, set) else [value, value]
 
-    monkeypatch.setattr(answers, "gather_objects", both_ranks)
-    model = Model(batch_size=2, _tp_world_size=2)
-    _, evaluation = world.run(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "gather_objects", both_ranks)
+        model = Model(batch_size=2, _tp_world_size=2)
+        _, evaluation = world.run(model)
     assert model.calls == [["item-2", "item-3"]]
     assert gathered == [5, set()] and evaluation.answers_kept == 10
+    (world.out / "answers").rename(world.out / "aside")
+    for asked in (6, 0):
+        sharded = Model(batch_size=4, accelerator=SimpleNamespace(distributed_type="DistributedType.FSDP"))
+        world.run(sharded, padded())
+        assert len(sharded.asked) == asked
 
 
-def test_one_setting_turns_it_off_or_names_the_folder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_setting_turns_it_off_or_names_the_folder_and_one_warning_says_that_it_cannot_be_written(
+    world: World, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert answers_folder(None) == world.folder / "home" / "answers"
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", "None")
     for _ in range(2):
@@ -302,9 +295,7 @@ def test_one_setting_turns_it_off_or_names_the_folder(world: World, monkeypatch:
     monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", str(world.folder / "own"))
     world.run(Model())
     assert len(kept_answers(world.folder / "own")) == 5 and not world.out.exists()
-
-
-def test_answers_that_cannot_be_written_cost_one_warning(world: World, log: list[str]) -> None:
+    monkeypatch.delenv("LMMS_EVAL_TASKS_ANSWERS")
     world.out.write_text("a file, so no folder can be made in it", encoding="utf-8")
     assert len(world.run(Model())[0]) == 5
     assert sum("Answers cannot be kept" in line for line in log) == 1
@@ -351,19 +342,17 @@ def test_a_file_that_was_copied_or_renamed_answers_nothing_else(world: World) ->
     assert world.run(Model())[0] == ["of tiny"] * 5
 
 
-def test_keys_are_not_in_the_folder(world: World, log: list[str]) -> None:
+def test_arguments_of_a_model_that_lmms_eval_builds_are_known_and_no_key_is_kept(world: World, log: list[str]) -> None:
     for served in ("served", "other"):
         world.run(Model(), arguments=f"model_version={served},api_key=never-to-be-written-down")
     texts = [path.read_text(encoding="utf-8") for path in (world.out / "answers").rglob("*.json*")]
     assert len(texts) == 4 and not any("never-to-be" in text for text in texts)
     assert any("are of other models, arguments or software" in line for line in log)
-
-
-def test_arguments_are_known_of_a_model_that_lmms_eval_builds_and_others_are_left_alone(world: World) -> None:
     replace(CREATE)
     replace(CREATE)
     built = ConstantAnswer.create_from_arg_string("response=yes", {"batch_size": 2, "device": None})
     assert find_arguments(built) == {"response": "yes"}
+    # Nothing is kept of a model that somebody else has built.
     model, evaluation = Model(say="yes", task_dict={"ours": {"test": world.rows}}), Evaluation()
     asking.ask(model, world.requests(), KeptAnswers(model, evaluation, {}))
     assert len(model.calls) == 1 and evaluation.answers_kept is None

@@ -1,13 +1,9 @@
-"""What is checked before a model is loaded: names, arguments, weights, models and tasks that do not fit; and how a run
-ends then.
-"""
+"""What is checked before a model is loaded: names, arguments, weights, models and tasks that do not fit."""
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import lmms_eval.models as models
@@ -21,11 +17,9 @@ from lmms_eval_tasks.host.model.identity import (
     CHAT_MODELS,
     MODELS,
     Weights,
-    answer_forms,
     get_nested_attr,
     model_name,
     read_weights,
-    weights_identity,
 )
 from lmms_eval_tasks.host.ranks import Exchange, RunStopped, stop_if_any
 from lmms_eval_tasks.host.replacements import ordinary_errors
@@ -57,21 +51,6 @@ def test_which_models_fit_which_tasks(expected: Any) -> None:
         assert model_name(models.get_model(model)) == model
 
 
-def test_somebody_elses_model_can_say_that_it_gives_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lmms_eval.api.model import lmms
-
-    denoiser = type("Denoiser", (lmms,), {"answer_forms": {"denoising losses"}})
-    module = ModuleType("their_denoiser")
-    module.Denoiser = denoiser  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "their_denoiser", module)
-    registered = models.MODEL_REGISTRY_V2
-    manifest = models.ModelManifest(model_id="their_denoiser", simple_class_path="their_denoiser.Denoiser")
-    for known, value in (("_manifests", manifest), ("_alias_to_model_id", "their_denoiser")):
-        monkeypatch.setattr(registered, known, {**getattr(registered, known), "their_denoiser": value})
-    assert describe_misfit("their_denoiser", {"yocausal": LOSSES}) is None
-    assert answer_forms(denoiser) == LOSSES
-
-
 def test_names_of_no_task_are_shown_the_nearest(expected: Any, tmp_path: Path) -> None:
     known = [*TASKS, "mvp_mini", "mme"]
     own = tmp_path / "own.yaml"
@@ -89,25 +68,6 @@ def test_an_output_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         assert found and found.startswith(f"The output path {path} cannot be written to: ")
     assert describe_unready({"model": "replay", "output_path": str(tmp_path / "new" / "out")}) is None
     assert describe_unready({"model": "replay", "output_path": None}) is None
-
-
-@pytest.mark.slow
-def test_a_run_that_does_not_fit_ends_before_the_model_is_made(world: Path, tmp_path: Path) -> None:
-    from lmms_eval.evaluator import simple_evaluate
-    from lmms_eval.tasks import TaskManager
-
-    said = [refusal(TaskManager(model_name="video_diffusion").match_tasks, ["mvp_mini"])]
-    said.append(refusal(simple_evaluate, "random_answer", tasks=["yocausal"], bootstrap_iters=0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
-        said.append(refusal(simple_evaluate, "constant_answer", tasks=["mvp_mini"], bootstrap_iters=0))
-    begins = [
-        "mvp_mini takes words for an answer, but the model video_diffusion gives",
-        "yocausal takes denoising losses for an answer, but the model RandomAnswer",
-        "MVP is not prepared: there is no ",
-    ]
-    assert all(map(str.startswith, said, begins)), said
-    assert "\nRun:  lmms-eval-tasks prepare mvp" in said[2]
 
 
 def test_arguments_that_a_model_does_not_take(expected: Any) -> None:
@@ -145,24 +105,6 @@ def test_the_command_line_ends_and_a_program_gets_an_exception(monkeypatch: pyte
     monkeypatch.setattr(replacements, "current_exchange", lambda: Exchange(0, 2))
     with pytest.raises(SystemExit):
         stop()
-
-
-def test_weights_are_known_by_their_commit_or_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = tmp_path / "models--own--model" / "snapshots" / "abc123"
-    snapshot.mkdir(parents=True)
-    (snapshot / "model_index.json").write_text("{}", encoding="utf-8")
-    (snapshot.parents[1] / "refs").mkdir()
-    (snapshot.parents[1] / "refs" / "main").write_text("abc123", encoding="utf-8")
-    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
-    assert weights_identity("own/model") == "abc123"
-    (snapshot / "model_index.json").rename(snapshot / "config.json")
-    assert weights_identity("own/model") == "abc123"
-    assert weights_identity("own/model", "other") is None
-    assert weights_identity("own/absent") is None
-    first = weights_identity(str(snapshot))
-    assert first is not None and len(first) == 16 and weights_identity(str(snapshot)) == first
-    os.utime(snapshot / "config.json", (1, 1))
-    assert weights_identity(str(snapshot)) != first
 
 
 def test_weights_that_cannot_be_had_are_named_before_they_are_loaded(

@@ -1,15 +1,17 @@
-"""Tokens, seconds and clips by task, as the asking of a run counts them, and the price of them."""
+"""What a run's answers took: tokens and seconds by task and their price, and how many there were in which time."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
+import asking
 import pytest
+from lmms_eval.api.instance import GenerationResult, TokenCounts
 
 from lmms_eval_tasks.host.asking.costs import Costs
 from lmms_eval_tasks.host.asking.stages import Ask, AskedModel, AskingStage
-from lmms_eval_tasks.host.asking.throughput import Throughput
+from lmms_eval_tasks.host.asking.throughput import PROMPT, REUSED, Answered, Throughput, describe
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.runs.costs import Cost, cost_columns, read_price
 from lmms_eval_tasks.runs.run_card import COST
@@ -18,15 +20,27 @@ from lmms_eval_tasks.utils.core.table import cell_text
 
 
 class Adapter:
-    """A model that counts tokens of all kinds, and of the last answer none."""
+    """Counts tokens of all kinds, and of the third answer none."""
 
-    task_dict: ClassVar[dict[str, Any]] = {"ours": {"test": [{"clip": "a"}, {"clip": "a"}]}}
+    def __init__(self) -> None:
+        self.task_dict = {task: {"test": [{"clip": name} for name in "aab"]} for task in ("ours", "theirs")}
 
     def generate_until(self, requests: list[Any]) -> list[Any]:
-        from lmms_eval.api.instance import GenerationResult, TokenCounts
-
+        assert requests, "it is not called without a request"
         counted = [TokenCounts(100, 10, 1), TokenCounts(200, 20, 2), TokenCounts()]
         return [GenerationResult("A", counts) for counts in counted[: len(requests)]]
+
+
+class Streaming(Adapter):
+    """Gives answers as they come and says more of its work."""
+
+    work = {"seconds": {"decoding": 1.5}, "counts": {"times encoded": 2}}  # noqa: RUF012
+
+    def generate_until(self, requests: list[Any]) -> list[Any]:
+        return [answer for _, answer in self.generate_each(requests)]
+
+    def generate_each(self, requests: list[Any]) -> Iterator[tuple[int, Any]]:
+        yield from enumerate(super().generate_until(requests))
 
 
 class FirstKept(AskingStage):
@@ -36,30 +50,27 @@ class FirstKept(AskingStage):
         self.evaluation = evaluation
 
     def answer(self, ask: Ask, requests: list[Any]) -> list[Any]:
-        from lmms_eval.api.instance import GenerationResult, TokenCounts
-
         self.evaluation.kept_places = frozenset([0])
         return [GenerationResult("A", TokenCounts(1000, 50, None)), *ask(requests[1:])]
 
 
-def request(place: int, task: str = "ours") -> Any:
-    return SimpleNamespace(args=("", None, {}, place, task, "test"), task_name=task, metadata={})
-
-
 @pytest.fixture
-def card() -> dict[str, dict[str, Any]]:
-    """The section of a run of three answers, one of them kept."""
-    shown = SimpleNamespace(clip_names=lambda table: [(row["clip"],) for row in table])
-    state: Any = SimpleNamespace(shown=shown, view=SimpleNamespace(name=""), benchmark=SimpleNamespace(name="own"))
-    evaluation, model = Evaluation(tasks={"ours": state}), Adapter()
-    with AskedModel(model, Costs(evaluation), FirstKept(evaluation), Throughput(model, evaluation)).lasting():
-        model.generate_until([request(0), request(0), request(1), request(0, task="theirs")])
+def evaluation() -> Evaluation:
+    ours = asking.stand_in_task(clip_names=lambda table: [(row["clip"],) for row in table])
+    return Evaluation(tasks={"ours": ours})
+
+
+def test_tokens_are_counted_by_task_and_only_answers_that_were_asked_for_are_paid(evaluation: Evaluation) -> None:
+    model = Adapter()
+    requests = [asking.request(doc) for doc in (0, 0, 1)] + [asking.request(0, task="theirs")]
+    asking.ask(model, requests, Costs(evaluation), FirstKept(evaluation), Throughput(model, evaluation))
     assert {task for task, _ in evaluation.spent} == {"ours"}
-    return {f"{COST}ours": {name: number for (_, name), number in evaluation.spent.items()}}
-
-
-def test_answers_are_counted_by_task_and_kept_ones_apart(card: dict[str, dict[str, Any]]) -> None:
-    section = card[f"{COST}ours"]
+    section = {name: number for (_, name), number in evaluation.spent.items()}
+    cost = Cost.of({f"{COST}ours": section}, ["ours"])
+    assert cost and Cost.of({f"{COST}ours": section}, ["ours", "theirs"]) is None
+    assert [cost.tokens(kind) for kind in ("input", "output", "reasoning")] == [1300 / 3, 80 / 3, 1.5]
+    assert cost.money(read_price("in=2,out=10")) == pytest.approx((2 * 300 + 10 * 30) / 1_000_000)
+    assert cost.money(read_price("in=2,out=10,reasoning=4")) == pytest.approx((2 * 300 + 10 * 30 + 4 * 3) / 1_000_000)
     assert 0 < section.pop("seconds") < 1
     assert section == {
         "answers": 3, "answers kept": 1, "clips": 1,
@@ -67,24 +78,43 @@ def test_answers_are_counted_by_task_and_kept_ones_apart(card: dict[str, dict[st
         "answers with output tokens": 3, "output tokens": 80, "output tokens kept": 50,
         "answers with reasoning tokens": 2, "reasoning tokens": 3, "reasoning tokens kept": 0,
     }  # fmt: skip
-
-
-def test_only_answers_that_were_asked_for_are_paid(card: dict[str, dict[str, Any]]) -> None:
-    cost = Cost.of(card, ["ours"])
-    assert cost and Cost.of(card, ["ours", "theirs"]) is None
-    assert [cost.tokens(kind) for kind in ("input", "output", "reasoning")] == [1300 / 3, 80 / 3, 1.5]
-    assert cost.money(read_price("in=2,out=10")) == pytest.approx((2 * 300 + 10 * 30) / 1_000_000)
-    assert cost.money(read_price("in=2,out=10,reasoning=4")) == pytest.approx((2 * 300 + 10 * 30 + 4 * 3) / 1_000_000)
     local = Cost.of({f"{COST}ours": {"answers": 1, "answers with output tokens": 1, "output tokens": 5}}, ["ours"])
     assert local and local.money(read_price("in=2,out=10")) is None
     assert cost_columns([local, None], {}) == ["tokens out"]
     assert cell_text(local.cells({})["tokens out"]) == "5.0"
-    silent = Cost.of({f"{COST}ours": {"answers": 1}}, ["ours"])
-    assert cost_columns([silent], {}) == []
+    assert cost_columns([Cost.of({f"{COST}ours": {"answers": 1}}, ["ours"])], {}) == []
 
 
-@pytest.mark.parametrize("text", ["3", "in=free", "in=-1", "in=inf", "tokens=2"])
-def test_a_price_that_cannot_be_read_is_refused(text: str) -> None:
+def test_a_price_that_cannot_be_read_is_refused() -> None:
     assert read_price("") == {}
-    with pytest.raises(InputError, match=f"Expected --price in=MONEY,out=MONEY for .* but got `{text}`"):
-        read_price(text)
+    for text in ("3", "in=free", "in=-1", "in=inf", "tokens=2"):
+        with pytest.raises(InputError, match=f"Expected --price in=MONEY,out=MONEY for .* but got `{text}`"):
+            read_price(text)
+
+
+def test_questions_and_clips_of_our_tasks_are_counted_once(evaluation: Evaluation) -> None:
+    model = Adapter()
+    assert asking.ask(model, [], Throughput(model, evaluation)) == [] and evaluation.throughput == {}
+    with AskedModel(model, Throughput(model, evaluation)).lasting():
+        model.generate_until([asking.request(0), asking.request(0, task="theirs")])
+        model.generate_until([asking.request(1), asking.request(2), asking.request(2, padding=True)])
+    facts = evaluation.throughput
+    assert (facts["questions"], facts["clips"]) == (3, 2)
+    assert facts["questions an hour"] >= facts["clips an hour"] > 0
+    for method in ("generate_until", "generate_each"):
+        streaming = Streaming()
+        with AskedModel(streaming, Throughput(streaming, evaluation)).lasting():
+            assert len(list(getattr(streaming, method)([asking.request(place) for place in range(3)]))) == 3
+        facts = evaluation.throughput
+        assert (facts["questions"], facts["clips"]) == (3, 2)
+        assert (facts["seconds decoding"], facts["times encoded"]) == (1.5, 2)
+
+
+def test_ranks_work_side_by_side() -> None:
+    first = Answered(10.0, 4, {("", "a"), ("", "b")}, {"seconds": {"encoding": 3.0}, "counts": {PROMPT: 300}})
+    second = Answered(20.0, 2, {("", "c")}, {"seconds": {"encoding": 5.0}, "counts": {PROMPT: 100, REUSED: 50}})
+    assert describe([first, second]) == {
+        "questions": 6, "clips": 3, "questions an hour": 1080, "clips an hour": 540, "seconds": 20.0,
+        "seconds encoding": 8.0, "share of prompt tokens reused in %": 12.5, "prompt tokens": 400,
+        "prompt tokens reused": 50,
+    }  # fmt: skip

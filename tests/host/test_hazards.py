@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numbered_clips import write_numbered
 from task_states import new_state
-from transformers.video_utils import VideoMetadata
 
 from lmms_eval_tasks.host import saving
 from lmms_eval_tasks.host.model.identity import installed_version, read_weights
@@ -209,13 +207,7 @@ def test_a_card_says_what_of_the_run_a_hazard_is_about_and_what_cannot_be_tested
     assert nobody[NOT_KNOWN][f"{HAZARDS}.{POSITIONS[0]}"] == "which model ran is not known"
 
 
-def test_weights_are_found_under_any_name_and_a_package_may_bring_the_module_of_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    inner = SimpleNamespace(config=SimpleNamespace(model_type="qwen2_vl"))
-    for name in ("model", "_model", "net"):
-        assert read_weights(SimpleNamespace(**{name: inner})).family == "qwen2_vl"
-    assert read_weights(SimpleNamespace(model="org/name", client=SimpleNamespace(config=3))).family is None
+def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     assert version_of("transformers") == installed_version("transformers")
     assert version_of("a-package-that-nobody-has") is None
     monkeypatch.setattr(saving, "installed_version", lambda package: None)
@@ -251,76 +243,16 @@ def test_the_installed_transformers_places_words_and_frames_as_the_file_says(fam
         assert ("qwen_times_cut" in applying) is (len(half[0].unique()) == 1 < times)
 
 
-def shows(clip: Path) -> Callable[[Any], list[dict[str, Any]]]:
-    """Messages about a clip, as a task makes them of an item."""
-    content = [{"type": "video", "url": str(clip)}, {"type": "text", "text": "Why?"}]
-    return lambda doc: [{"role": "user", "content": content}]
-
-
-class Seen(Exception):
-    """Ends a run of the adapter where it would encode."""
-
-
-def seen_by(kind: type, requests: list[tuple[Any, ...]], **attributes: Any) -> Any:
-    """What an adapter of lmms-eval is about to encode; its processor raises `Seen`."""
-    model = object.__new__(kind)
-    rows = {"t": {"s": [0] * len(requests)}}
-    vars(model).update(batch_size_per_gpu=len(requests), task_dict=rows, _rank=1, **attributes)
-    with pytest.raises(Seen) as seen:
-        model.generate_until([SimpleNamespace(args=(*args, place, "t", "s")) for place, args in enumerate(requests)])  # type: ignore[attr-defined]
-    return seen.value.args[0]
-
-
-def test_the_installed_lmms_eval_samples_a_batch_as_the_file_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lmms_eval.models.chat import qwen2_5_vl
-
-    def stop(batch: list[list[dict[str, Any]]], **named: Any) -> None:
-        raise Seen([part["nframes"] for messages in batch for part in messages[0]["content"] if "video" in part])
-
-    clips = [write_numbered(tmp_path / f"{count}.mp4", count) for count in (6, 20, 4)]
-    if qwen2_5_vl.decord is None:
-        monkeypatch.setattr(qwen2_5_vl, "decord", SimpleNamespace(VideoReader=lambda path: range(6)))
-    monkeypatch.setattr(qwen2_5_vl, "process_vision_info", stop)
-    frames = seen_by(
-        qwen2_5_vl.Qwen2_5_VL, [("", shows(clip), {}) for clip in clips], fps=None, max_num_frames=16, max_pixels=1,
-        min_pixels=1, processor=SimpleNamespace(apply_chat_template=lambda *a, **k: "text"),
-    )  # fmt: skip
-    assert len(frames) == 3 and len(set(frames)) == 1 and frames[0] in (4, 6, 16)
-
-
-def test_the_installed_simple_model_shows_clips_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lmms_eval.models.simple import qwen2_5_vl
-
-    class Processor:
-        def __call__(self, **inputs: Any) -> None:
-            raise Seen(inputs)
-
-        def apply_chat_template(self, *arguments: Any, **named: Any) -> str:
-            return "text"
-
-    clips = [torch.zeros(40, 3, 8, 8), torch.zeros(30, 3, 8, 8)]
-    monkeypatch.setattr(qwen2_5_vl, "process_vision_info", lambda batch: (None, list(clips)))
-    inputs = seen_by(
-        qwen2_5_vl.Qwen2_5_VL, [("Why?", {}, lambda doc: [])] * 2, max_num_frames=8, processor=Processor(),
-        reasoning_prompt=None, system_prompt="", interleave_visuals=False,
-        _tokenizer=SimpleNamespace(encode=list, decode=str, eos_token_id=0),
-    )  # fmt: skip
-    assert [len(video) for video in inputs["videos"]] == [8, 30]
-    assert "video_metadata" not in inputs and "fps" not in inputs
-    assert ("frames_without_times" in hazards_of(adapter(SIMPLE, "qwen2_5_vl"))) is (VideoMetadata(8).sampled_fps == 24)
-
-
 def test_the_installed_lmms_eval_sends_images_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
     from lmms_eval import protocol
     from lmms_eval.models.chat.vllm import VLLM
 
     frames, metadata = torch.zeros(4, 3, 8, 8), {"frames_indices": [0, 2, 4, 6], "fps": 2.0}
     monkeypatch.setattr(protocol, "fetch_video", lambda part, **named: ((frames, metadata), 1.0) if named else frames)
+    asked = [{"role": "user", "content": [{"type": "video", "url": "c.mp4"}, {"type": "text", "text": "Why?"}]}]
     model = object.__new__(VLLM)
     vars(model).update(max_pixels=1, min_image_pixels=1, max_frame_num=4, fps=None, nframes=4)
     for is_qwen3_vl, kinds in ((False, ["image_url"] * 4), (True, ["text", "image_url"] * 4)):
         model.is_qwen3_vl = is_qwen3_vl
-        (message,) = model._to_openai_messages(shows(Path("c.mp4"))(None))
+        (message,) = model._to_openai_messages(asked)
         assert [part["type"] for part in message["content"]] == [*kinds, "text"]

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 import torchvision
 from clip_libraries import write_broken_torchcodec
+from commands import call
 from lmms_eval.models import get_model
 from numbered_clips import number_of, write_numbered
 from qwen_vl_utils import vision_process
 from refusals import refusal
-from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.model.readers import DECORD, HOST, OURS, QwenReader, find_reader, ready_reader, settle_reader
 from lmms_eval_tasks.preview.inputs import check_reader
 
@@ -82,7 +81,7 @@ def test_a_reader_that_cannot_be_used_is_replaced_and_a_run_says_so(
     assert ready_reader(get_model("qwen2_5_vl"), {}) == "qwen-vl-utils: pyav in place of torchcodec"
     assert log[-1] == (
         f"qwen-vl-utils would read clips by torchcodec, which cannot be used here ({REASON}). They are read by PyAV "
-        "instead, which gives the same frames.\n"
+        "instead, which gives the same frames."
     )
 
 
@@ -155,12 +154,12 @@ def test_a_clip_is_read_as_the_model_will_read_it(
     words = ["check", "--model", "qwen2_5_vl", "--model_args", "pretrained=none/such,max_num_frames=6"]
     monkeypatch.setattr(vision_process, "FORCE_QWENVL_VIDEO_READER", "torchcodec")
     vision_process.get_video_reader_backend.cache_clear()
-    refused = CliRunner().invoke(app, words)
-    assert refused.exit_code == 1 and "reads clips by" not in refused.stdout
-    assert "FORCE_QWENVL_VIDEO_READER is 'torchcodec', by which qwen-vl-utils cannot read clips here" in refused.stderr
+    refused = call(*words)
+    assert refused.status == 1 and "reads clips by" not in refused.out
+    assert "FORCE_QWENVL_VIDEO_READER is 'torchcodec', by which qwen-vl-utils cannot read clips here" in refused.err
     monkeypatch.setattr(vision_process, "FORCE_QWENVL_VIDEO_READER", None)
     vision_process.get_video_reader_backend.cache_clear()
-    out = " ".join(CliRunner().invoke(app, words).stdout.split())
+    out = " ".join(call(*words).out.split())
     assert "The model qwen2_5_vl reads clips by qwen-vl-utils: pyav in place of torchcodec." in out
     assert "6 of 16 frames of a black clip.mp4 decoded by pyav in " in out
     assert f"torchcodec, which cannot be used here ({REASON})" in out

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +19,9 @@ from lmms_eval_tasks.host.asking import dealing
 from lmms_eval_tasks.host.asking.dealing import ClipDealer
 from lmms_eval_tasks.host.asking.kept_answers import KeptAnswers
 from lmms_eval_tasks.host.asking.samples import sample_of
-from lmms_eval_tasks.host.asking.stages import PADDING, AskedModel, AskingStage
+from lmms_eval_tasks.host.asking.stages import PADDING, AskingStage
 from lmms_eval_tasks.host.model import identity
-from lmms_eval_tasks.host.ranks import Exchange, current_exchange, gather_objects, leave_process_group
+from lmms_eval_tasks.host.ranks import Exchange
 from lmms_eval_tasks.host.tasks.running import Evaluation
 from lmms_eval_tasks.host.tasks.task_view import Encode
 from lmms_eval_tasks.utils.core.work import no_progress
@@ -188,13 +186,6 @@ def test_every_question_is_answered_once_on_the_rank_that_has_its_clip(
     assert {item[:3] for item in several.asked(THEIRS)} == {(doc % ranks, THEIRS, doc) for doc in range(3)}
 
 
-def test_without_the_deal_a_clip_is_opened_on_several_ranks(
-    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dealing.ClipDealer, "answer", lambda self, ask, requests: ask(requests))
-    assert max(evaluate(2).opened().values()) == 2
-
-
 def test_one_rank_and_a_model_that_looks_at_no_clip_are_left_alone(
     world: World, evaluate: Evaluate, log: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,14 +244,12 @@ def test_ranks_that_compute_in_step_are_asked_as_much(world: World, evaluate: Ev
 
 
 def test_kept_answers_go_on_with_any_number_of_ranks(world: World, evaluate: Evaluate) -> None:
-    kept: dict[Any, Any] = {}
-    for count in (2, 1, 4):
+    first = evaluate(2, out=world.folder / "out")
+    assert first.answers and [one.answers_kept for one in first.evaluations] == [0, 0]
+    for count in (1, 4):
         run = evaluate(count, out=world.folder / "out")
-        assert run.answers and (run.answers == kept or not kept)
-        assert len(run.asked(OURS, PROBE)) == (0 if kept else len(world.tables[OURS]) + len(world.tables[PROBE]))
-        assert set(run.opened().values()) <= {1}
-        kept = run.answers
-        assert [evaluation.answers_kept for evaluation in run.evaluations] == [0 if count == 2 else 18] * count
+        assert run.answers == first.answers and not run.asked(OURS, PROBE)
+        assert [one.answers_kept for one in run.evaluations] == [18] * count
 
 
 @pytest.mark.parametrize("fault", ["request", "row"])
@@ -277,83 +266,3 @@ def test_where_it_cannot_be_done_items_stay_as_lmms_eval_deals_them(
     assert run.answers == evaluate(1).answers
     assert {one[:3] for one in run.asked(OURS)} == {(doc % 2, OURS, doc) for doc in range(len(world.tables[OURS]))}
     assert sum("cannot keep the questions of a clip on one rank" in line for line in log) == 1
-
-
-class Cache:
-    """lmms-eval's response cache: some answers are known, and the model is not called where all are."""
-
-    def __init__(self, known: dict[tuple[str, int], str]) -> None:
-        self.known = known
-
-    def execute(self, lm: Any, reqtype: str, requests: list[Instance]) -> list[Any]:
-        results: list[Any] = [self.known.get((one.task_name, one.doc_id)) for one in requests]
-        missing = [place for place, result in enumerate(results) if result is None]
-        if missing:
-            for place, response in zip(missing, getattr(lm, reqtype)([requests[one] for one in missing]), strict=True):
-                results[place] = response
-        return results
-
-
-def test_a_rank_with_all_answers_in_the_hosts_cache_keeps_nobody_waiting(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ranks = ThreadRanks(2, monkeypatch, dealing)
-    adapters = [Adapter(world.tables) for _ in range(2)]
-
-    def on_rank(rank: int) -> list[Any]:
-        model, tasks = adapters[rank], world.tasks()
-        requests = [one for one in world.requests(rank, 2, tasks) if PADDING not in one.metadata]
-        cache = Cache({(one.task_name, one.doc_id): "known" for one in requests} if rank == 0 else {})
-        dealer = ClipDealer(model, world.evaluation(), {task: tasks[task] for task in (OURS, PROBE)})
-        with AskedModel(model, dealer).lasting(cache):
-            return cache.execute(model, "generate_until", requests)
-
-    known, asked = ranks.run(on_rank)
-    assert set(known) == {"known"} and all(isinstance(answer, GenerationResult) for answer in asked)
-    assert all(adapter.asked for adapter in adapters), "both ranks answer what one of them lacks"
-
-
-SENT = [[f"{rank} to {other}" * 10 ** (2 * rank) for other in range(3)] for rank in range(3)]
-
-
-def be_rank(folder: Path, rank: int, size: int, answers: Any) -> None:
-    """Take part in each kind of exchange; the last rank ends before the last of them."""
-    import torch.distributed as dist
-
-    dist.init_process_group("gloo", init_method=f"file://{folder / 'store'}", rank=rank, world_size=size)
-    ranks, mine = current_exchange(), SENT[rank]
-    got = (
-        ranks.gather(mine),
-        ranks.scatter(None if rank else mine),
-        ranks.scatter(mine if rank == 1 else None, source=1),
-        ranks.deliver(mine),
-    )
-    if rank == size - 1:
-        answers.put((rank, got, ""))
-        answers.close()
-        answers.join_thread()
-        os._exit(0)
-    try:
-        gather_objects(rank)
-    except RuntimeError as error:
-        answers.put((rank, got, str(error)))
-    leave_process_group()
-    assert not dist.is_initialized()
-
-
-def test_every_rank_gets_what_is_for_it_and_notices_one_that_has_ended(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    answers: Any = context.Queue()
-    processes = [context.Process(target=be_rank, args=(tmp_path, rank, 3, answers)) for rank in range(3)]
-    for process in processes:
-        process.start()
-    for rank, (gathered, part, other, delivered), failure in sorted(answers.get(timeout=120) for _ in range(3)):
-        assert gathered == SENT and part == SENT[0][rank] and other == SENT[1][rank]
-        assert delivered == [sent[rank] for sent in SENT]
-        assert bool(failure) == (rank < 2), failure
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0, 0, 0]
-    alone = current_exchange()
-    assert (alone.rank, alone.size) == (0, 1)
-    assert alone.gather("a") == alone.deliver(["a"]) == ["a"] and alone.scatter(["a"]) == "a"

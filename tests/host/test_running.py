@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from host_run import environment
 from loguru import logger
 from refusals import refusal
 from task_states import docs_of, new_state, task_state
+from warm_host import read_own_tasks
 
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
 from lmms_eval_tasks.host.replacements import bind_config
+from lmms_eval_tasks.host.saving import gather
 from lmms_eval_tasks.host.tasks.running import Evaluation, TaskState
-from lmms_eval_tasks.models.stand_ins import ConstantAnswer
 from lmms_eval_tasks.registry import registry
 from lmms_eval_tasks.utils.answers.hooks import NO_CLIP
 from lmms_eval_tasks.utils.scoring.record import NOT_ASKED
 
-SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
 FIRST, SECOND = "as written", "otherwise"
+EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
+    FIRST: (["cast_bench", "causalvqa_debug_paired"], {}),
+    SECOND: (
+        ["mvp_mini", "yocausal_vlm", "cast_bench"],
+        {"LMMS_EVAL_TASKS_PROMPT": "mcq_letter", "LMMS_EVAL_TASKS_BOXES": "yxyx_px"},
+    ),
+}
+"""Name to tasks and environment."""
 PAIRED = "causalvqa_debug_paired"
 
 
@@ -43,19 +49,38 @@ def write_predictions(path: Path) -> Path:
     return path
 
 
+def evaluate(names: list[str], predictions: Path) -> dict[str, Any]:
+    """Evaluate saved responses, one evaluation after the other: scores, records, and what the card says of tasks."""
+    from lmms_eval.evaluator import simple_evaluate
+
+    read_own_tasks()
+    given = {}
+    for name in names:
+        tasks, environment = EVALUATIONS[name]
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in environment.items():
+                patch.setenv(variable, value)
+            arguments = f"predictions={predictions},missing=unparsed"
+            results = simple_evaluate("replay", model_args=arguments, tasks=tasks, log_samples=True, bootstrap_iters=0)
+        card = gather(results, results.evaluation)
+        given[name] = {
+            "scores": results["results"],
+            "records": {task: [sample["record"] for sample in samples] for task, samples in results["samples"].items()},
+            "card": {section: fields for section, fields in card.items() if section.startswith("task ")},
+        }
+    return json.loads(json.dumps(given, default=str))
+
+
 @pytest.mark.host
 def test_two_evaluations_in_one_process_give_what_two_processes_give(own_world: Path, tmp_path: Path) -> None:
+    import lmms_eval.evaluator  # noqa: F401  (once for all forks)
+
     predictions = write_predictions(tmp_path / "predictions.jsonl")
-    finished = subprocess.run(
-        [sys.executable, str(SCRIPT), str(predictions), str(tmp_path)],
-        cwd=tmp_path, env=environment(own_world), capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    given: dict[str, dict[str, Any]] = {
-        name: json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("both", FIRST, SECOND)
-    }
-    alone = {**given[FIRST], **given[SECOND]}
-    assert given["both"] == alone
+    with multiprocessing.get_context("fork").Pool(3, maxtasksperchild=1) as pool:
+        runs = [([FIRST, SECOND], predictions), ([FIRST], predictions), ([SECOND], predictions)]
+        both, *others = pool.starmap(evaluate, runs, chunksize=1)
+    alone = {**others[0], **others[1]}
+    assert both == alone
     # The two are different in all that the state holds.
     first, second = (alone[name] for name in (FIRST, SECOND))
     assert {*first["records"]} & {*second["records"]} == {"cast_bench"}
@@ -179,19 +204,6 @@ def test_an_exception_is_one_line_that_names_the_cause() -> None:
     except Exception as error:
         text = describe_exception(error)
     assert text.startswith("ValueError: one two xxx") and text.endswith("x…") and len(text) < LONGEST + 20
-
-
-@pytest.mark.host
-@pytest.mark.usefixtures("listening")
-def test_a_program_gets_the_exception_of_a_model(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lmms_eval.evaluator import simple_evaluate
-
-    def fail(*_: Any) -> str:
-        raise ZeroDivisionError("a reader that raises")
-
-    monkeypatch.setattr(ConstantAnswer, "answer", fail)
-    with pytest.raises(ZeroDivisionError, match="a reader that raises"):
-        simple_evaluate("constant_answer", tasks=["yocausal_vlm"], bootstrap_iters=0)
 
 
 @pytest.mark.host

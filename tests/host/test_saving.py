@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from threading import Lock
@@ -144,9 +142,8 @@ def test_a_model_that_fails_when_asked_ends_nothing() -> None:
     run = evaluation(Hostile())
     assert run.weights == Weights()
     card = gather(saved(), run)
-    assert card["model"]["revision"] is None
+    assert card["model"]["revision"] is None and card["frames"]["frames"] == "16"
     assert card[NOT_KNOWN]["model.precision"] == "the model does not say"
-    assert card["frames"]["frames"] == "16"
     for prompt_id, is_official in ((OFFICIAL, "yes"), ("cast_bench-other-0a", "no"), ("mcq_letter", "no")):
         run.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
         assert gather(saved(), run)[TASK]["official prompt"] == is_official
@@ -233,8 +230,8 @@ def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
     assert saved_results(tracker(None), ours(**saved())) is None
 
 
-@pytest.mark.host
-def test_lmms_eval_saves_two_runs_of_one_second_in_files_of_their_own(tmp_path: Path) -> None:
+@pytest.mark.slow  # lmms-eval is imported
+def test_runs_of_one_second_are_saved_in_files_of_their_own_and_runs_of_others_are_left_alone(tmp_path: Path) -> None:
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
     replace(SAVE)
@@ -253,16 +250,11 @@ def test_lmms_eval_saves_two_runs_of_one_second_in_files_of_their_own(tmp_path: 
     for name, answer in zip(names[1::2], "AB", strict=True):
         (line,) = (tmp_path / name).read_text(encoding="utf-8").splitlines()
         assert f'"filtered_resps": "{answer}"' in line
-
-
-def test_a_date_that_is_free_is_kept_and_runs_of_others_are_left_alone(tmp_path: Path) -> None:
-    for _ in range(2):
-        assert free_date(tracker(tmp_path), {}, "20261122_101112") == "20261122_101112"
-        assert free_date(tracker(None), ours(), "20261122_101112") == "20261122_101112"
-    assert not list(tmp_path.iterdir())
-    assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101112"
-    assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101113"
-    assert free_date(tracker(tmp_path, "other"), ours(), "20261122_101112") == "20261122_101112"
+    out = tmp_path / "out"
+    for folder, results in ((out, {}), (None, ours()), (out, ours())):
+        assert free_date(tracker(folder), results, "20261122_101112") == "20261122_101112"
+    assert free_date(tracker(out), ours(), "20261122_101112") == "20261122_101113"
+    assert free_date(tracker(out, "other"), ours(), "20261122_101112") == "20261122_101112"
 
 
 def test_loggers_get_a_copy_of_the_numbers_alone() -> None:
@@ -291,27 +283,3 @@ def test_the_last_lines_have_a_task_or_group_each_and_say_how_to_look_at_the_run
     said = [saving.closing_lines(scores_of(run), "my out/first"), saving.closing_lines(scores_of(withheld), "my out")]
     said.append(saving.closing_lines(scores_of(run), "out", logged=False))
     expected("\n".join(line for lines in said for line in lines))
-
-
-def test_they_are_printed_at_the_end_of_the_command_line_where_the_run_has_its_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    registered: list[tuple[Any, ...]] = []
-
-    def register(function: Callable[..., Any], *arguments: Any) -> None:
-        registered.append((function, *arguments))
-
-    monkeypatch.setattr(atexit, "register", register)
-    run = read_run(write_run(tmp_path / "weak", weak(), stratum=STRATUM))
-    saving.announce(scores_of(run), run.path, "out")
-    assert not registered, "a Python program prints what it wants"
-    monkeypatch.setattr(saving, "on_command_line", lambda: True)
-    saving.announce(scores_of(run), run.path, "out")
-    ((function, *arguments),) = registered
-    assert capsys.readouterr().out == ""
-    function(*arguments)
-    assert capsys.readouterr().out.endswith("\nlmms-eval-tasks report out\n")
-    (log,) = (tmp_path / "weak").rglob("*_samples_*.jsonl")
-    log.unlink()
-    function(*arguments)
-    assert capsys.readouterr().out == ""

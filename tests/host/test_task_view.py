@@ -94,18 +94,15 @@ def test_a_view_says_and_shows_its_part(world: Path) -> None:
     assert record_of(whole, doc)["fields"]["prompt"] != record["fields"]["prompt"]
 
 
-@pytest.mark.parametrize(
-    ("view", "place"), [("single_frame", -1), ("single_frame_first", 0), ("single_frame_random3", None)]
-)
-def test_a_single_frame_is_a_picture_and_its_index_is_recorded(own_world: Path, view: str, place: int | None) -> None:
-    state, doc = seen(view)
-    (picture,) = state.doc_to_visual(doc)
-    assert isinstance(picture, Image)
-    frame = record_of(state, doc)["fields"]["frame"]
-    reader = PyavFrames(clip_of(state, doc))
-    expected = range(reader.count)[place] if place is not None else frame
-    assert frame == expected and 0 <= frame < reader.count
-    assert (np.asarray(picture) == reader.read([frame])[0]).all()
+def test_a_single_frame_is_a_picture_and_its_index_is_recorded(own_world: Path) -> None:
+    for view, place in (("single_frame", -1), ("single_frame_first", 0), ("single_frame_random3", None)):
+        state, doc = seen(view)
+        (picture,) = state.doc_to_visual(doc)
+        assert isinstance(picture, Image)
+        frame = record_of(state, doc)["fields"]["frame"]
+        reader = PyavFrames(clip_of(state, doc))
+        assert 0 <= frame < reader.count and (place is None or frame == range(reader.count)[place])
+        assert (np.asarray(picture) == reader.read([frame])[0]).all()
 
 
 @pytest.mark.parametrize("view", ["shuffled", "reversed", "single_frame"])
@@ -167,17 +164,16 @@ def test_clips_are_required_only_where_something_of_them_is_shown(own_world: Pat
             Evaluation().open_split({**POINTER, "view": view})
 
 
-def write_captions(path: Path, *lines: object) -> str:
+def use_captions(monkeypatch: pytest.MonkeyPatch, path: Path, *lines: object) -> None:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    return str(path)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_CAPTIONS", str(path))
 
 
 def test_a_caption_stands_in_place_of_the_clip(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, doc = seen("")
     for clip, caption in ((doc["clip"], "Two balls {meet}."), ("another.mp4", "A cat.")):
-        file = write_captions(tmp_path / f"{Path(clip).stem}.jsonl", {"clip": clip, "caption": caption})
-        monkeypatch.setenv("LMMS_EVAL_TASKS_CAPTIONS", file)
+        use_captions(monkeypatch, tmp_path / f"{Path(clip).stem}.jsonl", {"clip": clip, "caption": caption})
         state, same = seen("socratic")
         text, record = state.doc_to_text(same), record_of(state, same)
         assert state.doc_to_visual(same) == []
@@ -187,22 +183,20 @@ def test_a_caption_stands_in_place_of_the_clip(world: Path, tmp_path: Path, monk
             assert task_view.NO_CAPTION in text and record["unscored_reason"] == "no caption"
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["{"], "line 1"),
-        ([{"clip": "a.mp4"}], "caption"),
-        ([{"clip": "a.mp4", "caption": " "}], "Expected a text"),
-        ([{"clip": "a.mp4", "caption": "x"}, {"clip": "a.mp4", "caption": "y"}], "Expected each once"),
-    ],
-)
 def test_captions_that_cannot_be_used_are_refused_before_the_model_loads(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[object], said: str
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pointer = {**POINTER, "view": "socratic"}
     assert "LMMS_EVAL_TASKS_CAPTIONS" in str(Evaluation().problems([pointer]))
-    monkeypatch.setenv("LMMS_EVAL_TASKS_CAPTIONS", write_captions(tmp_path / "captions.jsonl", *lines))
-    assert said in str(Evaluation().problems([pointer]))
+    one = {"clip": "a.mp4", "caption": "x"}
+    for said, lines in {
+        "line 1": ["{"],
+        "caption": [{"clip": "a.mp4"}],
+        "Expected a text": [{**one, "caption": " "}],
+        "Expected each once": [one, {**one, "caption": "y"}],
+    }.items():
+        use_captions(monkeypatch, tmp_path / "captions.jsonl", *lines)
+        assert said in str(Evaluation().problems([pointer]))
     # A model that looks at nothing needs none.
     assert Evaluation(clips_needed=False).problems([pointer]) is None
 

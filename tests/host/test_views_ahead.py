@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import asking
@@ -76,8 +75,8 @@ class World:
 class Model:
     """Answers with what it is shown, and notes what of it there was before it asked."""
 
-    def __init__(self, world: World, batch_size: int = 1, looks: bool = True) -> None:
-        self.world, self.batch_size, self.looks = world, batch_size, looks
+    def __init__(self, world: World, batch_size: int = 1) -> None:
+        self.world, self.batch_size = world, batch_size
         self.asked: list[int] = []
         self.made: list[int] = []
         setattr(self, identity.ARGUMENTS, "pretrained=tiny")
@@ -89,8 +88,7 @@ class Model:
         for place, request in enumerate(requests):
             doc_id = request.args[-3]
             self.asked.append(doc_id)
-            shown = self.world.show(doc_id) if self.looks else ""
-            yield place, shown or "nothing"
+            yield place, self.world.show(doc_id)
             ahead = self.world.evaluation.ahead
             assert ahead is not None
             wait(ahead._coming.values())
@@ -136,11 +134,6 @@ def test_a_whole_batch_is_made_ahead_and_an_order_of_the_models_own_makes_nothin
     assert len(world.makers()) == 6 and model.made[0] == 5
 
 
-def test_a_model_that_does_not_look_leaves_nothing(world: World) -> None:
-    assert world.run(Model(world, looks=False)) == ["nothing"] * 12
-    assert not world.makers() and not world.made()
-
-
 def test_what_was_answered_before_is_not_made_again(world: World) -> None:
     world.run(Model(world), only=6)
     assert len(world.makers()) == 3
@@ -161,35 +154,3 @@ def test_where_the_run_ends_early_what_was_begun_is_whole_and_nothing_else_begin
         world.run(Failing(world), keeps=False)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("views-ahead")]
     assert 1 <= len(world.made()) == len(world.makers()) <= 3 and not list(world.home.rglob("*.part"))
-
-
-class IdlePool:
-    """Threads that never come to anything."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.submitted: list[Any] = []
-
-    def submit(self, *work: Any) -> Future[None]:
-        self.submitted.append(work)
-        return Future()
-
-    def shutdown(self, cancel_futures: bool) -> None:
-        assert self.submitted
-
-
-def test_another_process_waits_for_no_thread_of_this_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a fork does that an adapter starts to load batches."""
-
-    class Forking(Model):
-        def generate_until(self, requests: list[Instance]) -> list[str]:
-            ahead = self.world.evaluation.ahead
-            assert ahead is not None
-            self.world.show(0)
-            coming = dict(ahead._coming)
-            monkeypatch.setattr(views_ahead, "os", SimpleNamespace(getpid=lambda: -1))
-            shown = [self.world.show(request.args[-3]) for request in requests]
-            assert coming and ahead._coming == coming
-            return shown
-
-    monkeypatch.setattr(views_ahead, "ThreadPoolExecutor", IdlePool)
-    assert all(world.run(Forking(world), keeps=False)) and len(world.makers()) == 6

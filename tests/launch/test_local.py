@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,12 @@ ITEMS = 12
 pytestmark = pytest.mark.slow
 
 
-def launch(count: int, jobs: int, *command: str, gpus: str = "", before: Sequence[str] = (), **variables: str) -> Any:
+def launch(count: int, jobs: int, *command: str, gpus: str = "", **variables: str) -> Any:
     """Start a launch of a command, whose parts this interpreter works on."""
     launcher = [sys.executable, str(SUPPORT / "launch_parts.py"), str(count), str(jobs), "", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": gpus, **variables}
     return subprocess.Popen(
-        [*before, *launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        [*launcher, *command], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         preexec_fn=heed_ctrl_c,
     )  # fmt: skip
 
@@ -139,16 +138,3 @@ def test_no_key_is_in_a_file_or_on_the_screen_after_a_failure(tmp_path: Path) ->
     for secret in (token, key, other):
         assert secret not in output
         assert not any(secret.encode() in content for content in files)
-
-
-def test_a_full_disk_is_named_with_what_to_do(tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=64k none "$0" && exec "$@"', str(small)]
-    if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True).returncode:
-        pytest.skip("no small file system can be made here")
-    fills = f"import sys; open('{small}/big', 'wb').write(bytes(99_999))"
-    launcher = launch(1, 1, "-c", fills, "--output_path", str(small / "out"), before=mount)
-    output, _ = launcher.communicate(timeout=240)
-    assert launcher.returncode == 1
-    assert f"The disk of {small}/out" in output and "Remedy: free space there" in output
