@@ -34,15 +34,13 @@ def test_reads_what_a_careful_reader_would(context: str) -> None:
     assert {context for case in CASES["cases"] for context in case["expect"]} == set(CONTEXTS)
 
 
-@pytest.mark.parametrize(
-    ("label", "context"), [("human_causalvqa", "causalvqa_options"), ("human_mvp", "mvp_candidates")]
-)
-def test_agrees_with_the_human_labels(label: str, context: str) -> None:
+def test_agrees_with_the_human_labels() -> None:
     oracle = read_oracle("answer_extraction.json")
-    options = oracle["contexts"][context]
-    texts = list(options.values()) if isinstance(options, dict) else options
-    misread = {item["id"]: item["text"] for item in oracle["items"] if read_choice(item["text"], texts) != item[label]}
-    assert not misread
+    for label, context in (("human_causalvqa", "causalvqa_options"), ("human_mvp", "mvp_candidates")):
+        options = oracle["contexts"][context]
+        texts = list(options.values()) if isinstance(options, dict) else options
+        misread = [item["text"] for item in oracle["items"] if read_choice(item["text"], texts) != item[label]]
+        assert not misread
 
 
 def test_every_letter_of_the_question_and_no_other_can_be_read() -> None:
@@ -88,48 +86,14 @@ def test_a_letter_does_not_depend_on_the_option_texts(order: list[int], case: di
     assert read_choice(case["text"], [FIVE[index] for index in order]) == case["expect"]["five"]
 
 
-SPACE = st.text(" \t\n\r", max_size=4)
-
-
-@settings(max_examples=80)
-@given(
-    st.sampled_from("ABCDE"),
-    st.sampled_from(["{}", "({})", "{}.", "**{}**", "{})", "[{}]", "`{}`", '"{}"', "${}$"]),
-    SPACE,
-    SPACE,
-)
-def test_case_space_and_marks_around_a_letter_do_not_matter(letter: str, form: str, before: str, after: str) -> None:
-    for written in (letter, letter.lower()):
-        assert read_choice(before + form.format(written) + after, FIVE) == letter
-
-
-@settings(max_examples=80)
-@given(
-    st.sampled_from([c for c in CASES["cases"] if c["category"] in ("bare", "labelled") and c["expect"].get("five")]),
-    st.sampled_from(
-        ["**{}**", "```\n{}\n```", "> {}", "<p>{}</p>", "<think>A? B? C?</think>{}", "<b>{}</b>", "  {}\n\n", "# {}"]
-    ),
-)
-def test_wrapping_a_clean_answer_does_not_change_it(case: dict[str, Any], wrapping: str) -> None:
-    assert read_choice(wrapping.format(case["text"].strip()), FIVE) == case["expect"]["five"]
-
-
-@pytest.mark.parametrize(("first", "second"), [("A", "B"), ("E", "C"), ("D", "D")])
-def test_the_last_of_reasoning_settles(first: str, second: str) -> None:
-    assert read_choice(f"It could be {first}. The wheel turns, so the answer is {second}.", FIVE) == second
-    assert read_choice(f"Answer: {first}\n\nExplanation: Option {second} shows a car.", FIVE) == first
-
-
-def test_a_megabyte_before_or_after_an_answer_does_not_hide_it() -> None:
+def test_a_megabyte_around_an_answer_does_not_hide_it_and_what_is_looked_at_is_bounded() -> None:
     assert read_choice(" \n" * 500_000 + "Answer: B", PAIR) == "B"
     assert read_choice("<think>" + "A or B? " * 120_000 + "</think>B", PAIR) == "B"
     assert read_choice("Some reasoning about a marble. " * 30_000 + "\nAnswer: B", PAIR) == "B"
-
-
-def test_what_is_looked_at_is_bounded() -> None:
+    assert read_choice("It could be A.\n" * 1_300 + "Answer: B", PAIR) == "B"
     assert len(shorten("A or B. " * 200_000)) <= HEAD_CHARS + TAIL_CHARS + 3
     assert len(statements(tokenize("It is B.\n" * 5_000))) == 1_200
-    assert read_choice("It could be A.\n" * 1_300 + "Answer: B", PAIR) == "B"
+    assert fold("e" + "\u0301\u0316" * 500_000) == "~"
 
 
 def test_the_number_of_context_words_looked_up_per_letter_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,10 +109,6 @@ def test_the_number_of_context_words_looked_up_per_letter_is_bounded(monkeypatch
         for size in (500, 1_000):
             statements(tokenize(piece * size))
         assert looked_up[piece, 1_000] <= 2.1 * looked_up[piece, 500] + 100, piece
-
-
-def test_folding_takes_linear_time_on_combining_marks() -> None:
-    assert fold("e" + "\u0301\u0316" * 500_000) == "~"
 
 
 TABLES = {name: value for name, value in vars(choice_letters).items() if isinstance(value, choice_letters.RuleTable)}
@@ -188,13 +148,6 @@ def test_every_role_of_the_words_is_used_and_every_used_one_is_there() -> None:
     combined = set(re.findall(r"[a-z_]+", data.partition('"combined"')[2]))
     assert used <= known
     assert known <= used | {role.upper() for role in combined}
-
-
-def test_a_role_without_a_meaning_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "words.json"
-    path.write_text('{"roles": {}, "languages": {"english": {"label": ["answer"]}}, "combined": {}}', encoding="utf-8")
-    with pytest.raises(KeyError, match="label"):
-        load_words(path)
 
 
 def test_a_contraction_is_spelled_out() -> None:

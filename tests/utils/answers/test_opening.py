@@ -54,17 +54,16 @@ def test_answers_of_each_kind_are_read(name: str, counts: dict[str, int]) -> Non
 
 
 MARKUP = (
-    "{}", "**{}**", "<|begin_of_box|>{}<|end_of_box|>", "\\boxed{{{}}}", "$\\boxed{{\\text{{{}}}}}$",
-    "<answer>{}</answer>",
-    "{}<|im_end|>", "{}</s>", "{}<|im_end|>\n<|im_start|>user\nSure?<|im_end|>\n<|im_start|>assistant\n{other}",
+    "{}", "**{}**", "<|begin_of_box|>{}<|end_of_box|>", "$\\boxed{{\\text{{{}}}}}$",
+    "{}<|im_end|>\n<|im_start|>user\nSure?<|im_end|>\n<|im_start|>assistant\n{other}",
     "{}\n\nUser: Sure?\nAssistant: {other}", "<|im_start|>assistant\n{}<|im_end|>", "<think>{other}</think>{}",
     "{other}?</think>\n\n{}", "◁think▷{other}◁/think▷{}", "[THINK]{other}[/THINK]{}", "<thought>{other}</thought>{}",
     "<seed:think>{other}</seed:think>{}", "<reasoning>{other}</reasoning>\n<answer>{}</answer>",
     "<|channel|>analysis<|message|>{other}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
-    "analysis{other}.assistantfinal{}", "<|begin_of_thought|>{other}<|end_of_thought|>{}", "\ufeff{}",
+    "analysis{other}.assistantfinal{}", "<|begin_of_thought|>{other}<|end_of_thought|>{}", "\ufeff{}</s>",
     '{{"answer": "{}", "explanation": "It is not {other}, as one might think"}}', "{{'answer': '{}', 'why': 'x'}}",
     '```json\n{{"explanation": "one might say {other}", "answer": "{}"}}\n```', '{{"answer": "{}", "explanation": "the',
-    "### Final Answer\n\n**{}**", "> {}", "`{}`", "The answer is **{}**.", "Final answer: {}",
+    "### Final Answer\n\n**{}**", "> {}", "`{}`", "The answer is **{}**.",
 )  # fmt: skip
 
 
@@ -81,31 +80,7 @@ def test_whatever_stands_around_it_an_answer_is_read() -> None:
             assert read(kind, markup.format(said, other=other)) == read_as, (kind, said, markup)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "answer"),
-    [
-        ("choice", "First the cat, A. Then the curtain moves, which fits B. Now C, and I need", None),
-        ("choice", "The dog pushes it, so D is correct? Wait, but the man also", None),
-        ("choice", "The clip is short. So it is B. But A also", None),
-        ("choice", "The clip shows a cat. The answer is B. Wait, the man also", None),
-        ("verdict", "The woman opens the drawer. She would not have the knife then. But another knife", None),
-        ("verdict", "Okay, so the question is about whether she would still have taken it. She would need", None),
-        ("verdict", "No. Wait, maybe", None),
-        ("plausibility", "The ball rolls behind the wall. It looks possible so far. Then the", None),
-        ("plausibility", "The clip seems impossible at first. Then", None),
-        ("choice", "B. The curtain moves and then the glass is seen to", "B"),
-        ("choice", "The answer is B because the curtain moves. The cat is on the sofa and A is", "B"),
-        ("choice", "The curtain moves. \\boxed{B} since the", "B"),
-        ("choice", '{"answer": "B", "explanation": "the curtain moves and', "B"),
-        ("choice", "**B**\n\nThe wind moves", "B"),
-        ("verdict", "No. Without the drawer being opened, she could", "no"),
-        ("verdict", "**Answer: No**\n\nThe drawer holds the", "no"),
-        ("plausibility", "No, the ball vanishes and", "B"),
-        ("plausibility", "Answer: 0. The cube", "B"),
-        ("plausibility", '{"answer": 1, "explanation": "the bal', "A"),
-    ],
-)
-def test_of_an_answer_that_was_cut_off_only_what_it_commits_itself_to_is_read(
-    kind: str, text: str, answer: str | None
-) -> None:
-    assert read(kind, text, cut_off=True) == answer
+def test_of_an_answer_that_was_cut_off_only_what_it_commits_itself_to_is_read() -> None:
+    cases = read_cases("cut_off.jsonl")
+    read_as = [read(case["kind"], case["input"], cut_off=True) for case in cases]
+    assert read_as == [case["expected"] for case in cases] and len(cases) == 19

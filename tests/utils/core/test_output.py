@@ -11,25 +11,20 @@ import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from lmms_eval_tasks.utils.core.output import Document, Format, make_console, text_table, write_document
 from lmms_eval_tasks.utils.core.table import Cell, FittingTable, Mark, Number
 
 HOSTILE = "a_b & 50% $x$ #1 {y} ~ ^ \\end{table} [z] | <b> \x1b[31m \u202e \udc80"
 cells = st.one_of(
-    st.text(max_size=12),
-    st.integers(-5, 5000),
+    st.text(max_size=12), st.integers(-5, 5000),
     st.builds(
-        Number,
-        st.none() | st.floats(-200, 200),
-        st.just(-3.25) | st.none(),
-        st.just(9.5),
-        st.none() | st.integers(0, 50),
-        st.sampled_from(["", "%", "points"]),
-        of=st.text(max_size=6),
+        Number, st.none() | st.floats(-200, 200), st.just(-3.25) | st.none(), st.just(9.5),
+        st.none() | st.integers(0, 50), st.sampled_from(["", "%", "points"]), of=st.text(max_size=6),
         mark=st.none() | st.sampled_from(Mark),
     ),
-)
+)  # fmt: skip
 
 
 def table_of(rows: list[tuple[Cell, ...]], headings: tuple[str, ...] = ("run", "score", "p")) -> FittingTable:
@@ -54,6 +49,8 @@ def write(form: Format, *tables: FittingTable) -> str:
 
 def test_each_format_holds_the_numbers_the_warnings_and_what_explains_them(expected: Expected) -> None:
     expected("\n".join(write(form, table_of(ROWS), table_of(ROWS)) for form in Format))
+    for form in Format:
+        assert form is Format.CSV or "NOT THE OFFICIAL RELEASE" in write(form)
 
 
 def columns_of_row(line: str) -> int:
@@ -85,14 +82,6 @@ def test_no_text_breaks_a_table(rows: list[tuple[Cell, ...]], name: str) -> None
         assert all(char.isprintable() or char == "\n" for char in write(form, table))
 
 
-def test_what_has_no_table_still_has_its_warnings() -> None:
-    for form in Format:
-        assert form is Format.CSV or "NOT THE OFFICIAL RELEASE" in write(form)
-
-
-SHOWN = r"a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"
-
-
 def test_no_text_gives_the_terminal_orders(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e"
     console = make_console()
@@ -101,7 +90,31 @@ def test_no_text_gives_the_terminal_orders(capsys: pytest.CaptureFixture[str]) -
     table.add_row("c\x1b[1m", "[red]d")
     console.print(table)
     printed = capsys.readouterr().out
-    assert printed.count(SHOWN) == 2
+    assert printed.count(r"a\x1b[31m\x9b2J\x07\r\udc80[bold]b[/bold] :smile:\u202e") == 2
     for cell in (r"b\x1b[1m", r"c\x1b[1m", "[red]d"):
         assert cell in printed
     assert all(char.isprintable() or char == "\n" for char in printed)
+
+
+NAMES = ("qwen2_5_vl Qwen2.5-VL-72B-Instruct", "internvl3 InternVL3-78B", "replay")
+HEADINGS = ("model", "pair accuracy", "single accuracy", "official pair accuracy", "unparsed", "unscored", "pairs")
+
+
+def show(table: FittingTable, width: int) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(table)
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert max(map(len, lines)) <= width
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 160])
+def test_a_table_that_is_too_wide_folds_and_intervals_last(width: int, expected: Expected) -> None:
+    long = "org/" + "long-" * 30 + "end"
+    tables = [FittingTable("a title", HEADINGS) for _ in range(3)]
+    for table, names in zip(tables, (NAMES, [long], []), strict=True):
+        for name in names:
+            table.add_row(name, Number(50.0, 40.1, 60.2), Number(70.1, 65.0, 75.0), "49.0", "0.0", "0.0", "1,000")
+    settings = FittingTable("settings", ("field", "value"), numbers=False, padding=1)
+    settings.add_row("text", "word " * 40)
+    expected("\n".join(show(table, width) for table in (*tables, settings)))

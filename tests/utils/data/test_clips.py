@@ -19,20 +19,16 @@ def test_a_clip_is_readable_and_what_is_damaged_inside_is_found_by_decoding_to_t
     path = write_clip(tmp_path / "a.mp4")
     whole = path.read_bytes()
     assert is_readable(path) and is_readable(path, whole=True)
+    steps: list[tuple[str, int, int]] = []
+    paths = [tmp_path / "z.mp4", path, tmp_path / "b.mp4"]
+    assert unreadable(paths, progress=lambda *step: steps.append(step)) == [paths[0], paths[2]]
+    assert steps == [("opening clips", done, 3) for done in (1, 2, 3)]
     for content in (b"", b"not a video", bytes(range(256)) * 64, whole[:-200]):
         path.write_bytes(content)
         assert not is_readable(path)
     damaged = CLIPS / "damaged_inside.mp4"
     assert is_readable(damaged) and not is_readable(damaged, whole=True)
     assert not is_readable(CLIPS / "cut_short.mp4")
-
-
-def test_unreadable_keeps_the_order_and_tells_how_far_it_is(tmp_path: Path) -> None:
-    good = write_clip(tmp_path / "good.mp4")
-    steps: list[tuple[str, int, int]] = []
-    paths = [tmp_path / "z.mp4", good, tmp_path / "b.mp4"]
-    assert unreadable(paths, progress=lambda *step: steps.append(step)) == [paths[0], paths[2]]
-    assert steps == [("opening clips", done, 3) for done in (1, 2, 3)]
 
 
 def test_placeholder_is_a_black_video_with_the_same_bytes_each_time(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
 import pytest
 from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, pictures_by_decord, write_numbered
-from numpy.typing import NDArray
 from small_clips import write_noise
 
 from lmms_eval_tasks.sample.drawn_clips import write_clip
@@ -25,15 +25,6 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 TIMES = [0, 10, 12, 13, 40, 41, 60, 100, 101, 102, 103, 150, 160, 161, 170, 180, 190, 200, 201, 300]
 ORDERS = ([11, 12, 13], [5, 19, 5], [18, 3], [0, 7, 14], [13], [12], [2, 1, 0], [10])
-
-
-def joined(path: Path) -> Path:
-    """Two parts of another size, one behind the other, each of which begins at the same time."""
-    parts = [path.with_name("a.ts"), path.with_name("b.ts")]
-    for part, size in zip(parts, ((96, 80), (160, 96)), strict=True):
-        write_noise(part, size, frames=10)
-    path.write_bytes(b"".join(part.read_bytes() for part in parts))
-    return path
 
 
 def write(count: int = 40, *args: object, **options: object) -> Callable[[Path], Path]:
@@ -81,10 +72,6 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return find
 
 
-def same(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
-    return one.shape == other.shape and bool((one == other).all())
-
-
 @pytest.mark.parametrize("name", [*TRUSTED, *SURPRISING])
 def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_be_trusted(
     name: str, make: Callable[[str], Path]
@@ -95,10 +82,10 @@ def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_
     if name != "small.mp4":
         assert [number_of(picture) for picture in every] == list(range(reader.count))
     for order in ORDERS:
-        assert same(PyavFrames(clip).read(order), every[order])
-        assert same(reader.read(order), every[order]), order
+        assert np.array_equal(PyavFrames(clip).read(order), every[order])
+        assert np.array_equal(reader.read(order), every[order]), order
     if name in TRUSTED:
-        assert same(every, pictures_by_decord(clip))
+        assert np.array_equal(every, pictures_by_decord(clip))
     if name in ("h265.mp4", "mpeg4-b-frames.mp4", "transport.ts"):
         asked = [11, 13, 27]
         assert [number_of(picture) for picture in pictures_by_decord(clip, asked)] != asked
@@ -107,31 +94,29 @@ def test_the_frames_that_are_asked_for_are_given_and_are_decords_where_it_is_to_
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_a_phones_clip_is_upright(degrees: int, tmp_path: Path) -> None:
     clip = lay_on_its_side(write_numbered(tmp_path / "phone.mp4", 20, (96, 80)), degrees)
-    shown = PyavFrames(clip).read(range(20))
-    assert shown.shape == (20, 80, 96, 3) if degrees == 180 else (20, 96, 80, 3)
-    assert same(shown, pictures_by("decord", clip))
-    assert np.abs(shown.astype(int) - pictures_by("cv2", clip)).max() <= 3
     reader = PyavFrames(clip)
-    assert same(reader.read([reader.number_at(0.5)])[0], shown[6])
+    shown = reader.read(range(20))
+    assert shown.shape == (20, 80, 96, 3) if degrees == 180 else (20, 96, 80, 3)
+    assert np.array_equal(shown, pictures_by("decord", clip))
+    assert np.abs(shown.astype(int) - pictures_by("cv2", clip)).max() <= 3
+    assert np.array_equal(reader.read([reader.number_at(0.5)])[0], shown[6])
     with FrameStream(clip) as stream:
         upright = next(stream.frames())
     assert np.abs(upright.to_ndarray(format="rgb24").astype(int) - shown[0]).max() <= 3
 
 
-def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path) -> None:
-    clip = cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)
-    reader = PyavFrames(clip)
-    assert reader.count == 35
-    for order in (range(35), [14, 0, 34], [19]):
-        assert [number_of(picture) - 5 for picture in reader.read(order)] == list(order)
-
-
 def test_a_clip_of_parts_has_the_size_of_its_first_frame(tmp_path: Path) -> None:
-    clip = joined(tmp_path / "joined.ts")
+    clip = tmp_path / "joined.ts"
+    # Two parts of another size, one behind the other, each of which begins at the same time.
+    parts = tmp_path / "a.ts", tmp_path / "b.ts"
+    for part, size in zip(parts, ((96, 80), (160, 96)), strict=True):
+        write_noise(part, size, frames=10)
+    clip.write_bytes(b"".join(part.read_bytes() for part in parts))
     reader = PyavFrames(clip)
     every = reader.read(range(20))
     assert reader.count == 20 and every.shape == (20, 80, 96, 3)
-    assert same(reader.read([15, 3, 16]), every[[15, 3, 16]]) and same(reader.read([19, 0]), every[[19, 0]])
+    for order in ([15, 3, 16], [19, 0]):
+        assert np.array_equal(reader.read(order), every[order])
     assert reader.number_at(0.5) == 5 and reader.number_at(99) == 19
 
 
@@ -206,26 +191,28 @@ def test_decord_is_not_loaded(make: Callable[[str], Path]) -> None:
     subprocess.run([sys.executable, "-c", code, str(clip)], check=True)
 
 
-MAKERS = {FrameOrder.REVERSED: show_reversed, FrameOrder.SHUFFLED: show_shuffled}
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "one frame": {"count": 1},
     "frames of different length": {"times": [0, 4, 8, 30, 34, 38, 90, 94, 98, 102, 106, 130]},
     "open groups": {"options": {"bf": "2", "x264-params": "open-gop=1"}},
     "odd sides": {"size": (81, 49), "pixels": "yuv444p"},
+    "cut off": {},
+    "on its side": {},
 }
 
 
 @pytest.mark.parametrize("order", FrameOrder)
-@pytest.mark.parametrize("kind", [*KINDS, "cut off", "on its side"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_frames_are_those_of_the_made_clip(kind: str, order: FrameOrder, tmp_path: Path) -> None:
-    chosen = {"count": 12, **KINDS.get(kind, {})}
-    clip = write_numbered(tmp_path / "clip.mp4", **chosen)  # type: ignore[arg-type]
+    chosen = {"count": 12, **KINDS[kind]}
+    clip = write_numbered(tmp_path / "clip.mp4", **chosen)
     if kind == "cut off":
         cut_off(clip, 4)
     if kind == "on its side":
         lay_on_its_side(clip)
-    made = MAKERS[order](clip, ClipStore(tmp_path / "made", 1 << 30))
+    make = show_reversed if order is FrameOrder.REVERSED else show_shuffled
+    made = make(clip, ClipStore(tmp_path / "made", 1 << 30))
     theirs, ours = PyavFrames(made.path), PyavFrames(ReorderedClip(clip, order))
     assert (ours.count, ours.fps) == (theirs.count, PyavFrames(clip).fps)
     if "times" not in chosen:  # their average hangs on how long the last frame is taken to be shown
@@ -233,24 +220,19 @@ def test_frames_are_those_of_the_made_clip(kind: str, order: FrameOrder, tmp_pat
     places = sorted({0, ours.count // 3, ours.count - 1})
     pictures = ours.read(places)
     assert np.abs(pictures.astype(int) - theirs.read(places)).mean() < 4, "but for what coding has lost"
-    assert (pictures == PyavFrames(clip).read([made.frames[place] for place in places])).all()
+    assert np.array_equal(pictures, PyavFrames(clip).read([made.frames[place] for place in places]))
     if kind != "on its side":
         first = 4 if kind == "cut off" else 0
         assert [number_of(picture) - first for picture in pictures] == [made.frames[place] for place in places]
 
 
 def test_a_clip_and_an_order_are_no_path_and_equal_nothing_else(tmp_path: Path) -> None:
-    clip = write_numbered(tmp_path / "clip.mp4", 3)
+    clip = tmp_path / "clip.mp4"
     shown = {ReorderedClip(path, order) for path in (clip, tmp_path / "other.mp4") for order in FrameOrder}
     assert len({*shown, str(clip)}) == 5 and not any(Path(one).exists() for one in shown)
     one = ReorderedClip(clip, FrameOrder.SHUFFLED)
     for same in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
         assert same == one and source_of(same) == (clip, "shuffled")
     assert source_of(str(clip)) == source_of(clip) == (clip, "")
-
-
-def test_what_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
-    (tmp_path / "text.mp4").write_text("no video")
-    for name in ("text.mp4", "none.mp4"):
-        with pytest.raises(UnreadableClip, match=name):
-            PyavFrames(ReorderedClip(tmp_path / name, FrameOrder.REVERSED))
+    with pytest.raises(UnreadableClip, match="clip"):
+        PyavFrames(one)

@@ -1,6 +1,5 @@
 """The judge's own rules, without a server: what is read, asked again, kept, and asked at once."""
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -44,8 +43,7 @@ class Scripted:
     """Sends nothing: does one thing per request, the last one for all further ones."""
 
     def __init__(self, *actions: str | Exception) -> None:
-        self.actions = actions
-        self.requests: list[str] = []
+        self.actions, self.requests = actions, list[str]()
 
     def __call__(self, case: Case) -> Reply:
         action = self.actions[min(len(self.requests), len(self.actions) - 1)]
@@ -64,22 +62,12 @@ def passing(status: str = "server error (500)", wait: float | None = None) -> Se
 
 
 READ = (
-    '{"score": 7}',
-    ' \n{"score": 7.0}\n',
-    '```json\n{"score": 7}\n```',
-    '```\n{"score": 7}\n```',
-    '``` Json\r\n{"score": 7}\r\n```',
-    '\ufeff{"score": 7}',
-    '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
-    'I weigh.</think>\ufeff{"score": 7}',
-    '<think>{"score": 1}</think>\n{"score": 7}',
-    'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
-    '{"score": 7, "why": "no </think> in it"}',
-    '<|begin_of_box|>{"score": 7}<|end_of_box|>',
-    '[THINK]{"score": 1}[/THINK]{"score": 7}<|im_end|>',
+    ' \n{"score": 7.0}\n', '``` Json\r\n{"score": 7}\r\n```', '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
+    'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```', '{"score": 7, "why": "no </think> in it"}',
+    '<|begin_of_box|>{"score": 7}<|end_of_box|>', '[THINK]{"score": 1}[/THINK]{"score": 7}<|im_end|>',
     '<|channel|>analysis<|message|>2?<|end|><|start|>assistant<|channel|>final<|message|>{"score": 7}<|return|>',
     '<think>2?</think><answer>{"score": 7}</answer></s>',
-)
+)  # fmt: skip
 UNREADABLE = (
     "", "7", "[7]", 'The score is {"score": 7}', '{"score": 7} {"score": 8}', '{"score": 7, "score": 8}',
     '{"score": "7"}', '{"score": true}', '{"score": null}', '{"score": 11}', '{"score": -0.5}', '{"score": 1e999}',
@@ -100,14 +88,8 @@ def test_a_reply_is_one_object_of_the_schema_and_anything_else_is_unreadable_and
     expected("\n".join(reasons))
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["score", "why", "x"]), inner),
-)
-
-
 @settings(max_examples=60)
-@given(st.text(st.characters()) | JSON.map(lambda value: json.dumps(value)))
+@given(st.text(st.characters()) | st.text('{}[]"score:,0127e- \\'))
 def test_any_text_is_read_or_unreadable_and_any_prompt_ends_in_a_verdict(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
@@ -117,93 +99,51 @@ def test_any_text_is_read_or_unreadable_and_any_prompt_ends_in_a_verdict(
     assert make(send, tmp_path_factory.mktemp("cache")).judge(Case(text, PROMPT)).reply is not None
 
 
-def test_a_verdict_says_who_judged_with_which_prompt(tmp_path: Path) -> None:
-    assert make(Scripted('{"score": 7}'), tmp_path).judge(case()).to_json() == {
-        "reply": {"score": 7.0, "why": ""},
-        "reason": None,
-        "model": "served",
-        "prompt": PROMPT.signature,
-    }
-
-
 def test_an_unreadable_reply_is_asked_again_up_to_its_bound_and_not_kept(tmp_path: Path) -> None:
     send = Scripted('{"score": 12}')
-    verdict = make(send, tmp_path).judge(case())
-    assert verdict.reply is None and len(send.requests) == FAST.unreadable
-    assert verdict.reason == "unreadable reply: score: Input should be less than or equal to 10"
-    assert (verdict.model, list(tmp_path.rglob("*"))) == ("asked", [])
+    reason = "unreadable reply: score: Input should be less than or equal to 10"
+    asked = {"model": "asked", "prompt": PROMPT.signature}
+    assert make(send, tmp_path).judge(case()).to_json() == {"reply": None, "reason": reason, **asked}
+    assert len(send.requests) == FAST.unreadable and not list(tmp_path.rglob("*"))
     send = Scripted("good answer!", '{"score": 12}', '{"score": 7}')
-    verdict = make(send, tmp_path).judge(case())
-    assert verdict.reply is not None and verdict.reply.score == 7.0
+    read = {"reply": {"score": 7.0, "why": ""}, "reason": None, **asked, "model": "served"}
+    assert make(send, tmp_path).judge(case()).to_json() == read
     assert len(send.requests) == 3 and len(kept_lines(tmp_path)) == 1
 
 
-def test_a_failure_that_may_pass_is_asked_again_up_to_its_bound(tmp_path: Path) -> None:
+def test_a_failure_that_may_pass_is_asked_again_up_to_its_bound_and_another_once(tmp_path: Path) -> None:
     send = Scripted(passing(), passing(), '{"score": 1}')
     assert make(send, tmp_path).judge(case("a")).reason is None
-    send = Scripted(passing())
-    assert make(send, tmp_path).judge(case("b")).reason == "server error (500)"
-    assert len(send.requests) == FAST.requests
+    for error, reason, requests in (
+        (passing(), "server error (500)", FAST.requests),
+        (ServerError("key refused (401)", again=False), "key refused (401)", 1),
+        (RuntimeError("two\nlines"), "RuntimeError: two lines", 1),
+        (passing("too many requests (429)", wait=3600.0), "too many requests (429)", 1),
+        (passing("too many requests (429)", wait=float("nan")), "too many requests (429)", 1),
+    ):
+        send = Scripted(error)
+        assert (make(send, tmp_path).judge(case()).reason, len(send.requests)) == (reason, requests)
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ServerError("key refused (401)", again=False), "key refused (401)"),
-        (RuntimeError("two\nlines"), "RuntimeError: two lines"),
-        (passing("too many requests (429)", wait=3600.0), "too many requests (429)"),
-        (passing("too many requests (429)", wait=float("nan")), "too many requests (429)"),
-    ],
-)
-def test_a_failure_that_will_not_pass_is_asked_once(tmp_path: Path, error: Exception, reason: str) -> None:
-    send = Scripted(error)
-    assert make(send, tmp_path).judge(case()).reason == reason
-    assert len(send.requests) == 1
-
-
-def test_what_the_server_asks_to_wait_is_waited_by_every_thread(
+def test_delays_double_are_bounded_and_come_from_the_seed_and_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = Limits(first_delay=0.001, longest_delay=1.0)
-    start = time.monotonic()
-    at: list[tuple[str, float]] = []
-    refused = threading.Event()
-    sleep = time.sleep
+    slept: list[float] = []
+    monkeypatch.setattr("lmms_eval_tasks.utils.judge.client.time.sleep", slept.append)
 
-    def watched(seconds: float) -> None:
-        if at:
-            refused.set()
-        sleep(seconds)
-
-    def send(asked: Case) -> Reply:
-        at.append((asked.text, time.monotonic() - start))
-        if len(at) == 1:
-            raise passing("too many requests (429)", wait=0.3)
-        return Reply('{"score": 1}', "served")
-
-    judge = make(send, tmp_path, limits)
-    monkeypatch.setattr("lmms_eval_tasks.utils.judge.client.time.sleep", watched)
-    first = threading.Thread(target=judge.judge, args=(case("first"),))
-    first.start()
-    assert refused.wait(60)
-    judge.judge(case("second"))
-    first.join()
-    assert len(at) == 3 and all(seconds >= 0.3 for _, seconds in at[1:])
-
-
-def test_delays_double_are_bounded_and_come_from_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def delays(seed: int) -> list[float]:
-        slept: list[float] = []
-        monkeypatch.setattr("lmms_eval_tasks.utils.judge.client.time.sleep", slept.append)
-        limits = Limits(first_delay=1.0, longest_delay=4.0, seed=seed)
-        make(Scripted(passing()), tmp_path, limits).judge(case())
+        slept.clear()
+        make(Scripted(passing()), tmp_path, Limits(first_delay=1.0, longest_delay=4.0, seed=seed)).judge(case())
         return [seconds for seconds in slept if seconds > 0]
 
-    first = delays(0)
-    bounds = [1.0, 2.0, 4.0, 4.0, 4.0]
-    assert len(first) == len(bounds)
+    first, bounds = delays(0), [1.0, 2.0, 4.0, 4.0, 4.0]
     assert all(bound / 2 <= seconds <= bound for seconds, bound in zip(first, bounds, strict=True))
     assert delays(0) == first != delays(1)
+    # What the server asks to wait is waited before any case's next request.
+    slept.clear()
+    judge = make(Scripted(passing(wait=30.0), '{"score": 1}'), tmp_path, Limits(longest_delay=60.0))
+    assert [judge.judge(case(name)).reason for name in ("one", "other")] == [None, None]
+    assert sum(seconds > 29 for seconds in slept) == 2
 
 
 def test_a_judge_that_is_down_is_not_asked_for_every_case_and_a_reply_in_between_shows_that_it_is_up(
@@ -219,16 +159,18 @@ def test_a_judge_that_is_down_is_not_asked_for_every_case_and_a_reply_in_between
     assert reasons == ["request refused (400)"] * 2 + [None] + ["request refused (400)"] * 3
 
 
-def test_verdicts_are_in_the_order_of_the_cases_and_requests_bounded(tmp_path: Path) -> None:
+def test_verdicts_are_in_the_order_of_the_cases_requests_bounded_and_equal_cases_asked_once(tmp_path: Path) -> None:
     lock, now, most = threading.Lock(), 0, 0
-    told: list[tuple[str, int, int]] = []
+    asked_for: list[int] = []
+    news: list[tuple[str, int, int]] = []
 
     def send(asked: Case) -> Reply:
         nonlocal now, most
+        number = int(asked.text.split()[-1])
         with lock:
+            asked_for.append(number)
             now += 1
             most = max(most, now)
-        number = int(asked.text.split()[-1])
         time.sleep(0.02 if number % 2 else 0.001)
         with lock:
             now -= 1
@@ -238,28 +180,13 @@ def test_verdicts_are_in_the_order_of_the_cases_and_requests_bounded(tmp_path: P
     outside = [threading.Thread(target=judge.judge, args=(case(str(i)),)) for i in range(40, 60)]
     for thread in outside:
         thread.start()
-    verdicts = judge.judge_all([case(str(i)) for i in range(40)], lambda *news: told.append(news))
+    numbers = [*range(40), *[0] * 6]
+    verdicts = judge.judge_all([case(str(i)) for i in numbers], lambda *step: news.append(step))
     for thread in outside:
         thread.join()
-    assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [i / 10 for i in range(40)]
-    assert most == 4
-    assert told == [("judging", i, 40) for i in range(1, 41)]
-
-
-def test_a_case_is_made_when_its_turn_comes(tmp_path: Path) -> None:
-    made: list[int] = []
-    judge = make(Scripted('{"score": 1}'), tmp_path, Limits(concurrent=1))
-
-    def maker(number: int) -> Callable[[], Case]:
-        def build() -> Case:
-            assert len(kept_lines(tmp_path)) == number
-            made.append(number)
-            return Case(str(number), PROMPT, (bytes([number]),))
-
-        return build
-
-    assert [verdict.reason for verdict in judge.judge_all([maker(i) for i in range(5)])] == [None] * 5
-    assert made == list(range(5))
+    assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [i / 10 for i in numbers]
+    assert most == 4 and sorted(asked_for) == list(range(60))
+    assert news == [("judging", i, 46) for i in range(1, 47)]
 
 
 def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path) -> None:
@@ -267,10 +194,11 @@ def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path)
 
     def send(asked: Case) -> Reply:
         requests.append(asked.text)
-        time.sleep(0.05)  # 400 of these leave the thread that is told of the interrupt 20 seconds to stop the rest
+        time.sleep(0.05)  # 400 of these leave the thread that hears of the interrupt 20 seconds to stop the rest
         return Reply('{"score": 1}', "served")
 
     def interrupted() -> Case:
+        assert kept_lines(tmp_path), "a case is made when its turn comes"
         raise KeyboardInterrupt
 
     judge = make(send, tmp_path, Limits(concurrent=1))
@@ -279,34 +207,17 @@ def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path)
     assert 1 <= len(requests) == len(kept_lines(tmp_path)) < 400
 
 
-def test_equal_cases_are_paid_for_once_even_at_the_same_time(tmp_path: Path) -> None:
-    requests: list[str] = []
-
-    def send(asked: Case) -> Reply:
-        requests.append(asked.text)
-        time.sleep(0.05)
-        return Reply('{"score": 5}', "served")
-
-    verdicts = make(send, tmp_path).judge_all([case()] * 6)
-    assert len(requests) == 1 and all(verdict == verdicts[0] for verdict in verdicts)
-
-
 def test_the_key_is_all_that_decides_the_reply() -> None:
     asked = case()
-    keys = {
-        reply_key(Sampling("a"), asked),
-        reply_key(Sampling("b"), asked),
-        reply_key(Sampling("a", temperature=0.5), asked),
-        reply_key(Sampling("a", top_p=0.5), asked),
-        reply_key(Sampling("a", max_tokens=5), asked),
-        reply_key(Sampling("a", json_mode=True), asked),
-        reply_key(Sampling("a", server="local http://localhost:1/v1"), asked),
-        reply_key(Sampling("a"), case("y")),
-        reply_key(Sampling("a"), Case(asked.text, Prompt("other", PROMPT.text))),
-        reply_key(Sampling("a"), Case(asked.text, Prompt("grading", "Please grade {answer}"))),
-        reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"1",))),
-        reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"2",))),
-    }
+    cases = [
+        case("y"),
+        Case(asked.text, Prompt("other", PROMPT.text)),
+        Case(asked.text, Prompt("grading", "{answer}!")),
+    ]
+    cases += [Case(asked.text, PROMPT, (b"1",)), Case(asked.text, PROMPT, (b"2",))]
+    samplings = [Sampling("b"), Sampling("a", temperature=0.5), Sampling("a", top_p=0.5), Sampling("a", max_tokens=5)]
+    samplings += [Sampling("a", json_mode=True), Sampling("a", server="local http://localhost:1/v1")]
+    keys = {reply_key(Sampling("a"), one) for one in (asked, *cases)} | {reply_key(one, asked) for one in samplings}
     assert len(keys) == 12
     assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
 
@@ -326,61 +237,34 @@ def test_a_kept_reply_serves_again_unless_it_is_damaged_or_of_another_schema(tmp
         assert len(send.requests) == number, damage
 
 
-def test_a_cache_that_cannot_be_written_costs_no_verdict(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    verdict = make(Scripted('{"score": 7}'), tmp_path / "file" / "cache").judge(case())
-    assert verdict.reply is not None
-
-
-def test_replies_lie_in_the_data_home_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replies_lie_in_the_data_home_and_a_cache_that_cannot_be_written_costs_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
     ReplyCache().store("abcd", Reply("text", "model"))
     assert len(kept_lines(tmp_path / "judge_cache")) == 1
     assert ReplyCache().find("abcd") == Reply("text", "model")
+    (tmp_path / "file").write_text("in the way")
+    assert make(Scripted('{"score": 7}'), tmp_path / "file" / "cache").judge(case()).reply is not None
 
 
-def test_a_reply_that_an_earlier_version_kept_in_a_file_of_its_own_is_not_paid_for_again(tmp_path: Path) -> None:
-    key = reply_key(Sampling("asked"), case())
-    (tmp_path / key[:2]).mkdir()
-    (tmp_path / key[:2] / f"{key}.json").write_text(json.dumps({"text": '{"score": 7}', "model": "served"}))
-    send = Scripted(passing())
-    verdict = make(send, tmp_path).judge(case())
-    assert (verdict.reply, verdict.model, send.requests) == (Grade(score=7), "served", [])
+def test_a_build_records_every_reply_and_a_second_run_goes_on_after_the_last(tmp_path: Path) -> None:
+    def recording(send: Callable[[Case], Reply]) -> Judge[Grade]:
+        record = ReplyRecord(tmp_path)
+        return Judge(record.recording(send, Sampling("m")), Sampling("m"), Grade, record, FAST)
 
-
-# A build keeps every reply, also those that could not be used.
-
-
-def recording(send: Callable[[Case], Reply], folder: Path) -> Judge[Grade]:
-    record = ReplyRecord(folder)
-    return Judge(record.recording(send, Sampling("m")), Sampling("m"), Grade, record, FAST)
-
-
-def test_every_reply_is_recorded_and_a_second_run_asks_nothing(tmp_path: Path) -> None:
     send = Scripted("no", "[]", '{"score": 3}')
-    first = recording(send, tmp_path).judge(case())
+    first = recording(send).judge(case())
     assert first.reply == Grade(score=3) and len(send.requests) == 3
     kept = kept_lines(tmp_path)
     assert len(kept) == 3 and "no" in [one["text"] for one in kept]
-    assert recording(send, tmp_path).judge(case()) == first
-    assert len(send.requests) == 3
+    assert recording(send).judge(case()) == first and len(send.requests) == 3
     send = Scripted("one", "two", "three", '{"score": 3}')
-    first = recording(send, tmp_path).judge(case("unreadable"))
+    first = recording(send).judge(case("unreadable"))
     assert first.reason == "unreadable reply: no JSON from character 1 on"
-    assert recording(send, tmp_path).judge(case("unreadable")) == first
-    assert len(send.requests) == 3
-
-
-def test_a_recorded_run_that_was_stopped_between_replies_goes_on_after_the_last(tmp_path: Path) -> None:
+    assert recording(send).judge(case("unreadable")) == first and len(send.requests) == 3
+    # A run that was stopped asks for what follows the replies that it has.
     stopped = Scripted("no", ServerError("request refused (400)", again=False))
-    assert recording(stopped, tmp_path).judge(case()).reason == "request refused (400)"
+    assert recording(stopped).judge(case("stopped")).reason == "request refused (400)"
     resumed = Scripted('{"score": 4}')
-    assert recording(resumed, tmp_path).judge(case()).reply == Grade(score=4)
-    # The first reply came from the record, so the server was asked for the second alone.
-    assert len(resumed.requests) == 1
-
-
-def test_threads_share_a_record_and_an_accepted_reply_serves_again(tmp_path: Path) -> None:
-    send = Scripted('{"score": 1}')
-    recording(send, tmp_path).judge_all([case(str(number % 20)) for number in range(200)])
-    assert sorted(send.requests) == sorted(f"Grade {number}" for number in range(20))
+    assert recording(resumed).judge(case("stopped")).reply == Grade(score=4) and len(resumed.requests) == 1

@@ -33,6 +33,11 @@ def test_credits(tmp_path: Path) -> None:
     assert [(one.choice, one.credit) for one in found] == [
         ("A", 1.0), ("A", 0.0), ("UNKNOWN", 0.5), ("C", 1.0), ("C", 0.0),
     ]  # fmt: skip
+    # Without items the column correct decides.
+    found = read_human_responses(write(tmp_path, "clip7,,p1,forward,1", "clip7,,p2,unknown,", "clip7,,p3,backward,0"))
+    assert [one.credit for one in found] == [1.0, 0.5, 0.0] and {(one.item, one.version) for one in found} == {
+        ("clip7", "")
+    }
 
 
 def test_every_problem_is_listed_with_its_row(tmp_path: Path, expected: Expected) -> None:
@@ -55,41 +60,6 @@ def test_every_problem_is_listed_with_its_row(tmp_path: Path, expected: Expected
     expected("\n".join(messages))
 
 
-def test_without_items_correct_decides(tmp_path: Path) -> None:
-    found = read_human_responses(write(tmp_path, "clip7,,p1,forward,1", "clip7,,p2,unknown,", "clip7,,p3,backward,0"))
-    assert [(one.item, one.version, one.credit) for one in found] == [
-        ("clip7", "", 1.0), ("clip7", "", 0.5), ("clip7", "", 0.0),
-    ]  # fmt: skip
-
-
-def test_items_from_a_prepared_table(tmp_path: Path) -> None:
-    row = {"item_id": "q_0", "group_id": "q", "version": 0, "answer": "C", "options": ["a", "b", "c"], "type": "plan"}
-    path = tmp_path / "test.parquet"
-    pq.write_table(pa.Table.from_pylist([row, {**row, "item_id": "q_1", "version": 1, "answer": None}]), path)
-    assert read_items(path) == {
-        ("q", "0"): AskedQuestion("C", "ABC", {"type": "plan"}, item_id="q_0"),
-        ("q", "1"): AskedQuestion(None, "ABC", {"type": "plan"}, item_id="q_1"),
-    }
-
-
-def test_members_of_a_group_without_versions_are_versions(tmp_path: Path) -> None:
-    rows = [{"item_id": name, "group_id": name[:2], "answer": "A"} for name in ("g1_1", "g1_2", "g2")]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pairs.parquet")
-    assert set(read_items(tmp_path / "pairs.parquet")) == {("g1", "g1_1"), ("g1", "g1_2"), ("g2", "")}
-
-
-def test_a_tables_columns_that_tell_versions_apart_are_no_strata(tmp_path: Path) -> None:
-    rows = [
-        {"item_id": f"{group}{place}", "group_id": group, "answer": "A", "kind": group, "place": place}
-        for group, places in (("g", "123"), ("h", "1"))
-        for place in places
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scenes.parquet")
-    asked = read_items(tmp_path / "scenes.parquet")
-    assert {item: one.strata for (item, _), one in asked.items()} == {"g": {"kind": "g"}, "h": {"kind": "h"}}
-    assert len(asked) == 4
-
-
 def test_a_written_answer_is_compared_as_a_number_or_a_text(tmp_path: Path) -> None:
     asked = {
         ("n", ""): AskedQuestion("2.50", written=True),
@@ -104,16 +74,29 @@ def test_a_written_answer_is_compared_as_a_number_or_a_text(tmp_path: Path) -> N
         read_human_responses(write(tmp_path, "w,,p1,3,"), asked)
 
 
-def test_items_of_a_table_without_options_are_written_and_their_clips_are_no_strata(tmp_path: Path) -> None:
-    clips = {"clip": ["a", "b"], "clip_2": ["c", "d"]}
-    groups = {"item_id": ["1", "2"], "group_id": ["g", "g"], "question": ["?", "?"], "answer": ["3", "4"]}
-    options = pa.array([[], []], pa.list_(pa.string()))
-    pq.write_table(pa.table({**groups, "options": options, **clips}), tmp_path / "items.parquet")
-    asked = read_items(tmp_path / "items.parquet", ("clip", "clip_2"))
-    assert asked == {
-        ("g", "1"): AskedQuestion("3", "", {}, written=True, item_id="1"),
-        ("g", "2"): AskedQuestion("4", "", {}, written=True, item_id="2"),
+def test_items_from_a_prepared_table(tmp_path: Path) -> None:
+    def read(*rows: dict[str, Any], clips: tuple[str, ...] = ()) -> dict[tuple[str, str], AskedQuestion]:
+        pq.write_table(pa.Table.from_pylist(list(rows)), tmp_path / "test.parquet")
+        return read_items(tmp_path / "test.parquet", clips)
+
+    row = {"item_id": "q_0", "group_id": "q", "version": 0, "answer": "C", "options": ["a", "b", "c"], "type": "plan"}
+    assert read(row, {**row, "item_id": "q_1", "version": 1, "answer": None}) == {
+        ("q", "0"): AskedQuestion("C", "ABC", {"type": "plan"}, item_id="q_0"),
+        ("q", "1"): AskedQuestion(None, "ABC", {"type": "plan"}, item_id="q_1"),
     }
+    # Members of a group without versions are versions, and columns that tell them apart are no strata.
+    rows = [
+        {"item_id": f"{group}{place}", "group_id": group, "answer": "A", "kind": group, "place": place}
+        for group, places in (("g", "12"), ("h", "1"))
+        for place in places
+    ]
+    asked = read(*rows)
+    assert list(asked) == [("g", "g1"), ("g", "g2"), ("h", "")]
+    assert [one.strata for one in asked.values()] == [{"kind": "g"}, {"kind": "g"}, {"kind": "h"}]
+    # Items without options are written, and their clips are no strata.
+    clips = {"clip": "a", "clip_2": "c"}
+    rows = [{"item_id": item, "group_id": "g", "answer": "3", "options": [], **clips} for item in "12"]
+    assert read(*rows, clips=("clip", "clip_2"))["g", "2"] == AskedQuestion("3", "", {}, written=True, item_id="2")
 
 
 SCALE = Scale("hard", "How hard?", {"1": "Easy", "2": "Hard"})

@@ -26,49 +26,31 @@ def grade(response: object, official: str | None = None, **changes: Any) -> Reco
     return with_official_reading(record, official)
 
 
-def test_options_are_lettered() -> None:
-    assert ask_choice({**ROW, "question": "?"}, TaskSettings(Prompt("own", "{options}"))) == "(A) falls\n(B) stays"
-
-
-@pytest.mark.parametrize(
-    ("response", "changes", "outcome", "answered", "values"),
-    [
-        ("B", {}, Outcome.CORRECT, "B", (100.0, 0.0, 0.0)),
-        ("A", {}, Outcome.WRONG, "A", (0.0, 0.0, 0.0)),
-        ("I cannot tell.", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
-        ("", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
-        (None, {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
-        (b"\xff\x00B", {}, Outcome.UNPARSED, None, (0.0, 100.0, 0.0)),
+def test_outcomes_and_what_they_count() -> None:
+    unread = (Outcome.UNPARSED, None, (0.0, 100.0, 0.0))
+    for response, changes, outcome, answered, values in (
+        ("B", {}, Outcome.CORRECT, "B", (100.0, 0.0, 0.0)), ("A", {}, Outcome.WRONG, "A", (0.0, 0.0, 0.0)),
+        ("I cannot tell.", {}, *unread), ("", {}, *unread), (None, {}, *unread), (b"\xff\x00B", {}, *unread),
         # Without a key an answer that cannot be read still counts as such; an item that was not asked has none.
         ("B", {"answer": None}, UnscoredReason.NO_KEY, "B", (None, 0.0, 100.0)),
         ("no idea", {"answer": None}, UnscoredReason.NO_KEY, None, (None, 100.0, 100.0)),
         ("B", {"asked": False}, UnscoredReason.NO_CLIP, None, (None, None, 100.0)),
-    ],
-)
-def test_outcomes_and_what_they_count(
-    response: object,
-    changes: dict[str, Any],
-    outcome: Outcome | UnscoredReason,
-    answered: str | None,
-    values: tuple[float | None, ...],
-) -> None:
-    record = grade(response, "B", **changes)
-    assert record.answered == answered
-    assert tuple(metric.value(record) for metric in METRICS) == values
-    if isinstance(outcome, UnscoredReason):
-        assert (record.outcome, record.unscored_reason, record.correct) == (Outcome.UNSCORED, outcome, None)
-        assert record.fields["official_correct"] is None
-        assert record.asked or record.fields["official_answered"] is None
-    else:
-        assert (record.outcome, record.correct) == (outcome, outcome is Outcome.CORRECT)
-
-
-def test_official_reading_is_graded_beside_ours() -> None:
+    ):  # fmt: skip
+        record = grade(response, "B", **changes)
+        assert record.answered == answered
+        assert tuple(metric.value(record) for metric in METRICS) == values
+        if isinstance(outcome, UnscoredReason):
+            assert (record.outcome, record.unscored_reason, record.correct) == (Outcome.UNSCORED, outcome, None)
+            assert record.fields["official_correct"] is None
+            assert record.asked or record.fields["official_answered"] is None
+        else:
+            assert (record.outcome, record.correct) == (outcome, outcome is Outcome.CORRECT)
     record = grade("The answer is B, not A.", "A")
     assert (record.outcome, record.fields["official_correct"]) == (Outcome.CORRECT, False)
 
 
-def test_a_task_grades_with_and_without_the_own_extractor() -> None:
+def test_a_task_letters_options_and_grades_with_and_without_the_own_extractor() -> None:
+    assert ask_choice({**ROW, "question": "?"}, TaskSettings(Prompt("own", "{options}"))) == "(A) falls\n(B) stays"
     context = SimpleNamespace(settings=TaskSettings(read_prompt("mcq_letter")), model=None, judge=lambda schema: None)
     row = {**ROW, "part": "big"}
     plain = choice_grader(stratum=lambda row: {"size": row["part"]})(row, "B", context).record
@@ -78,22 +60,14 @@ def test_a_task_grades_with_and_without_the_own_extractor() -> None:
     assert (both.fields["official_answered"], both.fields["official_correct"]) == ("B", True)
 
 
-@pytest.mark.parametrize(
-    ("answered", "right", "changes", "outcome"),
-    [
-        ("2.1", True, {}, Outcome.CORRECT),
-        ("2.0", False, {}, Outcome.WRONG),
-        ("2.0", None, {}, Outcome.CORRECT),
-        (None, False, {}, Outcome.UNPARSED),
-        ("2.1", True, {"expected": None}, Outcome.UNSCORED),
+def test_a_grader_may_say_what_is_right() -> None:
+    for answered, right, changes, outcome in (
+        ("2.1", True, {}, Outcome.CORRECT), ("2.0", False, {}, Outcome.WRONG), ("2.0", None, {}, Outcome.CORRECT),
+        (None, False, {}, Outcome.UNPARSED), ("2.1", True, {"expected": None}, Outcome.UNSCORED),
         ("2.1", True, {"asked": False}, Outcome.UNSCORED),
-    ],
-)
-def test_a_grader_may_say_what_is_right(
-    answered: str | None, right: bool | None, changes: dict[str, Any], outcome: Outcome
-) -> None:
-    given: dict[str, Any] = {"expected": "2.0", "asked": True, "fields": {}, **changes}
-    assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
+    ):  # fmt: skip
+        given: dict[str, Any] = {"expected": "2.0", "asked": True, "fields": {}, **changes}
+        assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
 
 
 @given(st.text())

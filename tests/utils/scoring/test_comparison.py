@@ -1,7 +1,8 @@
+"""Runs compared: differences, tests, detectable effects and ranks, against cases worked out by hand."""
+
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,19 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmms_eval_tasks.report.run_comparison import run_differences
-from lmms_eval_tasks.runs.folder import Run
-from lmms_eval_tasks.utils.data.card import DataSet, SetKind
-from lmms_eval_tasks.utils.scoring.bootstrap import macro_interval
 from lmms_eval_tasks.utils.scoring.compare import (
     ONLY_FIRST,
     ONLY_SECOND,
     OTHER_KEY,
     Comparison,
     GroupTest,
+    Scored,
+    Standing,
     compare_records,
+    effect_above_chance,
     holm,
+    interval_p_value,
     mcnemar,
+    paired_effect,
+    rank_scores,
+    unpaired_effect,
 )
 from lmms_eval_tasks.utils.scoring.metrics import PAIR_ACCURACY, SINGLE_ACCURACY, Metric, percent
 from lmms_eval_tasks.utils.scoring.record import Outcome, Record
@@ -100,35 +104,32 @@ def test_items_without_pairs_are_compared_by_the_scores_that_need_none() -> None
     # Of six in a row the first run alone is right on the fourth, the second alone on the third and the fifth.
     test = group_test(found)
     assert (test.metric, test.groups, test.only_first, test.only_second) == (SINGLE_ACCURACY, 60, 10, 20)
-
-
-def test_pairs_and_groups_of_other_sizes_together() -> None:
-    mixed = [records({"a": (True,), "b": (True, True, last)}) for last in (False, True)]
-    found = compare_records({"task": mixed[0]}, {"task": mixed[1]}, metrics=[ACCURACY])
-    assert (found.items, found.groups, group_test(found).only_second, found.differences[0].first) == (4, 2, 1, 75.0)
-    first = records({**{f"p{index}": BOTH for index in range(12)}, **{f"s{index}": (True,) for index in range(6)}})
-    second = records({**{f"p{index}": ONE for index in range(12)}, **{f"s{index}": (True,) for index in range(6)}})
-    found = compare_records({"task": first}, {"task": second}, metrics=[SINGLE_ACCURACY, PAIR_ACCURACY])
-    assert (found.groups, found.items) == (18, 30)
+    # Where there are pairs too, the test is of these alone.
+    pairs, more = (numbered((12, flags)) for flags in (BOTH, ONE))
+    alone = records({f"s{index}": (True,) for index in range(6)})
+    found = compare_records({"t": pairs + alone}, {"t": more + alone}, metrics=[SINGLE_ACCURACY, PAIR_ACCURACY])
     assert [(one.groups, one.items, one.second) for one in found.differences] == [(18, 30, 60.0), (12, 24, 0.0)]
     assert (group_test(found).metric, group_test(found).groups, group_test(found).only_first) == (PAIR_ACCURACY, 12, 12)
 
 
-def test_tasks_of_a_group_count_equally() -> None:
+def test_tasks_of_a_group_count_equally_and_other_tasks_are_refused() -> None:
     small, large = numbered((2, BOTH)), numbered((5, BOTH), (95, NONE))
     found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, metrics=PAIRED)
     pair = found.differences[0]
     assert (pair.first, pair.second) == pytest.approx((52.5, 50.0))
     assert (found.groups, group_test(found).only_first) == (102, 5)
-
-
-def test_a_task_without_shared_groups_has_no_difference_and_other_tasks_are_refused() -> None:
-    part = numbered((3, BOTH))
-    found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, metrics=PAIRED)
-    assert (found.differences, found.groups, found.left_out, found.test) == ((), 3, {ONLY_FIRST: 6}, None)
+    # A task without shared groups has no difference.
+    found = compare_records({"a": small, "b": small}, {"a": small, "b": []}, metrics=PAIRED)
+    assert (found.differences, found.groups, found.left_out, found.test) == ((), 2, {ONLY_FIRST: 4}, None)
     assert found.without == PAIRED
     with pytest.raises(ValueError, match=r"Expected the same tasks, but got \['a'\] and \['b'\]"):
         compare_records({"a": []}, {"b": []}, metrics=PAIRED)
+    # Equal runs may differ by what was not seen.
+    run = numbered((60, BOTH), (40, NONE))
+    found = compare_records({"t": run}, {"t": run}, metrics=PAIRED)
+    unseen = 100 * (1 - stats.binomtest(100, 100).proportion_ci(method="wilson").low)
+    assert group_test(found).p_value == 1.0
+    assert found.differences[0].interval == pytest.approx((-unseen, unseen))
 
 
 @settings(max_examples=25)
@@ -145,50 +146,75 @@ def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bo
         assert -100 <= found.interval[0] <= found.interval[1] <= 100
 
 
-def test_equal_runs_may_differ_by_what_was_not_seen() -> None:
-    run = numbered((60, BOTH), (40, NONE))
-    found = compare_records({"t": run}, {"t": run}, metrics=PAIRED)
-    unseen = 100 * (1 - stats.binomtest(100, 100).proportion_ci(method="wilson").low)
-    assert group_test(found).p_value == 1.0
-    assert found.differences[0].interval == pytest.approx((-unseen, unseen))
-
-
-@pytest.mark.slow
-def test_paired_intervals_keep_their_level() -> None:
-    # 200 pairs; the first run alone is right on 8% of them, the second on 16%: a difference of 8 points.
-    simulated = np.random.default_rng(0).multinomial(200, [0.08, 0.16, 0.76], size=1_000)
-    held = []
-    for index, (one, other, same) in enumerate(simulated.tolist()):
-        part = [(-100.0, 1.0)] * one + [(100.0, 1.0)] * other + [(0.0, 1.0)] * same
-        low, high = macro_interval([part], (-100.0, 100.0), index, 1_000)
-        held.append(low - 1e-9 <= 8.0 <= high + 1e-9)
-    assert 93 <= 100 * np.mean(held) <= 97
-
-
-def test_mcnemar_is_the_exact_sign_test_and_holm_is_as_by_hand() -> None:
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_mcnemar_is_the_exact_sign_test_and_holm_is_as_by_hand(values: list[float]) -> None:
     for first, second in ((0, 0), (1, 3), (10, 2), (30, 30), (0, 6)):
         tail = 2 * stats.binom.cdf(min(first, second), first + second, 0.5)
         assert mcnemar(first, second) == pytest.approx(min(1.0, tail))
     # Holm 1979: smallest times 4, next times 3, …, never below the one before.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_lies_between_nothing_and_bonferroni(values: list[float]) -> None:
+    assert holm([0.9, 0.8]) == [1.0, 1.0] and holm([]) == []
     adjusted = holm(values)
     assert all(value <= found <= min(1.0, len(values) * value) for value, found in zip(values, adjusted, strict=True))
-    assert [adjusted[index] for index in np.argsort(values, kind="stable")] == sorted(adjusted)
 
 
-def test_differences_of_runs() -> None:
-    one, two = tuple(numbered((1, BOTH))), tuple(numbered((1, NONE)))
-    run = Run(Path("x"), "m", {"a": one, "b": two}, {"both": ("b", "a")}, {"a": "1-A", "both": "1-A"})
-    other = Run(Path("y"), "n", {"a": one}, {}, {"a": "2-A"}, {"a": DataSet(kind=SetKind.SAMPLE)})
-    assert run_differences(run, run, "a") == []
-    assert run_differences(run, other, "a") == [
-        "task version 1-A against 2-A",
-        "one is of data that is not known to be the official release, the other of sample data",
-    ]
-    assert run_differences(run, other, "both")[0] == "task version 1-A against unknown"
+def test_by_hand() -> None:
+    # (1.959964 + 0.841621) sqrt(2 * 0.25 / 793), and the same with a fifth of the pairs discordant.
+    assert unpaired_effect(793, 0.5) == pytest.approx(0.070348, abs=1e-5)
+    assert paired_effect(793, 0.2) == pytest.approx(0.044492, abs=1e-5)
+    # Two independent runs at p differ on 2 p (1 - p) of the groups, so that pairing saves nothing.
+    assert paired_effect(793, 2 * 0.3 * 0.7) == pytest.approx(unpaired_effect(793, 0.3))
+    # CausalVQA's appendix D: 793 questions; a guesser gets 0.2 of single items and 0.04 of pairs.
+    assert [round(100 * unpaired_effect(793, chance), 1) for chance in (0.2, 0.04)] == [5.6, 2.8]
+    # (1.96 sqrt(0.04 * 0.96) + 0.8416 sqrt(0.0608 * 0.9392)) / sqrt(793) = 0.0208, and so for single items.
+    assert effect_above_chance(793, 0.2) == pytest.approx(0.0410, abs=0.0005)
+    assert effect_above_chance(793, 0.04) == pytest.approx(0.0208, abs=0.0001)
+    assert effect_above_chance(1, 0.5) == 0.5
+
+
+@pytest.mark.parametrize(("units", "chance"), [(793, 0.2), (793, 0.04), (9208, 0.25), (100, 0.5)])
+def test_the_effect_above_chance_is_found_four_times_in_five(units: int, chance: float) -> None:
+    # The power of the test of normal approximation, exactly.
+    score = chance + effect_above_chance(units, chance)
+    needed = units * chance + 1.959964 * (units * chance * (1 - chance)) ** 0.5
+    assert stats.binom.sf(np.ceil(needed) - 1, units, score) == pytest.approx(0.8, abs=0.04)
+
+
+def around(value: float, reach: float) -> Scored:
+    return Scored(value, value - reach, value + reach)
+
+
+def test_a_difference_as_long_as_both_distances_in_quadrature_has_p_of_five_percent() -> None:
+    # The distances that face each other are 3 and 4, in quadrature 5; the ends on the far sides do not count.
+    assert interval_p_value(Scored(55, 52, 90), Scored(50, 10, 54)) == pytest.approx(0.05)
+    # At twice that length the difference is 2 · 1.96 standard errors.
+    assert interval_p_value(Scored(50, 10, 54), Scored(60, 57, 90)) == pytest.approx(8.86e-5, rel=1e-3)
+    # Equal scores are no difference, and certain ones that differ are.
+    for value, reach, p in ((50, 3, 1.0), (50, 0, 1.0), (51, 0, 0.0)):
+        assert interval_p_value(around(50, reach), around(value, reach)) == p
+
+
+def test_runs_that_cannot_be_told_apart_tie_and_ranks_count_the_better_ones() -> None:
+    # The first is better than the last alone; the run between them ties with both.
+    standings = rank_scores([around(60, 4), around(55, 4), around(50, 4)])
+    assert standings == [Standing(1, (1,)), Standing(1, (0, 2)), Standing(2, (1,))]
+    # Two tie above a third; and the lower score is the better one.
+    assert [one.rank for one in rank_scores([around(20, 3), around(61, 3), around(60, 3)])] == [3, 1, 1]
+    assert [one.rank for one in rank_scores([around(20, 3), around(61, 3)], higher_is_better=False)] == [1, 2]
+    # Holm's method asks for more where there are more pairs.
+    two = [around(54.5, 3), around(50, 3)]  # p = 0.038
+    assert [one.rank for one in rank_scores(two)] == [1, 2]
+    assert [one.rank for one in rank_scores([*two, around(52, 3)])] == [1, 1, 1]
+
+
+SCORED = st.tuples(st.floats(0, 100), st.floats(0, 20), st.floats(0, 20))
+
+
+@given(st.lists(SCORED.map(lambda one: Scored(one[0], one[0] - one[1], one[0] + one[2])), max_size=7))
+def test_runs_of_one_rank_are_never_told_apart(scores: list[Scored]) -> None:
+    standings = rank_scores(scores)
+    assert len(standings) == len(scores)
+    for place, one in enumerate(standings):
+        assert all(place in standings[other].alike for other in one.alike)
+        same = {other for other, standing in enumerate(standings) if standing.rank == one.rank} - {place}
+        assert same <= set(one.alike)

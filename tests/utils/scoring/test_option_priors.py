@@ -33,19 +33,22 @@ def by_hand(folder: Path, context: str, text: str, longest: int = 128) -> float:
     return sum(float(chances[place - 1, tokens[place]]) for place in range(first, len(tokens)))
 
 
-def test_sums_in_a_batch_are_those_of_each_text_alone(folder: Path) -> None:
+def test_sums_in_a_batch_are_those_of_each_text_alone(folder: Path, tmp_path: Path) -> None:
     sums = TextModel(str(folder)).log_probabilities(TEXTS * 2)
     assert list(sums) == sorted(TEXTS, key=lambda one: -len("".join(one).encode()))
     for (context, text), value in sums.items():
         assert value == pytest.approx(by_hand(folder, context, text), abs=1e-4)
     assert len({round(value, 3) for value in sums.values()}) == len(TEXTS)
-
-
-def test_what_is_too_long_loses_its_beginning(tmp_path: Path) -> None:
+    # What is too long loses its beginning.
     model = write_tiny_text_model(tmp_path, positions=16)
     texts = [("a long context: ", " left"), ("", " a text that is itself too long")]
     for (context, text), value in TextModel(str(model)).log_probabilities(texts).items():
         assert value == pytest.approx(by_hand(model, context, text, longest=16), abs=1e-4)
+    with pytest.raises(InputError, match=r"^The text model .*nothing cannot be loaded: "):
+        TextModel(str(tmp_path / "nothing"))
+    endless = write_tiny_text_model(tmp_path / "endless", end=None)
+    with pytest.raises(InputError, match=r"^Expected the text model .* to have a token that begins or ends a text\.$"):
+        TextModel(str(endless))
 
 
 def test_the_rules_choose_the_likelier_option(folder: Path) -> None:
@@ -64,11 +67,3 @@ def test_the_rules_choose_the_likelier_option(folder: Path) -> None:
     likelier = "left" if by_hand(folder, "", " left") > by_hand(folder, "", " right") else "right"
     for item, choice in zip(items, unseen.choose(items), strict=True):
         assert item.options[choice.index(1.0)] == likelier
-
-
-def test_a_model_that_cannot_be_used(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^The text model .*nothing cannot be loaded: "):
-        TextModel(str(tmp_path / "nothing"))
-    endless = write_tiny_text_model(tmp_path, end=None)
-    with pytest.raises(InputError, match=r"^Expected the text model .* to have a token that begins or ends a text\.$"):
-        TextModel(str(endless))

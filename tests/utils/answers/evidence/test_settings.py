@@ -15,30 +15,21 @@ from lmms_eval_tasks.utils.answers.evidence_settings import EvidenceSettings
 from lmms_eval_tasks.utils.core.errors import InputError
 
 
-def test_what_is_not_said_is_the_default() -> None:
-    default = EvidenceSettings(read_prompt("cast_bench_evidence"))
-    assert read_settings({}, {}) == default
-    assert default.hits == GroundingSettings(2, 0.5, 0.1, False)
-    assert default.convention is BoxConvention.XYXY_PX
-
-
-def test_everything_is_set_by_the_task() -> None:
+def test_settings_are_those_of_the_environment_of_the_task_or_the_default() -> None:
+    default = read_settings({}, {})
+    assert default == EvidenceSettings(read_prompt("cast_bench_evidence"))
+    assert (default.hits, default.convention) == (GroundingSettings(2, 0.5, 0.1, False), BoxConvention.XYXY_PX)
     said = {"eps_overlap": 1, "tau_t": 0.7, "tau_st": 1, "coverage_aware": True, "prompt": "mcq_letter"}
     assert read_settings({"boxes": "yxyx_n1000", **said, "gemini": {"boxes": "x"}}, {}) == EvidenceSettings(
         read_prompt("mcq_letter"), BoxConvention.YXYX_N1000, None, GroundingSettings(1, 0.7, 1, True)
     )
-
-
-def test_the_environment_wins_for_boxes() -> None:
     task = {"boxes": "xyxy_resized", "min_pixels": 1, "max_pixels": 2, "tau_st": 0.3}
     assert read_settings(task, {}).limits == PixelLimits(1, 2)
     other = read_settings(task, {"LMMS_EVAL_TASKS_BOXES": "yxyx_px"})
     assert (other.convention, other.limits, other.hits.tau_st) == (BoxConvention.YXYX_PX, None, 0.3)
     resized = {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized,min_pixels=3136,max_pixels=602112"}
     assert read_settings({}, resized).limits == PixelLimits(3136, 602112)
-
-
-def test_a_rule_of_matching_is_one_setting() -> None:
+    # A rule of matching is one setting.
     assert read_settings({"matching": "supplement"}, {}).hits == GroundingSettings(1, 0.5, 0.1, True)
     chosen = {"LMMS_EVAL_TASKS_MATCHING": "supplement"}
     assert read_settings({"eps_overlap": 2, "tau_st": 0.3}, chosen).hits == GroundingSettings(1, 0.5, 0.3, True)
@@ -61,12 +52,8 @@ def test_every_wrong_value_is_listed(expected: Expected) -> None:
 
 
 def test_the_size_that_a_model_was_shown_is_known_or_nothing() -> None:
-    frame = (1920, 1080)
+    frame, model = (1920, 1080), SimpleNamespace(min_pixels=3136, max_pixels=602112, max_num_frames=32)
     resized = read_settings({"boxes": "xyxy_resized"}, {})
-    model = SimpleNamespace(min_pixels=3136, max_pixels=602112, max_num_frames=32)
-    assert read_settings({}, {}).seen(frame, model) is None
-    assert resized.seen(None, model) is None
-    assert resized.seen(frame, None) is None
-    assert resized.seen(frame, model) == (1008, 560)
-    told = read_settings({"boxes": "xyxy_resized", "min_pixels": 3136, "max_pixels": 602112}, {})
-    assert told.seen(frame, None) == (1008, 560)
+    assert read_settings({}, {}).seen(frame, model) is resized.seen(None, model) is resized.seen(frame, None) is None
+    limited = read_settings({"boxes": "xyxy_resized", "min_pixels": 3136, "max_pixels": 602112}, {})
+    assert resized.seen(frame, model) == limited.seen(frame, None) == (1008, 560)

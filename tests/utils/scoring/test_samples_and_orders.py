@@ -1,11 +1,12 @@
-"""Scores of several samples an item, each against a calculation of its own from a table of right and wrong."""
+"""Scores of several samples and of options in every order, each against a calculation from a table of answers."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     variances,
     vote,
 )
+from lmms_eval_tasks.utils.scoring.orders import NONE, join_orders, replace_key, rotate, turn_back
 from lmms_eval_tasks.utils.scoring.record import GradedItem, Outcome, Record, UnscoredReason
 
 K = 4
@@ -92,13 +94,17 @@ def test_the_variance_is_split_as_an_analysis_of_variance_has_it() -> None:
     within = values.var(axis=1, ddof=1).mean()
     between = values.mean(axis=1).var(ddof=1) - within / K
     assert variances(PAIR_ACCURACY, [RECORDS]) == pytest.approx((max(between, 0), within))
-    rng = np.random.default_rng(3)
-    chance = rng.beta(2, 2, size=4000)  # of being right, of each item: its variance is 0.05, and 0.25 - 0.05 remains
-    drawn = rng.random((4000, K)) < chance[:, None]
-    items = [record(number, 0, "".join("A" if one else "B" for one in row)) for number, row in enumerate(drawn)]
-    assert variances(SINGLE_ACCURACY, [items]) == pytest.approx((500, 2000), rel=0.1)
     assert variances(SINGLE_ACCURACY, [RECORDS[:1]]) is None
     assert variances(SINGLE_ACCURACY, [[replace(one, samples=()) for one in RECORDS]]) is None
+    # A record keeps its samples.
+    for one in (*RECORDS[:5], replace(RECORDS[0], samples=(), sample=None)):
+        assert Record.from_json(json.loads(json.dumps(one.to_json()))) == one
+        assert GradedItem.from_json(GradedItem(one).to_json()).record == one
+    assert {"sample", "samples"}.isdisjoint(one.to_json())
+    first, *others = RECORDS[0].each
+    for samples in (others[::-1], others[1:], [*others[:-1], RECORDS[1].samples[-1]]):
+        with pytest.raises(ValueError, match="Expected a record"):
+            Record.from_json(replace(first, samples=tuple(samples)).to_json())
 
 
 def test_a_sample_without_a_score_leaves_what_needs_it() -> None:
@@ -132,13 +138,72 @@ def test_runs_of_other_numbers_of_samples_are_compared_by_their_means() -> None:
     )  # fmt: skip
 
 
-def test_a_record_keeps_its_samples() -> None:
-    for one in RECORDS:
-        assert Record.from_json(json.loads(json.dumps(one.to_json()))) == one
-        assert GradedItem.from_json(GradedItem(one).to_json()).record == one
-    alone = replace(RECORDS[0], samples=(), sample=None)
-    assert {"sample", "samples"}.isdisjoint(alone.to_json()) and Record.from_json(alone.to_json()) == alone
-    first, *others = RECORDS[0].each
-    for samples in (others[::-1], others[1:], [*others[:-1], RECORDS[1].samples[-1]]):
-        with pytest.raises(ValueError, match="Expected a record"):
-            Record.from_json(replace(first, samples=tuple(samples)).to_json())
+ROW = {"item_id": "q", "options": ["w", "x", "y"], "kinds": ["1", None, "2"], "answer": "B", "question": "?"}
+OPTIONS = 3
+CHOSEN = np.random.default_rng(5).choice(list("AAAAB-"), size=(PAIRS, 2, OPTIONS))
+"""What is chosen for each member of each pair in each order, in the letters of its own order, where A is the key."""
+
+
+def ask(pair: int, member: int) -> list[Record]:
+    """The records of an item's rows, as they are logged."""
+    row: dict[str, Any] = {"item_id": f"{pair}.{member}", "options": list("xyz"), "answer": "A"}
+    records = []
+    for shown, choice in zip(rotate(row, ("options",)), CHOSEN[pair, member], strict=True):
+        meant = {"A": "x", "B": "y"}.get(choice)
+        letter = "ABC"[shown["options"].index(meant)] if meant else None
+        outcome = Outcome.UNPARSED if letter is None else Outcome.CORRECT if choice == "A" else Outcome.WRONG
+        shown_key = Record(shown["item_id"], str(pair), {}, shown["answer"], letter, outcome, view="rotated")
+        records.append(turn_back(shown_key, shown))
+    return records
+
+
+LOGGED = [record for pair, member in product(range(PAIRS), range(2)) for record in ask(pair, member)]
+
+
+def test_every_option_is_in_every_place_once_with_all_that_belongs_to_it() -> None:
+    rows = list(rotate(ROW, ("options", "kinds")))
+    assert [row["item_id"] for row in rows] == ["q", "q#rotated1", "q#rotated2"]
+    assert sorted(zip(*(row["options"] for row in rows), strict=True)) == [tuple("wxy"), tuple("xyw"), tuple("ywx")]
+    assert [row["options"]["ABC".index(row["answer"])] for row in rows] == ["x"] * 3
+    kinds = dict(zip(ROW["options"], ROW["kinds"], strict=True))
+    assert all(dict(zip(row["options"], row["kinds"], strict=True)) == kinds for row in rows)
+    withheld = list(rotate({**ROW, "answer": None, "kinds": None}, ("options", "kinds")))
+    assert [(row["answer"], row["kinds"]) for row in withheld] == [(None, None)] * 3
+    assert list(rotate({**ROW, "options": []}, ("options",))) == [{**ROW, "options": []}]
+    # The key is replaced where it is known.
+    assert replace_key(ROW) == {**ROW, "options": ["w", NONE, "y"]}
+    for row in ({**ROW, "answer": None}, {**ROW, "options": []}):
+        assert replace_key(row) == row
+
+
+def test_an_item_is_right_only_if_it_is_right_in_all_orders() -> None:
+    records = list(join_orders(np.random.default_rng(0).permutation(np.array(LOGGED, dtype=object))))
+    assert len(records) == 2 * PAIRS and {record.expected for record in records} == {"A"}
+    right = CHOSEN == "A"
+    whole = right.all(axis=2)
+    assert 0 < whole.sum() < whole.size
+    scores = {
+        PAIR_ACCURACY: whole.all(axis=1).mean(),
+        SINGLE_ACCURACY: whole.mean(),
+        UNPARSED_RATE: (CHOSEN == "-").mean(),
+        over_samples(SINGLE_ACCURACY)[0]: right.any(axis=2).mean(),
+        over_samples(PAIR_ACCURACY)[1]: whole.all(axis=1).mean(),
+        SELF_AGREEMENT: (pairs := np.roll(CHOSEN, 1, axis=2) == CHOSEN)[CHOSEN != "-"].sum() / pairs.size,
+    }
+    for metric, expected in scores.items():
+        assert metric.score_records(records) == pytest.approx(100 * expected), metric.name
+    for metric in (PAIR_ACCURACY, SINGLE_ACCURACY, UNPARSED_RATE):  # as lmms-eval gathers them, row by row
+        gathered = json.loads(json.dumps([metric.item(record) for record in LOGGED]))
+        assert metric.score(gathered) == pytest.approx(100 * scores[metric])
+    cut = list(join_orders(LOGGED[: OPTIONS + 1]))
+    assert SINGLE_ACCURACY.score_records(cut) == 100 * whole[0, 0], "an item that lacks orders has no score"
+    assert SINGLE_ACCURACY.score([SINGLE_ACCURACY.item(LOGGED[0])]) is None
+
+
+def test_a_view_in_all_orders_is_compared_with_the_whole() -> None:
+    single = [replace(record, view="", fields={}) for record in LOGGED if "#" not in record.item_id]
+    compared = compare_records({"task": single}, {"task": list(join_orders(LOGGED))}, [PAIR_ACCURACY])
+    first, every = (CHOSEN[:, :, 0] == "A").all(axis=1), (CHOSEN == "A").all(axis=(1, 2))
+    assert compared.items == 2 * PAIRS and not compared.left_out and compared.test
+    assert (compared.test.only_first, compared.test.only_second) == ((first & ~every).sum(), 0)
+    assert compared.differences[0].change == pytest.approx(100 * (every.mean() - first.mean()))
