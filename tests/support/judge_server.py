@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
@@ -47,17 +46,14 @@ class Give:
     status: int = 200
 
 
-@dataclass(frozen=True)
 class Drip:
     """Send white space, a byte every tenth of a second, until the server stops."""
 
 
-@dataclass(frozen=True)
 class Drop:
     """Close the connection without a reply."""
 
 
-@dataclass(frozen=True)
 class Hold:
     """Keep the connection open, without a reply, until the server stops."""
 
@@ -65,8 +61,6 @@ class Hold:
 Action = Say | Fail | Give | Drip | Drop | Hold
 Script = Callable[[str, int], Action]
 """What to do about a prompt, given how many times the same prompt was asked before."""
-PictureScript = Callable[[str, tuple[bytes, ...], int], Action]
-"""The same for a prompt with JPEG files."""
 
 
 def in_turn(actions: Iterable[Action]) -> Script:
@@ -81,34 +75,26 @@ class JudgeServer:
     Attributes:
         bodies: Every request's body, in the order of arrival.
         heads: Their paths and headers.
-        asked: Requests by prompt, and by pictures where the script looks at them.
+        asked: Requests by prompt.
         paid: Replies with a text that were wholly sent, by prompt.
         connections: Connections that clients opened.
         most_at_once: Most requests that were under way at the same time.
+        changed: Held while these change, and notified of it.
     """
 
     def __init__(
-        self,
-        script: Script | None = None,
-        port: int = 0,
-        picture_script: PictureScript | None = None,
-        context: ssl.SSLContext | None = None,
-        protocol: str = "HTTP/1.0",
+        self, script: Script, port: int = 0, context: ssl.SSLContext | None = None, protocol: str = "HTTP/1.0"
     ) -> None:
-        self.protocol = protocol
         self.script = script
-        self.picture_script = picture_script
         self.bodies: list[dict[str, Any]] = []
         self.heads: list[tuple[str, Mapping[str, str]]] = []
         self.asked: Counter[str] = Counter()
         self.paid: Counter[str] = Counter()
-        self.most_at_once = 0
+        self.connections = self.most_at_once = self._under_way = 0
         self.changed = threading.Condition()
-        self._under_way = 0
         self._stopping = threading.Event()
-        self.connections = 0
+        self._http = Server(("127.0.0.1", port), _handler(self, protocol))
         self._scheme = "https" if context else "http"
-        self._http = Server(("127.0.0.1", port), self._handler())
         if context:
             self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -130,95 +116,78 @@ class JudgeServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def _begin(self, body: dict[str, Any], connection: socket.socket) -> tuple[str, Action] | None:
-        """The key of a request and what to do about it; None where its client was killed before it was looked at."""
-        prompt, pictures = read_request(body)
-        key = prompt
-        if self.picture_script and pictures:
-            key = f"{prompt} {sha256(b''.join(pictures)).hexdigest()}"
-        with self.changed:
-            if _is_gone(connection):
-                return None
-            before = self.asked[key]
-            self.bodies.append(body)
-            self.asked[key] += 1
-            self._under_way += 1
-            self.most_at_once = max(self.most_at_once, self._under_way)
-            self.changed.notify_all()
-            if self.picture_script:
-                return key, self.picture_script(prompt, pictures, before)
-            assert self.script is not None
-            return key, self.script(prompt, before)
 
-    def _end(self) -> None:
-        with self.changed:
-            self._under_way -= 1
+def _handler(server: JudgeServer, protocol: str) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = protocol
 
-    def _note(self, prompt: str, paid: bool) -> None:
-        with self.changed:
-            self.paid[prompt] += paid
-            self.changed.notify_all()
+        def setup(self) -> None:
+            with server.changed:
+                server.connections += 1
+            super().setup()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = server.protocol
-
-            def setup(self) -> None:
-                with server.changed:
-                    server.connections += 1
-                super().setup()
-
-            def do_POST(self) -> None:
-                server.heads.append((self.path, self.headers))
-                length = int(self.headers["Content-Length"])
-                body = self.rfile.read(length)
-                begun = server._begin(json.loads(body), self.connection) if len(body) == length else None
-                if begun is None:
+        def do_POST(self) -> None:
+            server.heads.append((self.path, self.headers))
+            length = int(self.headers["Content-Length"])
+            data = self.rfile.read(length)
+            with server.changed:
+                # Its client was killed before the request was looked at.
+                if len(data) < length or _is_gone(self.connection):
                     self.close_connection = True
                     return
-                prompt, action = begun
-                stopped = isinstance(action, Hold) and server._stopping.wait()
-                stopped = stopped or (isinstance(action, Say) and server._stopping.wait(action.delay))
+                server.bodies.append(json.loads(data))
+                prompt, _ = read_request(server.bodies[-1])
+                server.asked[prompt] += 1
+                server._under_way += 1
+                server.most_at_once = max(server.most_at_once, server._under_way)
+                server.changed.notify_all()
+                action = server.script(prompt, server.asked[prompt] - 1)
+            stopped = isinstance(action, Hold) and server._stopping.wait()
+            stopped = stopped or (isinstance(action, Say) and server._stopping.wait(action.delay))
+            with server.changed:
                 # Whoever has the reply may ask again before this thread goes on.
-                server._end()
-                paid = False
-                with suppress(OSError):
-                    paid = not stopped and self._act(action)
-                server._note(prompt, paid)
+                server._under_way -= 1
+            paid = False
+            with suppress(OSError):
+                paid = not stopped and self._act(action)
+            with server.changed:
+                server.paid[prompt] += paid
+                server.changed.notify_all()
 
-            def _act(self, action: Action) -> bool:
-                if isinstance(action, Say):
-                    self._write(200, completion(action.text, MODEL), {})
-                    return True
-                if isinstance(action, Fail):
-                    error = {"message": action.message, "type": "scripted", "code": action.code}
-                    self._write(action.status, json.dumps({"error": error}), action.headers)
-                elif isinstance(action, Give):
-                    self._write(action.status, action.body, action.headers)
-                elif isinstance(action, Drip):
-                    self.send_response(200)
-                    self.end_headers()
-                    while not server._stopping.wait(0.1):
-                        self.wfile.write(b" ")
-                else:
-                    self.close_connection = True
-                return False
-
-            def _write(self, status: int, body: str | bytes, headers: Mapping[str, str]) -> None:
-                data = body.encode() if isinstance(body, str) else body
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(data)))
+        def _act(self, action: Action) -> bool:
+            if isinstance(action, Say):
+                self._write(200, completion(action.text, MODEL), {})
+                return True
+            if isinstance(action, Fail):
+                error = {"message": action.message, "type": "scripted", "code": action.code}
+                self._write(action.status, json.dumps({"error": error}), action.headers)
+            elif isinstance(action, Give):
+                self._write(action.status, action.body, action.headers)
+            elif isinstance(action, Drip):
+                self.send_response(200)
                 self.end_headers()
-                self.wfile.write(data)
+                while not server._stopping.wait(0.1):
+                    self.wfile.write(b" ")
+            else:
+                self.close_connection = True
+            return False
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
+        def _write(self, status: int, body: str | bytes, headers: Mapping[str, str]) -> None:
+            data = body.encode() if isinstance(body, str) else body
+            self.send_response(status)
+            for name, value in {
+                "Content-Type": "application/json",
+                **headers,
+                "Content-Length": str(len(data)),
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
 
-        return Handler
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler
 
 
 def _is_gone(connection: socket.socket) -> bool:
