@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from expected import Expected
 from played import BuildSample
-from raw_releases import contents
+from releases import contents
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
